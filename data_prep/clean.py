@@ -1,0 +1,75 @@
+"""Which training pairs are kept, and what dev and test must be."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from mt.data.corpus import Example
+from mt.data.dataset import CleaningConfig
+from mt.errors import UserError
+
+_CJK = "぀-ヿ㐀-䶿一-鿿豈-﫿"
+# A run of twenty characters is a word too, so that no text without blanks is unboundedly long.
+_WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]{{1,20}}")
+
+
+def count_words(text: str) -> int:
+    """Runs between blanks (per started 20 characters); in Japanese and Chinese script each character counts as one."""
+    return len(_WORD.findall(text))
+
+
+def fault(example: Example, config: CleaningConfig) -> str | None:
+    """Why a training pair is dropped, or None."""
+    source, target = count_words(example.source), count_words(example.target)
+    shorter, longer = sorted((source, target))
+    if shorter == 0:
+        return "empty"
+    if shorter < config.min_length:
+        return f"shorter than {config.min_length} words"
+    if longer > config.max_length:
+        return f"longer than {config.max_length} words"
+    if longer > config.max_ratio * shorter:
+        return f"length ratio over {config.max_ratio:g}"
+    return None
+
+
+def cleaned(examples: Iterable[Example], config: CleaningConfig, dropped: Counter[str]) -> Iterator[Example]:
+    """The training pairs that stay, in order; counts in `dropped` the others by reason."""
+    seen: set[bytes] = set()
+    for example in examples:
+        reason = fault(example, config)
+        if reason is None and config.drop_duplicates:
+            # 16 bytes stand for the pair, so that memory holds no text.
+            key = hashlib.blake2b(f"{example.source}\n{example.target}".encode(), digest_size=16).digest()
+            reason = "duplicate" if key in seen else None
+            seen.add(key)
+        if reason is None:
+            yield example
+        else:
+            dropped[reason] += 1
+
+
+def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[str, str]) -> Iterator[Example]:
+    """The pairs of dev or test, unchanged: scores need every line, so a bad one is refused rather than dropped.
+
+    Args:
+        places: what to call the two sides in an error, such as `data/test.en, line`.
+
+    Raises:
+        UserError: a side is empty, or longer than `max_evaluation_length`.
+    """
+    for number, example in enumerate(examples, start=1):
+        for text, place in zip((example.source, example.target), places, strict=True):
+            words = count_words(text)
+            if words == 0:
+                raise UserError(
+                    f"{place} {number} is empty, and dev and test are scored line by line: "
+                    "fill it in, or remove the line from both sides"
+                )
+            if words > config.max_evaluation_length:
+                raise UserError(
+                    f"{place} {number} has {words:,} words, more than the {config.max_evaluation_length:,} of "
+                    "dataset.cleaning.max_evaluation_length: raise that, or remove the line from both sides"
+                )
+        yield example

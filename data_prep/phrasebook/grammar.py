@@ -1,0 +1,112 @@
+"""A synchronous grammar: one derivation writes both languages, and remembers which word came from which.
+
+Notation, everywhere in this package: a phrase is a string of words, each with an optional key, `train/2`. An English and a
+German word of one phrase are linked when they carry the same key; a word without a key has no counterpart.
+A rule may also hold slots and alternatives:
+
+    {city}        a phrase of the category `city`; `{city1}` and `{city2}` are two phrases that differ in their heads
+    {goods.acc}   its form `acc` (the accusative); without a name, its form `en` or `de`
+    {*who}        the phrase that the alternatives of this rule agree with (marked in the English)
+    have|has|have a word that agrees: the alternatives in the order of `Phrase.agreement`; an empty one is no word
+
+After Aho and Ullman 1969, "Syntax directed translations and the pushdown assembler", and Chiang 2007, "Hierarchical
+phrase-based translation", section 2.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+
+SLOT = re.compile(r"\{(?P<star>\*?)(?P<name>(?P<category>[a-z_]+)\d?)(?:\.(?P<form>[a-z]+))?\}")
+END = re.compile(r"[.?!]")
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """One meaning in both languages.
+
+    `forms` maps a form's name to keyed words: `en` and `de`, and where a phrase declines, `nom`, `acc`, `dat` in place of
+    `de`, and `gen` for the English genitive. `agreement` chooses among the alternatives of a rule: for subjects 0 is "I",
+    1 is "she", 2 is "we"; for things 0 is singular, 1 is plural; for people addressed 0 is "du", 1 is "Sie".
+    `head` tells phrases of one category apart.
+    """
+
+    forms: Mapping[str, str]
+    agreement: int = 0
+    head: str = ""
+
+    def form(self, name: str | None, language: str) -> str:
+        """The form called `name`; the plain form of `language` where there is no name or only one form."""
+        return self.forms[name] if name in self.forms else self.forms[language]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A phrase in both languages, with slots."""
+
+    en: str
+    de: str
+
+    @cached_property
+    def slots(self) -> list[re.Match[str]]:
+        """The slots, in the order of the English."""
+        return list(SLOT.finditer(self.en))
+
+
+Category = Sequence[Phrase | Rule] | Callable[[Random], Phrase]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Categories by name: a category is a list of phrases and rules, all equally likely, or a function that draws one."""
+
+    categories: Mapping[str, Category] = field(repr=False)
+
+    def draw(self, category: str, rng: Random) -> Phrase:
+        """A random phrase of `category`."""
+        source = self.categories[category]
+        drawn = source(rng) if callable(source) else rng.choice(source)
+        return self._derive(drawn, rng) if isinstance(drawn, Rule) else drawn
+
+    def _derive(self, rule: Rule, rng: Random) -> Phrase:
+        fills: dict[str, Phrase] = {}
+        agreement = 0
+        for slot in rule.slots:
+            phrase = self.draw(slot["category"], rng)
+            while phrase.head and phrase.head in (other.head for other in fills.values()):
+                phrase = self.draw(slot["category"], rng)
+            fills[slot["name"]] = phrase
+            if slot["star"]:
+                agreement = phrase.agreement
+        return Phrase({side: _fill(getattr(rule, side), side, fills, agreement) for side in ("en", "de")})
+
+
+def rules(text: str) -> list[Rule]:
+    """The rules written in `text`: English over German, a blank line between two rules."""
+    return [Rule(*pair.split("\n")) for pair in text.strip().split("\n\n")]
+
+
+def split_key(item: str) -> tuple[str, str]:
+    """`"train/2"` -> `("train", "2")`; a word without a key has the key `""`."""
+    word, _, key = item.partition("/")
+    return word, key
+
+
+def _fill(side: str, language: str, fills: Mapping[str, Phrase], agreement: int) -> str:
+    """The keyed words of one side of a rule. Keys from inside a slot are prefixed by its name, so that none collide."""
+    items: list[str] = []
+    for item in side.split():
+        if slot := SLOT.fullmatch(item):
+            name = slot["name"]
+            for word, key in map(split_key, fills[name].form(slot["form"], language).split()):
+                items.append(f"{word}/{name}.{key}" if key else word)
+        elif END.fullmatch(item):
+            items.append(f"{item}/end")
+        else:
+            words, key = split_key(item)
+            alternatives = words.split("|")
+            if word := alternatives[agreement] if len(alternatives) > 1 else words:
+                items.append(f"{word}/{key}" if key else word)
+    return " ".join(items)

@@ -1,0 +1,97 @@
+"""What a dataset is: where its raw text lies, how it is cleaned and cut into pieces, and how it is scored."""
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from mt.data.tokenizer import TokenizerConfig
+from mt.errors import UserError
+
+
+class SplitNames(BaseModel, frozen=True, extra="forbid", strict=True):
+    """What a source of text calls its three splits."""
+
+    train: str = "train"
+    dev: str = "dev"
+    test: str = "test"
+
+    def __getitem__(self, split: str) -> str:
+        return {"train": self.train, "dev": self.dev, "test": self.test}[split]
+
+
+class HubConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    """A dataset of the Hugging Face hub, or a local copy of its repository."""
+
+    id: str = ""
+    """`owner/name`."""
+    config: str | None = None
+    """The hub's name for a subset (a language pair, a version), where the dataset has several."""
+    revision: str = "main"
+    """Branch, tag or commit. A commit makes the data reproducible."""
+    splits: SplitNames = SplitNames(dev="validation")
+
+
+class CleaningConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    """Which training pairs are dropped. Lengths are in words, see `data_prep.clean.count_words`."""
+
+    min_length: int = Field(default=1, ge=1)
+    """Fewest words on either side."""
+    max_length: int = Field(default=100, ge=1)
+    """Most words on either side."""
+    max_ratio: float = Field(default=9.0, ge=1)
+    """Most words of the longer side per word of the shorter (9: Moses' clean-corpus-n)."""
+    drop_duplicates: bool = True
+    """Keep only the first of equal pairs."""
+    max_evaluation_length: int = Field(default=10_000, ge=1)
+    """Most words in a line of dev or test, which are never dropped: a longer line is refused."""
+
+
+class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    """One dataset. Its text comes from `folder` where that is given, else from `hub`, else from `generator`."""
+
+    name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    """Names the folder of the prepared corpus."""
+    task: Literal["translation", "summarization"] = "translation"
+    metrics: tuple[Literal["bleu", "chrf", "rouge"], ...] = ("bleu", "chrf")
+    """Scores to compute on decoded text."""
+    source: str = ""
+    """The source language: ending of its files (`train.en`) and column of the hub's table."""
+    target: str = ""
+    """The target language, likewise."""
+    folder: str | None = None
+    """A local folder: `<split>.<source>` and `<split>.<target>`, or a copy of the hub's repository."""
+    splits: SplitNames = SplitNames()
+    """The splits' names among the files of `folder`."""
+    hub: HubConfig | None = None
+    generator: Literal["phrasebook"] | None = None
+    """A generator of `data_prep/`, which writes gold word links too."""
+    limit: int | None = Field(default=None, ge=1)
+    """Most training pairs to keep (the first ones), for quick looks; null keeps all."""
+    cleaning: CleaningConfig = CleaningConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    licence: str = ""
+    """The data's terms, for people; not used."""
+
+    @property
+    def word_links(self) -> bool:
+        """Whether the examples carry gold word alignments."""
+        return self.generator is not None
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        if self.generator is not None and (self.folder is not None or self.hub is not None):
+            raise UserError(
+                f"dataset {self.name} is generated and reads no folder and no hub: "
+                "leave them out, or choose dataset=files for text of your own"
+            )
+        if self.generator is None and self.folder is None and self.hub is None:
+            raise UserError(
+                f"dataset {self.name} does not say where its text is: set dataset.folder=DIR to the folder "
+                "that holds the files <split>.<source> and <split>.<target>"
+            )
+        if self.generator is None and (not self.source or not self.target or self.source == self.target):
+            raise UserError(
+                f"dataset {self.name} needs two different languages but has dataset.source={self.source!r} "
+                f"and dataset.target={self.target!r}: give the endings of the two sides' files, or their columns"
+            )
+        return self

@@ -1,0 +1,23 @@
+"""Where and in what precision a model runs: plain PyTorch."""
+
+import contextlib
+
+import torch
+
+from mt.errors import UserError
+
+
+def choose(name: str) -> torch.device:
+    """`auto` is the first GPU where there is one. Raises UserError where the named device does not exist."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(name)
+    available = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}[device.type]
+    if (device.index or 0) >= available:
+        raise UserError(f"device={name} is not on this machine: choose device=auto or device=cpu")
+    return device
+
+
+def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
+    """Matrix products in bfloat16 where `precision` is bf16; a context without effect where it is fp32."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

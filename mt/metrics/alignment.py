@@ -1,0 +1,120 @@
+"""Word alignments: Pharaoh format, links out of attention weights, alignment error rate.
+
+A link (i, j) joins source position i and target position j, both counted from 0.
+"""
+
+import re
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mt.errors import UserError
+from mt.metrics.score import Score, require_pairs
+
+Link = tuple[int, int]
+
+_TOKEN = re.compile(r"([0-9]+)([-p])([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links of one sentence pair. `possible` includes `sure`, as P includes S in Och & Ney (2003)."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+@dataclass(frozen=True)
+class AlignmentScore(Score):
+    """Alignment error rate (lower is better), with precision and recall; all in percent."""
+
+    precision: float
+    recall: float
+
+
+def parse_pharaoh(lines: Iterable[str], name: str) -> list[Links]:
+    """Read one sentence pair per line: `i-j` is a sure link, `ipj` a possible one. An empty line has no links.
+
+    Args:
+        lines: the lines, with or without their newlines.
+        name: what to call them in an error: the file's name.
+
+    Raises:
+        UserError: a token is not a link; names the line.
+    """
+    parsed = []
+    for number, line in enumerate(lines, start=1):
+        sure, possible = set(), set()
+        for token in line.split():
+            match = _TOKEN.fullmatch(token)
+            if match is None:
+                raise UserError(
+                    f"{name}, line {number}: {token!r} is not a link; write i-j (sure) or ipj (possible), "
+                    "where i is a source position and j a target position, both counted from 0"
+                )
+            link = (int(match[1]), int(match[3]))
+            possible.add(link)
+            if match[2] == "-":
+                sure.add(link)
+        parsed.append(Links(frozenset(sure), frozenset(possible)))
+    return parsed
+
+
+def to_pharaoh(links: Iterable[Link]) -> str:
+    """One line of Pharaoh format, sorted, without the newline."""
+    return " ".join(f"{i}-{j}" for i, j in sorted(links))
+
+
+def links_from_weights(weights: ArrayLike) -> set[Link]:
+    """The link of each target position to the source position with the largest weight (the first one in a tie).
+
+    A target position whose weights are all zero (nothing was selected) has no link.
+
+    Args:
+        weights: [T, S], non-negative: a row for each target position.
+    """
+    grid = np.asarray(weights)
+    return {(int(row.argmax()), j) for j, row in enumerate(grid) if row.any()}
+
+
+def project(links: Iterable[Link], source_words: Sequence[int | None], target_words: Sequence[int | None]) -> set[Link]:
+    """Links between words out of links between their pieces: two words are linked when any of their pieces are.
+
+    Args:
+        links: links between piece positions.
+        source_words: [S], the word that each source piece belongs to, None for a piece of no word (EOS).
+        target_words: [T], the same for the target.
+    """
+    pairs = ((source_words[i], target_words[j]) for i, j in links)
+    return {(i, j) for i, j in pairs if i is not None and j is not None}
+
+
+def alignment_error_rate(hypotheses: Sequence[Set[Link]], golds: Sequence[Links]) -> AlignmentScore:
+    """AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), counts summed first.
+
+    A are the hypothesis' links, S the sure and P the possible links; precision is |A and P| / |A| and
+    recall |A and S| / |S|. Precision is 0 where there is no link at all.
+
+    Args:
+        hypotheses: the links of each sentence pair; a parsed file's are its `possible`, which hold all of them.
+        golds: the gold links of each sentence pair.
+
+    Raises:
+        UserError: unequal counts, nothing to score, or gold alignments without a sure link.
+    """
+    require_pairs(hypotheses, golds)
+    pairs = list(zip(hypotheses, golds, strict=True))
+    a = sum(len(links) for links in hypotheses)
+    s = sum(len(gold.sure) for gold in golds)
+    a_and_s = sum(len(links & gold.sure) for links, gold in pairs)
+    a_and_p = sum(len(links & gold.possible) for links, gold in pairs)
+    if s == 0:
+        raise UserError("the gold alignments hold no sure link (i-j), so there is nothing to score against")
+    return AlignmentScore(
+        score=100 * (1 - (a_and_s + a_and_p) / (a + s)),
+        signature=f"n:{len(golds)}|sure:{s}|possible:{sum(len(gold.possible) for gold in golds)}|average:corpus",
+        precision=100 * a_and_p / a if a else 0.0,
+        recall=100 * a_and_s / s,
+    )

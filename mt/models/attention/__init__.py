@@ -1,0 +1,22 @@
+"""The closed table of attention mechanisms. A new one is a file beside these, a line here and a YAML."""
+
+from typing import TYPE_CHECKING, Annotated, Union
+
+from pydantic import BaseModel, Field
+
+from mt.models.attention.base import Attention, Memory, Read, State
+from mt.models.attention.global_ import Global
+from mt.models.attention.mocha import MoChA
+from mt.models.attention.monotonic import Monotonic
+
+ATTENTIONS: dict[str, type[Attention]] = {"global": Global, "monotonic": Monotonic, "mocha": MoChA}
+if TYPE_CHECKING:
+    AttentionConfig = BaseModel
+else:
+    AttentionConfig = Annotated[Union[tuple(a.Config for a in ATTENTIONS.values())], Field(discriminator="name")]
+
+__all__ = ["ATTENTIONS", "Attention", "AttentionConfig", "Memory", "Read", "State", "build_attention"]
+
+
+def build_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:
+    return ATTENTIONS[config.name](config, query_size, value_size)

@@ -1,0 +1,82 @@
+"""MoChA's soft attention over a chunk that ends where the hard attention stops (Chiu & Raffel 2018, section 2.3).
+
+    beta[j] = sum over k = j .. j+w-1 of  alpha[k] exp(u[j]) / sum over l = k-w+1 .. k of exp(u[l])        (equation 13)
+
+The paper's moving sums of exp(u) (equation 19) need one common offset for the whole sentence, and underflow where a window
+lies far below it. Here each window k has its own offset, the largest energy inside it, so that no window can overflow or
+lose its mass. Energies are finite, or -inf on padding.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+
+def spread(alpha: Tensor, energy: Tensor, width: int) -> Tensor:
+    """Spreads each stop's probability over the chunk of `width` positions ending there, by the chunk's softmax.
+
+    alpha: [..., S], the probability of stopping at each position; energy: [..., S], the chunk energies u.
+    width: chunk length w >= 1; chunks are cut at the left edge of the sentence.
+    Returns beta: [..., S], of the same total mass as alpha. Memory is O(S) per row for any width.
+
+    Computed and returned in float32, or in float64 where an argument is float64. Differentiable once, in both arguments.
+    """
+    if width < 1:
+        raise ValueError(f"a chunk is at least one position wide, got {width}")
+    if alpha.shape != energy.shape:
+        raise ValueError(f"alpha and energy must have one shape, got {tuple(alpha.shape)} and {tuple(energy.shape)}")
+    dtype = torch.promote_types(torch.promote_types(alpha.dtype, energy.dtype), torch.float32)
+    return _Spread.apply(alpha.to(dtype), energy.to(dtype), min(width, max(alpha.shape[-1], 1)))
+
+
+class _Spread(Function):
+    @staticmethod
+    def forward(ctx, alpha: Tensor, energy: Tensor, width: int) -> Tensor:
+        largest, total = _windows(energy, width)
+        beta = _received(alpha / total, energy, largest, width)
+        ctx.save_for_backward(alpha, energy, largest, total, beta)
+        ctx.width = width
+        return beta
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_beta: Tensor) -> tuple[Tensor, Tensor, None]:
+        alpha, energy, largest, total, beta = ctx.saved_tensors
+        grad_alpha = torch.zeros_like(alpha)
+        for offset in range(ctx.width):
+            grad_alpha += (_earlier(energy, offset, -torch.inf) - largest).exp() * _earlier(grad_beta, offset, 0.0)
+        grad_alpha /= total
+        # The softmax's Jacobian: d beta[j] / d u[m] = sum over windows k of alpha[k] s[k, j] (1[j = m] - s[k, m]).
+        grad_energy = grad_beta * beta - _received(alpha * grad_alpha / total, energy, largest, ctx.width)
+        return grad_alpha, grad_energy, None
+
+
+def _windows(energy: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Of the window that ends at each position: the largest energy, and the sum of exp(energy - largest)."""
+    windows = pad(energy, (width - 1, 0), value=-torch.inf).unfold(-1, width, 1)
+    # A window of nothing but padding gets finite stand-ins, so that it passes zeros rather than NaN.
+    largest = windows.amax(-1).clamp(min=torch.finfo(energy.dtype).min)
+    total = torch.zeros_like(energy)
+    for offset in range(width):
+        total += (_earlier(energy, offset, -torch.inf) - largest).exp()
+    return largest, total.clamp(min=1.0)
+
+
+def _received(share: Tensor, energy: Tensor, largest: Tensor, width: int) -> Tensor:
+    """What position j gets from the windows k = j .. j + width - 1 that hold it: share[k] exp(energy[j] - largest[k])."""
+    received = torch.zeros_like(share)
+    for offset in range(width):
+        received += _later(share, offset, 0.0) * (energy - _later(largest, offset, torch.inf)).exp()
+    return received
+
+
+def _earlier(x: Tensor, offset: int, fill: float) -> Tensor:
+    """y[..., j] = x[..., j - offset]; `fill` before the sentence."""
+    return pad(x, (offset, 0), value=fill)[..., : x.shape[-1]] if offset else x
+
+
+def _later(x: Tensor, offset: int, fill: float) -> Tensor:
+    """y[..., j] = x[..., j + offset]; `fill` after the sentence."""
+    return pad(x, (0, offset), value=fill)[..., offset:] if offset else x

@@ -1,0 +1,148 @@
+"""Alignment heatmaps. The one door to matplotlib: figures are objects of their own, no pyplot, no global settings."""
+
+import functools
+import math
+from collections.abc import Sequence
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Patch, Rectangle
+from numpy.typing import ArrayLike
+
+# Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
+_SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
+_LABEL_HEIGHT, _LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
+_DOTS_PER_INCH = 110
+_GRID, _MARK = "#e4e8ee", "#e6550d"
+
+
+def heatmap(
+    weights: ArrayLike,
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    stops: Sequence[int] | None = None,
+    width: int | None = None,
+    title: str = "",
+) -> Figure:
+    """Draw the attention of each target token (rows, downwards) to each source token (columns).
+
+    Tokens are drawn literally in any script of the bundled fonts (Latin, Greek, Cyrillic, Arabic, Hebrew, Japanese);
+    a character in none of them becomes a white square, and a token of more than 24 characters is cut.
+
+    Args:
+        weights: [T, S], 0 to 1.
+        source: [S] token strings.
+        target: [T] token strings.
+        stops: [T], where a hard monotonic attention stopped, S where it selected nothing. Each stop is boxed.
+        width: MoChA's chunk width w: the window [stop - w + 1, stop] is outlined, cut at the left edge.
+        title: drawn literally, above.
+
+    Raises:
+        ValueError: shapes do not fit, a stop lies outside 0..S, or a width without stops or below 1.
+    """
+    grid = np.asarray(weights, dtype=float)
+    if grid.shape != (len(target), len(source)) or grid.size == 0:
+        raise ValueError(f"weights {grid.shape} must be [T, S] = {(len(target), len(source))}, both at least 1")
+    cell = min(max(_SMALL / max(grid.shape), _SMALLEST_CELL), _LARGEST_CELL)
+    tall, wide = (min(cell * count, _LONGEST_SIDE) for count in grid.shape)
+    figure = Figure(figsize=(wide, tall), dpi=_DOTS_PER_INCH)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    bar = axes.inset_axes((1 + 0.15 / wide, 0, 0.12 / wide, min(1, 3 / tall)))
+    figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1]).outline.set_visible(False)
+    bar.tick_params(length=0, labelsize=_LABEL_POINTS)
+    _label_tokens(axes, source, target, wide, tall)
+    axes.set_title(_drawable(title), loc="left", pad=10, font=_font(_LABEL_POINTS + 2), parse_math=False)
+    if stops is not None:
+        _mark_stops(axes, stops, width, grid.shape)
+    elif width is not None:
+        raise ValueError("a window needs the stops that it ends at")
+    _fit_page(figure, axes, wide, tall)
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a PNG, first under a temporary name, so that nobody meets half a picture."""
+    partial = path.with_name(path.name + ".partial")
+    figure.savefig(partial, format="png")
+    partial.replace(path)
+
+
+def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide: float, tall: float) -> None:
+    """Source tokens along the top and target tokens down the left side, as many as have room, and lines between."""
+    axes.xaxis.tick_top()
+    columns = range(0, len(source), math.ceil(len(source) * _LABEL_HEIGHT / wide))
+    rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / tall))
+    names = [_shown(source[i]) for i in columns]
+    font = _font(_LABEL_POINTS)
+    axes.set_xticks(columns, names, font=font, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
+    axes.set_yticks(rows, [_shown(target[j]) for j in rows], font=font, parse_math=False)
+    axes.tick_params(length=2, color=_GRID)
+    axes.spines[:].set_color(_GRID)
+    if len(columns) == len(source) and len(rows) == len(target):
+        axes.set_xticks(np.arange(0.5, len(source) - 1), minor=True)
+        axes.set_yticks(np.arange(0.5, len(target) - 1), minor=True)
+        axes.grid(which="minor", color=_GRID, linewidth=0.5)
+        axes.tick_params(which="minor", length=0)
+
+
+def _mark_stops(axes: Axes, stops: Sequence[int], width: int | None, shape: tuple[int, int]) -> None:
+    """A box around each stop, a thin one around the window that ends there, and a legend below."""
+    steps, length = shape
+    ends = [int(stop) for stop in stops]
+    if len(ends) != steps or not all(0 <= stop <= length for stop in ends) or (width is not None and width < 1):
+        raise ValueError(f"stops must be {steps} positions within 0..{length}, and a width at least 1")
+    chosen = [(row, stop) for row, stop in enumerate(ends) if stop < length]
+    marks = [("stop", 1.6, 1)] if width is None else [("stop", 1.6, 1), (f"window of {width}", 0.8, width)]
+    key = []
+    for name, line, span in marks:
+        lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
+        boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
+        # Above the lines of the grid, and whole at the edges of the axes.
+        outlines = PatchCollection(boxes, facecolor="none", edgecolor=_MARK, linewidth=line, zorder=3, clip_on=False)
+        axes.add_collection(outlines)
+        key.append(Patch(facecolor="none", edgecolor=_MARK, linewidth=line, label=name))
+    axes.legend(handles=key, loc="upper left", bbox_to_anchor=(0, 0), ncols=2, frameon=False, fontsize=_LABEL_POINTS)
+
+
+def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:
+    """Grow the page around the finished drawing: the labels take what they need, the cells keep their size."""
+    margin = 0.12
+    drawn = figure.get_tightbbox()
+    page_wide, page_tall = drawn.width + 2 * margin, drawn.height + 2 * margin
+    figure.set_size_inches(page_wide, page_tall)
+    left, bottom = margin - drawn.x0, margin - drawn.y0
+    axes.set_position((left / page_wide, bottom / page_tall, wide / page_wide, tall / page_tall))
+
+
+def _shown(token: str) -> str:
+    text = _drawable(token)
+    return text if len(text) <= _LABEL_CHARACTERS else text[: _LABEL_CHARACTERS - 1] + "…"
+
+
+def _drawable(text: str) -> str:
+    return "".join(character if ord(character) in _fonts()[1] else "□" for character in text)
+
+
+def _font(points: float) -> FontProperties:
+    return FontProperties(family=list(_fonts()[0]), size=points)
+
+
+@functools.cache
+def _fonts() -> tuple[tuple[str, ...], frozenset[int]]:
+    """The families to look for a glyph in, in order, and every code point that one of them has."""
+    # matplotlib-fontja brings a Japanese font. Located, not imported: its import changes everyone's settings.
+    japanese = str(distribution("matplotlib-fontja").locate_file("matplotlib_fontja/fonts/ipaexg.ttf"))
+    font_manager.fontManager.addfont(japanese)
+    fonts = [font_manager.get_font(path) for path in (font_manager.findfont("DejaVu Sans"), japanese)]
+    families = tuple(font.family_name for font in fonts)
+    return families, frozenset(code for font in fonts for code in font.get_charmap())

@@ -1,0 +1,122 @@
+"""Beam search with a length penalty, its n best hypotheses exact with respect to the beam.
+
+A sentence has `beam` places. Each step keeps the likeliest extensions of its open hypotheses, one for each free place;
+a hypothesis that ends, by EOS or at the maximum length, takes its place for good, and the search goes on with the rest.
+It is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis
+scores at most what its present log-probability would score at the maximum length, where it is divided by most.
+Stopping there changes no result. So a beam with a place for every possible sentence is exhaustive search, and a beam of
+one is greedy search.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, likeliest, select
+
+
+class _Live(NamedTuple):
+    """The A sentences still being searched, with K places each, of which n are reported."""
+
+    sentence: Tensor  # [A] its index in the batch
+    limit: Tensor  # [A] its maximum length
+    places: Tensor  # [A] places not taken by an ended hypothesis
+    log_prob: Tensor  # [A, K] of the open hypotheses, best first; -inf where a place is not open
+    ended: Ends  # [A, n] the best ended hypotheses, best first
+
+
+def penalty(length: int | Tensor, exponent: float) -> float | Tensor:
+    """What a log-probability is divided by: ((5 + |Y|) / 6) ** exponent (Wu et al. 2016, equation 14)."""
+    return ((5 + length) / 6) ** exponent
+
+
+@torch.no_grad()
+def beam(
+    decoder: Decoder,
+    memory: Any,
+    batch_size: int,
+    *,
+    beam: int,
+    max_lengths: Tensor,
+    length_penalty: float = 0.0,
+    n_best: int = 1,
+) -> list[list[Hypothesis]]:
+    """For each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no more.
+
+    memory: nested tuples of tensors [B, ...], B = batch_size >= 1; it is repeated for each place of the beam.
+    max_lengths: [B] int64, at least 1 token each, EOS included; on the model's device. Hypotheses that reach it without
+        EOS end there and compete with the others.
+    length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
+    Raises UserError where the model's scores are not finite.
+    """
+    slots = torch.arange(beam, device=max_lengths.device)
+    parents = torch.arange(batch_size, device=max_lengths.device).repeat_interleave(beam)
+    state, memory = select((decoder.start(memory), memory), parents)
+    live = _begin(max_lengths, beam, n_best)
+    tokens = torch.full_like(parents, BOS)
+    history = History()
+    left: list[_Live] = []
+    while len(live.sentence):
+        prediction = decoder.step(tokens, memory, state)
+        history.append(tokens, parents, prediction)
+        live, tokens_AK, parents_AK = _extend(live, prediction.logits, len(history), length_penalty)
+        highest = live.log_prob.amax(1) / penalty(live.limit, length_penalty)
+        done = highest <= live.ended.score[:, -1]
+        if done.any():
+            left.append(select(live, done.nonzero()[:, 0]))
+            kept = (~done).nonzero()[:, 0]
+            live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
+            memory = select(memory, (kept[:, None] * beam + slots).flatten())
+        tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
+        state = select(prediction.state, parents)
+    return _report(left, history)
+
+
+def _begin(max_lengths: Tensor, beam: int, n_best: int) -> _Live:
+    """One open hypothesis per sentence, the empty one."""
+    sentence = torch.arange(len(max_lengths), device=max_lengths.device)
+    log_prob = torch.full((len(sentence), beam), -torch.inf, device=sentence.device)
+    nothing = log_prob.new_full((len(sentence), n_best), -torch.inf)
+    nowhere = torch.zeros_like(nothing, dtype=torch.int64)
+    log_prob[:, 0] = 0.0
+    places = torch.full_like(sentence, beam)
+    return _Live(sentence, max_lengths, places, log_prob, Ends(nothing, nothing, nowhere, nowhere, nowhere))
+
+
+def _extend(live: _Live, logits: Tensor, length: int, exponent: float) -> tuple[_Live, Tensor, Tensor]:
+    """The beam after one more token, those tokens [A, K], and the rows that they continue [A, K].
+
+    logits: [A * K, V]; length: tokens of a hypothesis with the new one.
+    """
+    A, K = live.log_prob.shape
+    # The K best extensions of a sentence are among the K best of each of its hypotheses.
+    gains, tokens = likeliest(logits, min(K, logits.shape[1]))
+    candidates = live.log_prob[:, :, None] + gains.view(A, K, -1)
+    log_prob, choice = candidates.flatten(1).topk(K)
+    tokens = tokens.view(A, -1).gather(1, choice)
+    parents = choice // gains.shape[1] + K * torch.arange(A, device=choice.device)[:, None]
+
+    taken = torch.arange(K, device=choice.device) >= live.places[:, None]
+    log_prob = log_prob.masked_fill(taken, -torch.inf)
+    ends = ((tokens == EOS) | (live.limit <= length)[:, None]) & (log_prob > -torch.inf)
+    score = (log_prob / penalty(length, exponent)).masked_fill(~ends, -torch.inf)
+    ended = _merge(live.ended, Ends(score, log_prob, torch.full_like(tokens, length), parents, tokens))
+    live = live._replace(places=live.places - ends.sum(1), log_prob=log_prob.masked_fill(ends, -torch.inf), ended=ended)
+    return live, tokens, parents
+
+
+def _merge(best: Ends, new: Ends) -> Ends:
+    """The best of both along the last dimension, as many as `best` has."""
+    both = Ends(*(torch.cat(pair, 1) for pair in zip(best, new, strict=True)))
+    order = both.score.topk(best.score.shape[1]).indices
+    return Ends(*(field.gather(1, order) for field in both))
+
+
+def _report(left: list[_Live], history: History) -> list[list[Hypothesis]]:
+    """The hypotheses of all sentences, in the order of the batch."""
+    order = torch.cat([live.sentence for live in left]).argsort()
+    ended = select(Ends(*map(torch.cat, zip(*(live.ended for live in left), strict=True))), order)
+    exists = ended.score > -torch.inf
+    hypotheses = iter(history.trace(Ends(*(field[exists] for field in ended))))
+    return [[next(hypotheses) for _ in range(count)] for count in exists.sum(1).tolist()]

@@ -1,0 +1,77 @@
+"""The options of search, and the one door through which a batch is decoded."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+from torch import Tensor
+
+from mt.errors import UserError
+from mt.search.beam import beam
+from mt.search.greedy import greedy
+from mt.search.hypothesis import Decoder, Hypothesis
+from mt.search.online import online
+
+
+class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    """How a trained model is decoded."""
+
+    name: Literal["greedy", "beam", "online"] = "beam"
+    """greedy: the likeliest token at each step; beam: the best of several hypotheses; online: greedy with delays."""
+    beam: int = Field(5, ge=1)
+    """Hypotheses kept per sentence (name=beam only)."""
+    length_penalty: float = Field(0.6, ge=0, allow_inf_nan=False)
+    """Exponent of the length penalty, 0 for none (name=beam only; Wu et al. 2016, eq. 14; 0.6: Vaswani et al. 2017)."""
+    n_best: int = Field(1, ge=1)
+    """Hypotheses reported per sentence, at most `beam`."""
+    max_ratio: float = Field(2.0, ge=0, allow_inf_nan=False)
+    """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens."""
+    max_extra: int = Field(10, ge=1)
+    """See max_ratio."""
+    batch_tokens: int = Field(4096, ge=1)
+    """Source tokens decoded at once, padding included."""
+    mode: Literal["auto", "soft", "hard"] = "auto"
+    """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> "SearchConfig":
+        width = self.beam if self.name == "beam" else 1
+        if self.n_best > width:
+            raise UserError(
+                f"search.n_best={self.n_best} asks for more hypotheses than search={self.name} keeps ({width}); "
+                f"choose search=beam with search.beam={self.n_best} or more"
+            )
+        if self.name == "online" and self.mode == "soft":
+            raise UserError(
+                "online decoding reads the source only as far as a hard attention stops; use search.mode=hard"
+            )
+        return self
+
+    def max_lengths(self, source_lengths: Tensor) -> Tensor:
+        """The most target tokens for sources of these lengths ([B] int64, tokens; EOS included in both)."""
+        return (source_lengths * self.max_ratio).long() + self.max_extra
+
+
+def decode(
+    config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor
+) -> Sequence[Sequence[Hypothesis]]:
+    """For each sentence of a batch its hypotheses, best first: `n_best` of a beam, one otherwise.
+
+    source_lengths: [B] int64, tokens, EOS included; on the model's device.
+    Raises UserError as the three searches do.
+    """
+    count, limits = len(source_lengths), config.max_lengths(source_lengths)
+    if config.name == "greedy":
+        return [[best] for best in greedy(decoder, memory, count, max_lengths=limits)]
+    if config.name == "online":
+        hypotheses = online(decoder, memory, count, source_lengths=source_lengths, max_lengths=limits)
+        return [[best] for best in hypotheses]
+    return beam(
+        decoder,
+        memory,
+        count,
+        beam=config.beam,
+        max_lengths=limits,
+        length_penalty=config.length_penalty,
+        n_best=config.n_best,
+    )

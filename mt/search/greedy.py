@@ -1,0 +1,41 @@
+"""Greedy search: the likeliest token at each step."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, likeliest, select
+
+
+@torch.no_grad()
+def greedy(decoder: Decoder, memory: Any, batch_size: int, *, max_lengths: Tensor) -> list[Hypothesis]:
+    """One hypothesis per sentence, in the order of the batch; its score is its log-probability.
+
+    memory: nested tuples of tensors [B, ...], B = batch_size >= 1.
+    max_lengths: [B] int64, at least 1 token each, EOS included; on the model's device. A sentence that reaches its
+        maximum without EOS ends there.
+    A finished sentence leaves the batch, so that a step costs what its unfinished sentences cost.
+    Raises UserError where the model's scores are not finite.
+    """
+    parents = sentences = torch.arange(batch_size, device=max_lengths.device)
+    tokens = torch.full_like(sentences, BOS)
+    log_probs = torch.zeros(batch_size, device=max_lengths.device)
+    state = decoder.start(memory)
+    history = History()
+    left: list[tuple[Tensor, Ends]] = []
+    while len(sentences):
+        prediction = decoder.step(tokens, memory, state)
+        history.append(tokens, parents, prediction)
+        gains, choices = likeliest(prediction.logits, 1)
+        log_probs, tokens, state = log_probs + gains[:, 0], choices[:, 0], prediction.state
+        parents = torch.arange(len(tokens), device=tokens.device)
+        done = (tokens == EOS) | (max_lengths <= len(history))
+        if done.any():
+            ends = Ends(log_probs, log_probs, torch.full_like(tokens, len(history)), parents, tokens)
+            left.append(select((sentences, ends), done.nonzero()[:, 0]))
+            alive = (sentences, max_lengths, log_probs, tokens, parents, memory, state)
+            sentences, max_lengths, log_probs, tokens, parents, memory, state = select(alive, (~done).nonzero()[:, 0])
+    order = torch.cat([sentence for sentence, _ in left]).argsort()
+    ends = Ends(*map(torch.cat, zip(*(ends for _, ends in left), strict=True)))
+    return history.trace(select(ends, order))

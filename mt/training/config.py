@@ -1,0 +1,35 @@
+"""The options of the training loop."""
+
+from pydantic import BaseModel, Field
+
+
+class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    epochs: int = Field(10, gt=0)
+    """Passes over the training split, at the most."""
+    max_updates: int | None = Field(None, gt=0)
+    """Optimizer updates, at the most; null leaves it to the epochs."""
+    batch_tokens: int = Field(4000, gt=0)
+    """Tokens of a batch on either side, padding included."""
+    accumulate: int = Field(1, gt=0)
+    """Batches whose gradients make one update."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
+    clip: float = Field(1.0, ge=0)
+    """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is. The loss is per token."""
+    validate_every: int | None = Field(None, gt=0)
+    """Updates between validations; null validates at the end of each epoch."""
+    validate_limit: int | None = Field(None, gt=0)
+    """Sentences of the dev split that are decoded, the first ones; null decodes all."""
+    metric: str | None = None
+    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first."""
+    patience: int | None = Field(None, gt=0)
+    """Validations without a new best after which training stops; null never does."""
+    average: int = Field(1, gt=0)
+    """The last validations whose weights are averaged into the final model, where that scores better on dev than the best
+    one; 1 averages nothing."""
+    save_every: int | None = Field(None, gt=0)
+    """Updates between checkpoints; null saves at validations alone."""
+    log_every: int = Field(20, gt=0)
+    """Updates between lines of metrics.jsonl and points in TensorBoard."""
+    plots: int = Field(4, ge=0)
+    """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""

@@ -1,0 +1,49 @@
+"""Cross entropy with label smoothing, summed over real tokens, without ever holding all logits.
+
+Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped block by
+block, so that what is kept for the backward pass has the size of the features and of the output matrix.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+
+def token_loss(output: nn.Linear, features: Tensor, targets: Tensor, mask: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """The sum over real tokens of the cross entropy, in nats, float32.
+
+    output: turns features into logits over the vocabulary; features: [B, T, F]; targets: [B, T] int64; mask: [B, T] bool.
+    smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
+
+    Differentiable once. Products are taken in the type of `features`; softmax and sums in float32.
+    """
+    return _TokenLoss.apply(features[mask], output.weight, output.bias, targets[mask], smoothing)
+
+
+class _TokenLoss(Function):
+    @staticmethod
+    def forward(ctx, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+        weight_cast, bias_cast = weight.to(features.dtype), bias.to(features.dtype)
+        grad_features, grad_weight, grad_bias = torch.empty_like(features), torch.zeros_like(weight), torch.zeros_like(bias)
+        loss = weight.new_zeros(())
+        # Few enough rows for a block of logits to stay in a CPU's cache; a GPU wants larger products.
+        rows = 256 if features.device.type == "cpu" else 4096
+        for begin in range(0, len(features), rows):
+            block, wanted = features[begin : begin + rows], targets[begin : begin + rows, None]
+            log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
+            loss -= (1 - smoothing) * log_probs.gather(1, wanted).sum() + smoothing * log_probs.mean(-1).sum()
+            grad = log_probs.exp_().sub_(smoothing / len(weight))
+            grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+            grad_bias += grad.sum(0)
+            grad_cast = grad.to(features.dtype)
+            grad_features[begin : begin + rows] = grad_cast @ weight_cast
+            grad_weight += grad_cast.T @ block
+        ctx.save_for_backward(grad_features, grad_weight, grad_bias)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        grad_features, grad_weight, grad_bias = ctx.saved_tensors
+        return grad * grad_features, grad * grad_weight, grad * grad_bias, None, None

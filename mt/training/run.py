@@ -1,0 +1,212 @@
+"""One run from start, or from where it stopped, to its results."""
+
+import itertools
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.device import choose
+from mt.errors import UserError, nearest
+from mt.models.seq2seq import Seq2Seq
+from mt.training import checkpoint
+from mt.training.log import Log
+from mt.training.optimizer import build_optimizer
+from mt.training.report import draw, report, samples, summary, write_json
+from mt.training.updates import Progress, updates, updates_per_epoch
+from mt.training.validate import dev_scores
+from mt.translator import Translator, decodes_hard
+
+
+@dataclass
+class Run:
+    """The live parts of a run."""
+
+    config: Config
+    corpus: Corpus
+    folder: Path
+    model: Seq2Seq
+    optimizer: torch.optim.Optimizer
+    progress: Progress
+    log: Log
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def translator(self) -> Translator:
+        return Translator(self.model, self.corpus.tokenizers, self.config)
+
+    @property
+    def metric(self) -> str:
+        """What chooses the best checkpoint."""
+        first = self.config.dataset.metrics[0]
+        return self.config.training.metric or {"rouge": "rougeL"}.get(first, first)
+
+
+def new_folder(wanted: Path) -> Path:
+    """Makes the run's folder; a number is appended where the name is taken."""
+    for number in itertools.count(1):
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("unreachable: count never ends")
+
+
+def begin(config: Config, corpus: Corpus, folder: Path) -> Run:
+    """A new run in a folder that exists. Raises UserError where the parts do not fit together."""
+    device = choose(config.device)
+    torch.manual_seed(config.seed)
+    model = Seq2Seq(config, len(corpus.tokenizers.source), len(corpus.tokenizers.target)).to(device)
+    decodes_hard(config.search, model)
+    write_json(folder / "config.json", config.model_dump(mode="json"))
+    return Run(config, corpus, folder, model, build_optimizer(config.optimizer, model), Progress(), Log(folder, update=0))
+
+
+def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
+    """A run as its last checkpoint left it, to the bit on the CPU. config: that of the checkpoint, or with more epochs."""
+    last = checkpoint.locate(folder, "last").resolve()
+    model, tokenizers, _ = checkpoint.load_model(last, "last")
+    if tokenizers.target.model != corpus.tokenizers.target.model or tokenizers.source.model != corpus.tokenizers.source.model:
+        raise UserError(
+            f"the corpus was prepared with another tokenizer than {last}: its text or its settings have changed since; "
+            "restore them, or start a new run"
+        )
+    state = checkpoint.load_training(last)
+    model = model.to(choose(config.device))
+    optimizer = build_optimizer(config.optimizer, model)
+    optimizer.load_state_dict(state["optimizer"])
+    torch.set_rng_state(state["random"])
+    if torch.cuda.is_available() and state["random_cuda"]:
+        torch.cuda.set_rng_state_all(state["random_cuda"])
+    progress = Progress(**state["progress"])
+    return Run(config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update))
+
+
+def complete(run: Run) -> dict[str, Any]:
+    """Trains to the end, then tests, draws and reports; returns what `results.json` holds."""
+    try:
+        train(run)
+        choose_best(run)
+        results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=True)
+        results |= {"updates": run.progress.update, "training_seconds": run.progress.seconds}
+        write_json(run.folder / "results.json", results)
+        run.log.hyperparameters(run.config.model_dump(), results)
+        return results
+    finally:
+        run.log.close()
+
+
+def train(run: Run) -> None:
+    options, progress, log = run.config.training, run.progress, run.log
+    split = run.corpus.split("train")
+    total = options.epochs * updates_per_epoch(split, run.config)
+    total = min(total, options.max_updates or total)
+    if stopped_early(run):
+        return
+    with tqdm(total=total, initial=progress.update, desc="training", unit=" updates", dynamic_ncols=True) as bar:
+        began = time.perf_counter()
+        for update in updates(run.model, run.optimizer, split, run.config, progress):
+            progress.seconds += time.perf_counter() - began
+            bar.update()
+            bar.set_postfix(epoch=progress.epoch, loss=f"{update.loss:.3f}", refresh=False)
+            if progress.update % options.log_every == 0:
+                speed = progress.tokens / progress.seconds
+                log.scalars("train", progress.update, asdict(update) | {"tokens_per_second": speed})
+            due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
+            if due or progress.update == total:
+                is_best = validate(run)
+                save(run, is_best=is_best)
+                if stopped_early(run):
+                    log.say(f"stopped: no new best {run.metric} in {options.patience} validations")
+                    return
+            elif options.save_every and progress.update % options.save_every == 0:
+                save(run, is_best=False)
+            began = time.perf_counter()
+
+
+def stopped_early(run: Run) -> bool:
+    patience = run.config.training.patience
+    return patience is not None and run.progress.bad_validations[-1] >= patience
+
+
+def validate(run: Run) -> bool:
+    """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
+    progress, log, count = run.progress, run.log, run.config.training.plots
+    split = run.corpus.split("dev")
+    scores, translations = dev_scores(run.translator, split, run.config.training.validate_limit)
+    is_best = improves(run, scores)
+    progress.validations.append(progress.update)
+    if is_best:
+        progress.best = scores[run.metric]
+        progress.bad_validations.append(0)
+    else:
+        progress.bad_validations[-1] += 1
+    log.scalars("dev", progress.update, scores)
+    log.say(f"update {progress.update}: {summary(scores)}{' (best)' if is_best else ''}")
+    log.text("dev/translations", progress.update, samples(split, translations[:count]))
+    for number, translation in enumerate(translations[:count]):
+        log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.attention.width))
+    return is_best
+
+
+def improves(run: Run, scores: Mapping[str, float]) -> bool:
+    """Whether these scores are better than the best so far. Raises UserError where the metric is none of them."""
+    if run.metric not in scores:
+        raise UserError(f"training.metric={run.metric} is not measured: {nearest(run.metric, scores)}")
+    value, best = scores[run.metric], run.progress.best
+    return best is None or (value < best if run.metric.startswith(("loss", "perplexity")) else value > best)
+
+
+def save(run: Run, *, is_best: bool) -> None:
+    """Writes this update's checkpoint, points `last` (and `best`) to it, and deletes those no longer of use."""
+    folder = run.checkpoints / f"update-{run.progress.update:07d}"
+    training = {
+        "optimizer": run.optimizer.state_dict(),
+        "progress": asdict(run.progress),
+        "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+    meta = {"update": run.progress.update, "metric": run.metric, "best": run.progress.best}
+    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta, training)
+    checkpoint.point(run.checkpoints / "last", folder)
+    if is_best:
+        checkpoint.point(run.checkpoints / "best", folder)
+    kept = {folder.resolve(), (run.checkpoints / "best").resolve(), *averaged(run)}
+    for old in run.checkpoints.glob("update-*"):
+        if old.resolve() not in kept:
+            shutil.rmtree(old)
+
+
+def averaged(run: Run) -> list[Path]:
+    """The checkpoints of the last validations, as many as are averaged."""
+    updates_kept = run.progress.validations[-run.config.training.average :]
+    return [(run.checkpoints / f"update-{update:07d}").resolve() for update in updates_kept]
+
+
+def choose_best(run: Run) -> None:
+    """Leaves the best weights in the model, after trying the average of the last validations'."""
+    folders = averaged(run)
+    if len(folders) > 1:
+        checkpoint.fill(run.model, checkpoint.average(folders))
+        scores, _ = dev_scores(run.translator, run.corpus.split("dev"), run.config.training.validate_limit)
+        run.log.say(f"average of the last {len(folders)}: {summary(scores)}")
+        if improves(run, scores):
+            meta = {"update": run.progress.update, "metric": run.metric, "best": scores[run.metric]}
+            folder = run.checkpoints / "average"
+            checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta, None)
+            checkpoint.point(run.checkpoints / "best", folder)
+            return
+    model, _, _ = checkpoint.load_model(run.folder, "best")
+    run.model.load_state_dict(model.state_dict())

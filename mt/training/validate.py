@@ -1,0 +1,132 @@
+"""Scores of a model on a split: teacher-forced loss, decoded text against raw references, alignments against gold."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from mt.data.batches import collate, fixed_order
+from mt.data.corpus import Split
+from mt.data.tokenizer import word_index
+from mt.data.words import words
+from mt.device import autocast
+from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
+from mt.metrics.bleu import bleu, chrf
+from mt.metrics.latency import latency
+from mt.metrics.rouge import rouge
+from mt.metrics.score import Score
+from mt.search.config import SearchConfig
+from mt.training.loss import token_loss
+from mt.translator import Translation, Translator, decodes_hard
+
+Scorer = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, Score]]
+SCORERS: dict[str, Scorer] = {
+    "bleu": lambda hypotheses, references: {"bleu": bleu(hypotheses, references)},
+    "chrf": lambda hypotheses, references: {"chrf": chrf(hypotheses, references)},
+    "rouge": rouge,
+}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A decoded split with its scores."""
+
+    translations: list[Translation]
+    scores: dict[str, Score]
+    seconds: float
+    """Of decoding."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target tokens written, EOS included."""
+        return sum(len(translation.tokens) for translation in self.translations) / self.seconds
+
+
+def evaluate(
+    translator: Translator, split: Split, search: SearchConfig, *, limit: int | None = None, progress: bool = False
+) -> Evaluation:
+    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset."""
+    sources, references = split.column("source")[:limit], split.column("references")[:limit]
+    began = time.perf_counter()
+    translations = translator.translate(sources, search, progress=progress)
+    seconds = time.perf_counter() - began
+    scores: dict[str, Score] = {}
+    for metric in translator.config.dataset.metrics:
+        scores |= SCORERS[metric]([translation.text for translation in translations], references)
+    if search.name == "online":
+        scores |= latency(
+            [t.delays for t in translations if t.delays is not None], [len(t.source_tokens) for t in translations]
+        )
+    return Evaluation(translations, scores, seconds)
+
+
+@torch.no_grad()
+def teacher_forced(translator: Translator, split: Split, *, hard: bool = False) -> dict[str, float]:
+    """loss: nats per target token, EOS included, without smoothing; perplexity; lost_mass: the mean share of attention that
+    has left the sentence (monotonic attention only loses any)."""
+    model, device = translator.model.eval(), translator.device
+    loss = lost = tokens = 0.0
+    for indices in fixed_order(split.lengths()[0], max_tokens=translator.config.training.batch_tokens):
+        batch = collate(split.ids(indices)).to(device)
+        with autocast(device, translator.config.precision):
+            features, weights = model(batch.source, batch.source_mask, batch.target_in, hard=hard)
+            total = token_loss(model.decoder.output, features, batch.target_out, batch.target_mask)
+        loss += total.item()
+        lost += (1 - weights.sum(-1))[batch.target_mask].sum().item()
+        tokens += int(batch.target_mask.sum())
+    return {"loss": loss / tokens, "perplexity": math.exp(min(loss / tokens, 700.0)), "lost_mass": lost / tokens}
+
+
+def forced_links(translator: Translator, sources: Sequence[str], targets: Sequence[str], *, hard: bool) -> list[str]:
+    """Word alignments in Pharaoh format: each target word with the source word that it reads most, when it is forced."""
+    lines = []
+    for source, target, forced in zip(
+        sources, targets, translator.align(sources, targets, hard=hard), strict=True
+    ):
+        source_pieces = translator.tokenizers.source.split(source)
+        target_pieces = translator.tokenizers.target.split(target)
+        links = project(
+            links_from_weights(forced.alignment),
+            word_index(words(source), source_pieces),
+            word_index(words(target), target_pieces),
+        )
+        lines.append(to_pharaoh(links))
+    return lines
+
+
+def alignment_error(lines: Sequence[str], gold: Sequence[str]) -> Score:
+    """AER of Pharaoh lines against gold ones, in percent."""
+    return alignment_error_rate(
+        [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, "the gold alignments")
+    )
+
+
+def dev_scores(translator: Translator, split: Split, limit: int | None) -> tuple[dict[str, float], list[Translation]]:
+    """What a validation measures, decoding greedily, and the translations.
+
+    Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with `gap_<name>`
+    what is lost from soft to hard; the plain `<name>` is what the run's own search would see. `loss` is that of training.
+    """
+    scores = teacher_forced(translator, split)
+    greedy = translator.config.search.model_copy(update={"name": "greedy", "n_best": 1})
+    if not translator.model.attention.can_be_hard:
+        decoded = evaluate(translator, split, greedy, limit=limit)
+        return scores | _values(decoded), decoded.translations
+    losses = {"soft": scores["loss"], "hard": teacher_forced(translator, split, hard=True)["loss"]}
+    by_mode = {
+        mode: evaluate(translator, split, greedy.model_copy(update={"mode": mode}), limit=limit) for mode in losses
+    }
+    used = by_mode["hard" if decodes_hard(greedy, translator.model) else "soft"]
+    for mode, decoded in by_mode.items():
+        named = {"loss": losses[mode]} | _values(decoded)
+        scores |= {f"{name}_{mode}": value for name, value in named.items()}
+    scores |= _values(used)
+    for name in ("loss", *used.scores):
+        scores[f"gap_{name}"] = scores[f"{name}_hard"] - scores[f"{name}_soft"]
+    return scores, used.translations
+
+
+def _values(evaluation: Evaluation) -> dict[str, float]:
+    return {name: score.score for name, score in evaluation.scores.items()}

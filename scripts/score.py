@@ -1,0 +1,76 @@
+"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization.
+
+    python scripts/score.py --task translation hypotheses.txt references.txt [more-references.txt ...]
+
+Every file holds one sentence (or summary) per line; line n of each reference file belongs to line n of the hypotheses.
+"""
+
+import argparse
+import codecs
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from mt.errors import UserError, reported
+from mt.metrics.bleu import bleu, chrf
+from mt.metrics.rouge import rouge
+from mt.metrics.score import Score
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file, blank ones included, without line ends or byte-order mark.
+
+    Raises:
+        UserError: the file cannot be read, is empty, or is not UTF-8 (names the line).
+    """
+    try:
+        data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): give an existing text file") from error
+    if not data:
+        raise UserError(f"{path} is empty: give a file with one sentence per line")
+    # Only a newline ends a line: other separators of Unicode may stand inside a sentence.
+    lines = data.removesuffix(b"\n").split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}, line {number} is not UTF-8: convert the file to UTF-8") from error
+    return [line.removesuffix(b"\r").decode() for line in lines]
+
+
+def score_files(task: str, hypothesis: Path, references: Sequence[Path], tokenizer: str) -> dict[str, Score]:
+    """Scores by name; raises UserError for a file that cannot be used, unequal lengths or an unknown tokenizer."""
+    hypotheses = read_lines(hypothesis)
+    streams = [read_lines(path) for path in references]
+    for path, stream in zip(references, streams, strict=True):
+        if len(stream) != len(hypotheses):
+            raise UserError(
+                f"{hypothesis} has {len(hypotheses)} lines but {path} has {len(stream)}: "
+                "line n of each must belong to the same example"
+            )
+    groups = list(zip(*streams, strict=True))
+    if task == "summarization":
+        return rouge(hypotheses, groups)
+    return {"bleu": bleu(hypotheses, groups, tokenizer=tokenizer), "chrf": chrf(hypotheses, groups)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", required=True, choices=("translation", "summarization"))
+    parser.add_argument("--tokenizer", default="13a", help="of BLEU: 13a, char (Japanese), zh, intl or none")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("hypothesis", type=Path)
+    parser.add_argument("references", type=Path, nargs="+", metavar="reference")
+    options = parser.parse_args(arguments)
+    with reported():
+        scores = score_files(options.task, options.hypothesis, options.references, options.tokenizer)
+        if options.json:
+            print(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
+        else:
+            print("\n".join(f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
+
+
+if __name__ == "__main__":
+    main()

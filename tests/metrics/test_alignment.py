@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt.errors import UserError
+from mt.metrics.alignment import (
+    Links,
+    alignment_error_rate,
+    links_from_weights,
+    parse_pharaoh,
+    project,
+    to_pharaoh,
+)
+
+HANSARDS = Path(__file__).parents[3] / "shared" / "data" / "align-en-fr"
+
+
+def read(name):
+    return parse_pharaoh((HANSARDS / name).read_text(encoding="utf-8").splitlines(), name)
+
+
+def test_parse():
+    first, second, third = parse_pharaoh(["0-0 2p1\n", "", "10-11 10-11"], "gold")
+    assert first == Links(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (2, 1)}))
+    assert second == Links(frozenset(), frozenset())
+    assert third.sure == {(10, 11)}
+
+
+@pytest.mark.parametrize("token", ["1_2", "1-", "-1-2", "1-2-3", "a-b", "1P2", "1", "²-1"])
+def test_a_bad_token_is_refused_with_its_line(token):
+    with pytest.raises(UserError) as caught:
+        parse_pharaoh(["0-0", f"1-1 {token} 2-2"], "test.gold")
+    assert str(caught.value).startswith(f"test.gold, line 2: {token!r} is not a link; write i-j (sure) or ipj")
+
+
+def test_to_pharaoh_is_sorted_by_number_and_read_back():
+    links = {(10, 0), (2, 1), (2, 0)}
+    assert to_pharaoh(links) == "2-0 2-1 10-0"
+    assert parse_pharaoh([to_pharaoh(links)], "x")[0].sure == links
+    assert to_pharaoh([]) == ""
+
+
+def test_links_from_weights():
+    weights = [[0.1, 0.9, 0.0], [0.4, 0.2, 0.4], [0.0, 0.0, 0.0], [0.0, 0.0, 0.01]]
+    expected = {(1, 0), (0, 1), (2, 3)}  # a tie takes the first; where nothing was selected there is no link
+    assert links_from_weights(weights) == expected
+    assert links_from_weights(np.array(weights, dtype=np.float32)) == expected
+    assert to_pharaoh(links_from_weights(np.array(weights))) == "0-1 1-0 2-3"
+
+
+def test_pieces_to_words():
+    # Source pieces: word 0 in two pieces, word 1, EOS. Target pieces: word 0, word 1 in two pieces, EOS.
+    links = {(0, 0), (1, 0), (2, 1), (2, 2), (3, 3), (0, 3), (3, 0)}
+    assert project(links, [0, 0, 1, None], [0, 1, 1, None]) == {(0, 0), (1, 1)}
+
+
+def test_error_rate_by_hand():
+    gold = [Links(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)})), Links(frozenset(), frozenset())]
+    # Sure hits 1, possible hits 2, 4 proposed, 2 sure.
+    score = alignment_error_rate([{(0, 0), (1, 2), (2, 2)}, {(5, 5)}], gold)
+    assert score.score == pytest.approx(100 * (1 - (1 + 2) / (4 + 2)))
+    assert score.precision == pytest.approx(50)
+    assert score.recall == pytest.approx(50)
+    assert score.signature == "n:2|sure:2|possible:3|average:corpus"
+
+
+def test_error_rate_at_its_ends():
+    gold = [Links(frozenset({(0, 0)}), frozenset({(0, 0), (0, 1)}))]
+    assert alignment_error_rate([{(0, 0), (0, 1)}], gold).score == 0
+    nothing = alignment_error_rate([set()], gold)
+    assert (nothing.score, nothing.precision, nothing.recall) == (100, 0, 0)
+
+
+def test_refusals():
+    with pytest.raises(UserError, match=r"^there are 0 hypotheses but 1 references: "):
+        alignment_error_rate([], [Links(frozenset(), frozenset())])
+    with pytest.raises(UserError, match=r"^the gold alignments hold no sure link"):
+        alignment_error_rate([{(0, 0)}], [Links(frozenset(), frozenset({(0, 0)}))])
+
+
+@pytest.mark.skipif(not HANSARDS.is_dir(), reason="needs ../shared/data/align-en-fr (WPT 2003)")
+@pytest.mark.parametrize(
+    ("system", "published"),
+    [
+        ("fastalign.forward", 16.4),
+        ("fastalign.reverse", 15.9),
+        ("fastalign.grow-diagonal", 10.5),
+        ("fastalign.grow-diagonal-final", 12.1),
+        ("giza.forward", 8.0),
+        ("giza.reverse", 9.8),
+        ("giza.grow-diagonal", 5.9),
+        ("giza.grow-diagonal-final", 6.2),
+        ("awesome-align", 4.1),
+    ],
+)
+def test_published_error_rates(system, published):
+    hypotheses = [links.possible for links in read(f"hyp.{system}.pharaoh")]
+    score = alignment_error_rate(hypotheses, read("test.gold"))
+    assert round(score.score, 1) == published
+    assert score.signature == "n:447|sure:4038|possible:17438|average:corpus"

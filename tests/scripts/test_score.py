@@ -1,0 +1,101 @@
+import json
+import os
+import runpy
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "score.py"
+main = runpy.run_path(str(SCRIPT))["main"]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write_file
+
+
+def refusal(capsys, *arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    assert caught.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+def test_translation(write, capsys):
+    hypotheses = write("hyp", "Es regnet heute sehr stark.\nGrün ist die Heide.\n")
+    main(["--task", "translation", hypotheses, hypotheses])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"bleu      100.00  nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version('sacrebleu')}",
+        f"chrf      100.00  nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version('sacrebleu')}",
+    ]
+
+
+def test_summarization_with_two_references_as_json(write, capsys):
+    files = [write("hyp", "a b\nc d\n"), write("ref0", "a b\ne f\n"), write("ref1", "x y\nd c\n")]
+    main(["--task", "summarization", "--json", *files])
+    scores = json.loads(capsys.readouterr().out)
+    assert {name: entry["score"] for name, entry in scores.items()} == pytest.approx(
+        {"rouge1": 100, "rouge2": 50, "rougeL": 75, "rougeLsum": 75}
+    )
+    assert scores["rouge1"]["signature"].startswith("nrefs:2|measure:f1|multi:max|")
+
+
+def test_tokenizer(write, capsys):
+    files = [write("hyp", "今日は朝から雨が降る。\n"), write("ref", "今日は夜から雨が降る。\n")]
+    main(["--task", "translation", "--tokenizer", "char", "--json", *files])
+    assert json.loads(capsys.readouterr().out)["bleu"]["score"] > 50
+    assert "did you mean char?" in refusal(capsys, "--task", "translation", "--tokenizer", "chat", *files)
+
+
+def test_line_ends_marks_and_blank_lines_do_not_count(write, capsys):
+    unix = write("hyp", "one two three four\n\nfive\u2028six seven eight nine\n")
+    windows = write("ref", "\ufeffone two three four\r\n\r\nfive\u2028six seven eight nine")
+    main(["--task", "translation", "--json", unix, windows])
+    assert json.loads(capsys.readouterr().out)["bleu"]["score"] == pytest.approx(100)
+
+
+def test_files_of_unequal_length_are_named_with_their_counts(write, capsys):
+    hypotheses, reference, short = write("hyp", "a\nb\n"), write("ref0", "a\nb\n"), write("ref1", "a\n")
+    message = refusal(capsys, "--task", "summarization", hypotheses, reference, short)
+    assert message == (
+        f"error: {hypotheses} has 2 lines but {short} has 1: line n of each must belong to the same example\n"
+    )
+
+
+def test_invalid_utf8_is_found_by_line(write, capsys):
+    bad = write("hyp", b"\xef\xbb\xbfgut\nGr\xfc\xdfe\n")
+    message = refusal(capsys, "--task", "translation", bad, bad)
+    assert message == f"error: {bad}, line 2 is not UTF-8: convert the file to UTF-8\n"
+
+
+def test_missing_and_empty_files(write, tmp_path, capsys):
+    good, empty, absent = write("hyp", "a\n"), write("empty", ""), str(tmp_path / "absent")
+    message = refusal(capsys, "--task", "translation", good, absent)
+    assert message == f"error: {absent} cannot be read (No such file or directory): give an existing text file\n"
+    assert "Is a directory" in refusal(capsys, "--task", "translation", str(tmp_path), good)
+    message = refusal(capsys, "--task", "translation", empty, good)
+    assert message == f"error: {empty} is empty: give a file with one sentence per line\n"
+
+
+def test_as_a_command(write):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    good = write("hyp", "a b c d\n")
+    command = [sys.executable, str(SCRIPT), "--task", "translation", good]
+    done = subprocess.run([*command, good], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("bleu      100.00  nrefs:1|")
+    done = subprocess.run([*command, good + "x"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")

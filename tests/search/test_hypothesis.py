@@ -1,0 +1,72 @@
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.search.hypothesis import Ends, History, likeliest, select
+
+
+class Pair(NamedTuple):
+    left: torch.Tensor
+    right: tuple | None
+
+
+def test_select_keeps_the_shape_and_types_of_nested_tuples():
+    tree = (Pair(torch.tensor([10, 11, 12]), ((), None)), (torch.tensor([[0.0, 1], [2, 3], [4, 5]]),))
+    selected = select(tree, torch.tensor([2, 0, 2]))
+    assert type(selected) is tuple
+    assert type(selected[0]) is Pair
+    assert selected[0].left.tolist() == [12, 10, 12]
+    assert selected[0].right == ((), None)
+    assert selected[1][0].tolist() == [[4, 5], [0, 1], [4, 5]]
+
+
+def test_select_refuses_what_it_cannot_select_from():
+    with pytest.raises(TypeError, match="nested tuples of tensors or None, got list"):
+        select(([torch.zeros(2)],), torch.tensor([0]))
+
+
+def test_likeliest_never_chooses_padding_or_bos_and_keeps_their_probability():
+    logits = torch.log(torch.tensor([[0.4, 0.05, 0.3, 0.15, 0.1]]))
+    log_probs, tokens = likeliest(logits, 3)
+    assert tokens.tolist() == [[3, 4, 1]]
+    torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.15, 0.1, 0.05]]))
+    assert logits[0, 0].exp().item() == pytest.approx(0.4)
+
+
+def test_likeliest_computes_in_float32():
+    logits = torch.tensor([[0.0, 1.0, 0.5, 2.0, -1.0]], dtype=torch.bfloat16)
+    log_probs, tokens = likeliest(logits, 1)
+    assert log_probs.dtype == torch.float32
+    assert tokens.item() == 3
+    # log(e^2 / (1 + e + e^0.5 + e^2 + e^-1)); the nearest bfloat16 is -0.57422.
+    assert log_probs.item() == pytest.approx(-0.574438, abs=1e-5)
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_likeliest_refuses_scores_that_are_not_finite(bad):
+    logits = torch.zeros(3, 6)
+    logits[1, 1:] = bad
+    with pytest.raises(UserError, match=r"scores for the next token are not finite numbers .* decode with an earlier"):
+        likeliest(logits, 2)
+
+
+def test_history_follows_the_back_pointers():
+    """Two steps. Row 0 of the second continues row 1 of the first, row 1 continues row 0."""
+
+    class Step(NamedTuple):
+        weights: torch.Tensor
+        stops: torch.Tensor
+
+    history = History()
+    history.append(torch.tensor([2, 2]), torch.tensor([0, 1]), Step(torch.tensor([[0.1], [0.2]]), torch.tensor([5, 6])))
+    history.append(torch.tensor([8, 9]), torch.tensor([1, 0]), Step(torch.tensor([[0.3], [0.4]]), torch.tensor([7, 8])))
+    numbers = torch.tensor([-1.0, -2.0, -3.0])
+    ends = Ends(numbers, numbers, torch.tensor([2, 1, 2]), torch.tensor([0, 1, 1]), torch.tensor([3, 3, 4]))
+    first, second, third = history.trace(ends)
+    assert (first.tokens, second.tokens, third.tokens) == ((8, 3), (3,), (9, 4))
+    torch.testing.assert_close(first.weights, torch.tensor([[0.2], [0.3]]))
+    torch.testing.assert_close(second.weights, torch.tensor([[0.2]]))
+    torch.testing.assert_close(third.weights, torch.tensor([[0.1], [0.4]]))
+    assert (first.stops.tolist(), second.stops.tolist(), third.stops.tolist()) == ([6, 7], [6], [5, 8])

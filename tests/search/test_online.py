@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.search.greedy import greedy
+from mt.search.online import online
+
+
+def test_delays_count_the_source_tokens_read_so_far(make_toy):
+    """A padded batch of width 6; 6 is where nothing was selected. Sources of 6, 4 and 5 tokens."""
+    toy = make_toy(3, 7, seed=0, ending=-100.0)
+    toy.stops = torch.tensor([[0, 0, 2, 5, 5], [1, 3, 6, 6, 6], [3, 2, 6, 4, 4]])
+    first, second, third = online(
+        toy,
+        toy.memory(),
+        3,
+        source_lengths=torch.tensor([6, 4, 5]),
+        max_lengths=torch.tensor([5, 3, 4]),
+    )
+    assert first.delays.tolist() == [1, 1, 3, 6, 6]
+    assert second.delays.tolist() == [2, 4, 4]
+    # A delay never falls: what was read stays read.
+    assert third.delays.tolist() == [4, 4, 5, 5]
+
+
+def test_the_rest_is_greedy_search(make_toy):
+    toy = make_toy(3, 7, seed=1)
+    toy.stops = torch.zeros(3, 9, dtype=torch.int64)
+    longest = torch.tensor([9, 9, 9])
+    found = online(toy, toy.memory(), 3, source_lengths=torch.tensor([2, 2, 2]), max_lengths=longest)
+    for h, expected in zip(found, greedy(toy, toy.memory(), 3, max_lengths=longest), strict=True):
+        assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
+        assert h.weights.equal(expected.weights)
+        assert h.stops.equal(expected.stops)
+        assert h.delays.tolist() == [1] * len(h.tokens)
+
+
+def test_refuses_an_attention_that_does_not_stop(make_toy):
+    toy = make_toy(1, 7, seed=0)
+    with pytest.raises(UserError, match="online decoding needs an attention that stops at a source position"):
+        online(toy, toy.memory(), 1, source_lengths=torch.tensor([4]), max_lengths=torch.tensor([4]))

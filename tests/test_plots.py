@@ -1,0 +1,145 @@
+from itertools import pairwise
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.collections import PatchCollection
+
+from mt.plots import heatmap, save
+
+
+def pixels(figure):
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())
+
+
+def labels(figure):
+    axes = figure.axes[0]
+    return [text.get_text() for text in axes.get_xticklabels()], [text.get_text() for text in axes.get_yticklabels()]
+
+
+def boxes(figure):
+    """(left, right, row) in source positions, both included, of each outline; one list per kind of outline."""
+    collections = [c for c in figure.axes[0].collections if isinstance(c, PatchCollection)]
+    corners = [[path.get_extents() for path in collection.get_paths()] for collection in collections]
+    return [[(box.x0 + 0.5, box.x1 - 0.5, box.y0 + 0.5) for box in group] for group in corners]
+
+
+def uniform(steps, length):
+    return np.full((steps, length), 1 / length)
+
+
+def test_source_runs_along_the_top_and_target_downwards():
+    weights = [[0.0, 1.0, 0.0], [0.25, 0.5, 0.25]]
+    figure = heatmap(weights, ["▁Die", "▁Straße", "</s>"], ["▁the", "▁street"])
+    assert labels(figure) == (["▁Die", "▁Straße", "</s>"], ["▁the", "▁street"])
+    axes = figure.axes[0]
+    assert axes.images[0].get_array().tolist() == weights
+    assert axes.images[0].get_clim() == (0, 1)
+    assert axes.xaxis.get_ticks_position() == "top"
+    image = pixels(figure)
+    height = image.shape[0]
+
+    def darkness(row, column):
+        x, y = axes.transData.transform((column, row))
+        return 255 * 3 - int(image[height - 1 - int(y), int(x), :3].astype(int).sum())
+
+    assert darkness(0, 1) > darkness(1, 1) > darkness(1, 0) > darkness(0, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["彼女は毎朝コーヒーを飲みます。", "▁Übergrößenträger ß é", "Ελληνικά Язык עברית ابجد"]
+)
+def test_scripts_are_drawn_and_not_replaced(text):
+    # Warnings are errors here, that of a missing glyph among them.
+    figure = heatmap([[1.0]], [text], [text], title=text)
+    assert labels(figure) == ([text], [text])
+    assert figure.axes[0].get_title(loc="left") == text
+    pixels(figure)
+
+
+def test_each_glyph_is_drawn_as_itself():
+    def drawn(token):
+        return pixels(heatmap([[1.0]], ["a"], [token])).tobytes()
+
+    assert len({drawn(token) for token in ["日", "本", "□", "か", "▁"]}) == 5
+
+
+def test_characters_without_a_glyph_become_squares():
+    figure = heatmap([[1.0]], ["a🙂\n한b"], ["\t"])
+    assert labels(figure) == (["a□□□b"], ["□"])
+    pixels(figure)
+
+
+@pytest.mark.parametrize("token", ["$x^2$", "$\\frac{1$", "\\$5 $", "{}%_&"])
+def test_tokens_are_literal(token):
+    figure = heatmap([[1.0]], [token], [token], title=token)
+    pixels(figure)  # a broken formula would raise if it were parsed
+    assert labels(figure) == ([token], [token])
+    axes = figure.axes[0]
+    assert not any(text.get_parse_math() for text in [*axes.get_xticklabels(), *axes.get_yticklabels()])
+
+
+def test_long_tokens_are_cut():
+    figure = heatmap([[1.0]], ["x" * 25], ["y" * 24])
+    assert labels(figure) == (["x" * 23 + "…"], ["y" * 24])
+
+
+def test_stops_and_windows():
+    source, target = list("abcde"), list("vwxyz")
+    stops = np.array([0, 2, 2, 5, 4])  # the fourth selected nothing
+    (stop_boxes,) = boxes(heatmap(uniform(5, 5), source, target, stops=stops))
+    assert stop_boxes == [(0, 0, 0), (2, 2, 1), (2, 2, 2), (4, 4, 4)]
+    figure = heatmap(uniform(5, 5), source, target, stops=stops, width=3)
+    assert boxes(figure) == [stop_boxes, [(0, 0, 0), (0, 2, 1), (0, 2, 2), (2, 4, 4)]]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["stop", "window of 3"]
+    assert boxes(heatmap(uniform(5, 5), source, target)) == []
+    pixels(heatmap(uniform(1, 2), ["a", "b"], ["c"], stops=[2], width=2))  # nothing to mark at all
+
+
+@pytest.mark.parametrize(("steps", "length"), [(1, 1), (2, 30), (60, 60), (100, 400)])
+def test_everything_lies_on_the_page_and_labels_have_room(steps, length):
+    names = [f"▁wort{n}" for n in range(length)], [f"▁word{n}" for n in range(steps)]
+    figure = heatmap(uniform(steps, length), *names, stops=[0] * steps, width=2, title="a title, longer than one cell")
+    image = pixels(figure)
+    assert max(image.shape) < 2200
+    edges = (image[0], image[-1], image[:, 0], image[:, -1])
+    assert all((edge == 255).all() for edge in edges)
+    shown = figure.axes[0].get_yticklabels()
+    assert len(shown) == steps
+    boxes_down = [label.get_window_extent() for label in shown]
+    assert all(above.y0 > below.y1 for above, below in pairwise(boxes_down))
+    columns = labels(figure)[0]
+    every = 1 if length <= 100 else 4
+    assert columns == names[0][::every]
+
+
+def test_the_same_input_gives_the_same_file(tmp_path):
+    before = dict(matplotlib.rcParams)
+    for name in ("a.png", "b.png"):
+        save(heatmap(uniform(3, 4), list("日本語だ"), list("äöü"), stops=[0, 1, 4], width=2), tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize(
+    ("weights", "stops", "width", "sentence"),
+    [
+        (uniform(2, 3), None, None, r"^weights \(2, 3\) must be \[T, S\] = \(2, 2\), both at least 1$"),
+        (uniform(2, 2), [0], None, r"^stops must be 2 positions within 0\.\.2"),
+        (uniform(2, 2), [0, 3], None, r"^stops must be 2 positions within 0\.\.2"),
+        (uniform(2, 2), [0, -1], None, r"^stops must be 2 positions within 0\.\.2"),
+        (uniform(2, 2), [0, 1], 0, "a width at least 1$"),
+        (uniform(2, 2), None, 2, "^a window needs the stops that it ends at$"),
+    ],
+)
+def test_inputs_that_do_not_fit(weights, stops, width, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        heatmap(weights, ["a", "b"], ["c", "d"], stops=stops, width=width)
+
+
+def test_nothing_to_draw():
+    with pytest.raises(ValueError, match=r"both at least 1$"):
+        heatmap(np.zeros((0, 2)), ["a", "b"], [])

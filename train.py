@@ -1,0 +1,31 @@
+"""`python train.py [group=choice] [key=value ...]`: prepare, train, validate, test, draw. See conf/config.yaml."""
+
+from pathlib import Path
+from typing import Any
+
+from data_prep.prepare import prepare
+from mt.cli import compose, merged
+from mt.config import parse
+from mt.data.corpus import Corpus
+from mt.training import checkpoint
+from mt.training.report import table
+from mt.training.run import begin, complete, new_folder, resume
+
+CORPORA = Path("outputs/corpora")
+
+
+def main(composed: dict[str, Any], overrides: list[str]) -> None:
+    earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
+    if earlier:
+        folder = Path(earlier)
+        config = merged(checkpoint.load_config(folder), overrides)
+        run = resume(config, Corpus.open(prepare(config.dataset, CORPORA)), folder)
+    else:
+        config = parse(composed)
+        run = begin(config, Corpus.open(prepare(config.dataset, CORPORA)), new_folder(folder))
+    results = complete(run)
+    print(f"{table(results)}\n\n{run.folder}")
+
+
+if __name__ == "__main__":
+    compose(main, "config")
