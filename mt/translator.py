@@ -154,10 +154,10 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
             "search.mode=hard needs an attention that can stop at one position, and this model's reads all positions "
             "at once: choose search.mode=soft, or train with attention=monotonic or attention=mocha"
         )
-    if search.name == "online" and not (can_be_hard and model.encoder.one_way):
+    if search.name == "online" and not model.online:
         raise UserError(
-            "online decoding writes while it reads, so it needs a one-way encoder (encoder=lstm) and an attention that "
-            "stops (attention=monotonic or attention=mocha): train such a model, or choose search=greedy or search=beam"
+            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.start=zeros and an attention "
+            "that stops (attention=monotonic or attention=mocha); train such a model, or choose search=greedy or search=beam"
         )
     return search.name == "online" or (search.mode != "soft" and can_be_hard)
 

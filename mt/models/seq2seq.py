@@ -49,6 +49,11 @@ class Seq2Seq(nn.Module):
             tied=config.embedding.tie_output,
         )
 
+    @property
+    def online(self) -> bool:
+        """Whether, decoded hard, it can write while it reads: nothing depends on the source beyond where attention stops."""
+        return self.encoder.one_way and self.attention.can_be_hard and not self.decoder.reads_ahead
+
     def remember(self, source: Tensor, mask: Tensor) -> DecoderMemory:
         """source: [B, S] int64, padded on the right; mask: [B, S] bool, true on real tokens."""
         return self.decoder.remember(self.encoder(self.source_embedding(source), mask), mask)

@@ -40,6 +40,8 @@ class Decoder(nn.Module):
     Config: ClassVar[type[BaseModel]]
     output: nn.Linear
     """Turns features [..., F] into logits [..., vocabulary]."""
+    reads_ahead: bool
+    """Whether the first state depends on the whole source."""
 
     @abstractmethod
     def remember(self, encoded: Encoded, mask: Tensor) -> DecoderMemory:

@@ -29,6 +29,9 @@ class LuongConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """Size of h~, the attentional vector (Luong et al. 2015: that of the state)."""
     input_feeding: bool = False
     """Whether h~ joins the next input (Luong et al. 2015, section 3.3)."""
+    start: Literal["summary", "zeros"] = "summary"
+    """First state: bridged from the encoder's summary, or zero, which online decoding needs since the summary has read all of
+    the source (Luong et al. 2015: the encoder's last states)."""
     dropout: float = Field(0.0, ge=0, lt=1)
     """Between layers and on h~ (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
 
@@ -68,7 +71,9 @@ class Luong(Decoder):
         self.layers = config.layers
         self.features = config.features
         self.input_feeding = config.input_feeding
-        self.bridge = nn.Linear(summary_size, 2 * config.layers * config.hidden)
+        self.hidden = config.hidden
+        self.reads_ahead = config.start == "summary"
+        self.bridge = nn.Linear(summary_size, 2 * config.layers * config.hidden) if self.reads_ahead else None
         self.lstm = nn.LSTM(
             embedding.size + (config.features if config.input_feeding else 0),
             config.hidden,
@@ -86,11 +91,13 @@ class Luong(Decoder):
         return DecoderMemory(self.attention.remember(encoded.values, mask), encoded.summary)
 
     def start(self, memory: DecoderMemory) -> LuongState:
-        summary = memory.summary
-        bridged = torch.tanh(self.bridge(summary)).reshape(len(summary), self.layers, -1)
-        hidden, cell = bridged.chunk(2, -1)
-        feed = bridged.new_zeros(len(summary), self.features)
-        return LuongState(hidden, cell, feed, self.attention.start(memory.attention))
+        shape = (len(memory.summary), self.layers, self.hidden)
+        if self.bridge is None:
+            hidden = cell = memory.summary.new_zeros(shape)
+        else:
+            hidden, cell = torch.tanh(self.bridge(memory.summary)).chunk(2, -1)
+        feed = hidden.new_zeros(shape[0], self.features)
+        return LuongState(hidden.reshape(shape), cell.reshape(shape), feed, self.attention.start(memory.attention))
 
     def step(self, tokens: Tensor, memory: DecoderMemory, state: LuongState, *, hard: bool = False) -> Prediction:
         features, read, state = self._advance(self.embedding(tokens), memory, state, hard)
