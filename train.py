@@ -9,7 +9,7 @@ from mt.config import parse
 from mt.data.corpus import Corpus
 from mt.training import checkpoint
 from mt.training.report import table
-from mt.training.run import begin, complete, new_folder, resume
+from mt.training.run import begin, complete, resume
 
 CORPORA = Path("outputs/corpora")
 
@@ -22,7 +22,7 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
         run = resume(config, Corpus.open(prepare(config.dataset, CORPORA)), folder)
     else:
         config = parse(composed)
-        run = begin(config, Corpus.open(prepare(config.dataset, CORPORA)), new_folder(folder))
+        run = begin(config, Corpus.open(prepare(config.dataset, CORPORA)), folder)
     results = complete(run)
     print(f"{table(results)}\n\n{run.folder}")
 

@@ -3,29 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-import hydra
-from omegaconf import DictConfig, OmegaConf
-
 from data_prep.prepare import prepare
 from data_prep.preview import preview
+from mt.cli import compose
 from mt.config import parse
 from mt.data.dataset import DatasetConfig
-from mt.errors import reported
-
-_CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
-@hydra.main(version_base=None, config_path=str(_CONF), config_name="data_prep")
-def main(composed: DictConfig) -> None:
-    with reported():
-        plain: Any = OmegaConf.to_container(composed.dataset, resolve=True)
-        config = parse(plain, DatasetConfig, "dataset")
-        if composed.dry_run:
-            for line in preview(config):
-                print(line)
-        else:
-            print(prepare(config, Path(composed.corpora)))
+def main(composed: dict[str, Any], overrides: list[str]) -> None:
+    config = parse(composed["dataset"], DatasetConfig, "dataset")
+    if composed["dry_run"]:
+        for line in preview(config):
+            print(line)
+    else:
+        print(prepare(config, Path(composed["corpora"])))
 
 
 if __name__ == "__main__":
-    main()
+    compose(main, "data_prep")

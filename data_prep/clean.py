@@ -1,22 +1,13 @@
 """Which training pairs are kept, and what dev and test must be."""
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
+from mt.data.words import count_words
 from mt.errors import UserError
-
-_CJK = "぀-ヿ㐀-䶿一-鿿豈-﫿"
-# A run of twenty characters is a word too, so that no text without blanks is unboundedly long.
-_WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]{{1,20}}")
-
-
-def count_words(text: str) -> int:
-    """Runs between blanks (per started 20 characters); in Japanese and Chinese script each character counts as one."""
-    return len(_WORD.findall(text))
 
 
 def fault(example: Example, config: CleaningConfig) -> str | None:

@@ -1,67 +1,119 @@
 """From the command line to plain data: Hydra composes, and its complaints become sentences. For entry points alone."""
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Sequence
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hydra
-from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mt.config import Config, parse
+from mt.config import Config, parse, revised
 from mt.errors import UserError, nearest, reported
+from mt.search.config import SearchConfig
 
 CONF = Path(__file__).parents[1] / "conf"
+_RESUMABLE_TRAINING = ("epochs", "max_updates", "patience", "average", "save_every", "log_every", "plots")
+RESUMABLE = ("device", *(f"training.{name}" for name in _RESUMABLE_TRAINING))
+"""Options that may change when a run is resumed, besides those of search: none alters what an update does."""
 
 
 def compose(main: Callable[[dict[str, Any], list[str]], None], name: str) -> None:
-    """Calls `main(plain, overrides)` with the composition of `conf/<name>.yaml` and the command line, for each job of a sweep.
+    """Calls `main(plain, overrides)` with what `conf/<name>.yaml` and the command line say, for each job of a sweep.
 
     plain: the resolved configuration; overrides: the `key=value` arguments. What a user can mend ends as one sentence.
     """
 
     def task(composed: DictConfig) -> None:
-        overrides = list(hydra.core.hydra_config.HydraConfig.get().overrides.task)
-        plain = OmegaConf.to_container(composed, resolve=True)
-        with reported():
-            main(plain, overrides)  # type: ignore[arg-type] - a mapping at the root
+        # Here too: Hydra would write a line of its own about an exception that leaves the task.
+        with reported(), _translated():
+            main(_plain(composed), list(HydraConfig.get().overrides.task))
 
-    # Otherwise Hydra prints its own report and ends the process.
+    # Otherwise Hydra prints a report of its own and ends the process.
     os.environ["HYDRA_FULL_ERROR"] = "1"
-    with reported():
-        try:
-            hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
-        except (HydraException, OmegaConfBaseException) as error:
-            raise UserError(_sentence(error)) from None
+    with reported(), _translated():
+        _check_choices(sys.argv[1:])
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
 
 
 def merged(config: Config, overrides: Sequence[str]) -> Config:
     """A checkpoint's configuration with what may change on the way: how long to train, how to decode, where to run."""
-    plain = OmegaConf.create(config.model_dump(mode="json"))
+    changes = []
     for override in overrides:
-        key, _, value = override.partition("=")
+        key = override.partition("=")[0]
         if key in ("resume", "folder"):
             continue
-        if not key.startswith(("training.", "search.", "device")):
+        if key not in RESUMABLE and not key.startswith("search."):
             raise UserError(
-                f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start a new run"
+                f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start a "
+                f"new run (search.* and {', '.join(RESUMABLE)} can change)"
             )
-        OmegaConf.update(plain, key, OmegaConf.create(f"value: {value}").value)
-    return parse(OmegaConf.to_container(plain))
+        changes.append(override)
+    return parse(_plain(OmegaConf.merge(config.model_dump(mode="json"), OmegaConf.from_dotlist(changes))))
+
+
+def add_search_options(parser: ArgumentParser) -> None:
+    """How to decode; what is left out stays as the run was configured."""
+    parser.add_argument("--search", choices=("greedy", "beam", "online"))
+    parser.add_argument("--beam", type=int, metavar="K", help="hypotheses kept per sentence")
+    parser.add_argument("--length-penalty", type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
+    parser.add_argument("--mode", choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
+
+
+def chosen_search(options: Namespace, config: SearchConfig, n_best: int = 1) -> SearchConfig:
+    """A run's search with the options of `add_search_options`. Raises UserError where they do not go together."""
+    names = {"name": options.search, "beam": options.beam, "mode": options.mode}
+    return revised(config, {**names, "length_penalty": options.length_penalty, "n_best": n_best})
+
+
+def _plain(composed: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_sentence(error)) from None
+
+
+def _check_choices(arguments: Sequence[str]) -> None:
+    """Refuses `group=choice` where the group has no such file: before a sweep begins, and in optional groups too."""
+    for argument in arguments:
+        group, _, choices = argument.lstrip("+").partition("=")
+        # What is no plain list of names, such as choice(...), is Hydra's to understand.
+        if re.fullmatch(r"[\w.,-]+", choices) and group in _groups():
+            known = [path.stem for path in (CONF / group).glob("*.yaml")]
+            for choice in choices.split(","):
+                if choice not in known:
+                    raise UserError(f"{group}={choice} is no choice: {nearest(choice, known)}")
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, MissingConfigException) and error.options is not None:
-        group, _, choice = str(error.missing_cfg_file).rpartition("/")
-        return f"{group}={choice} is no choice: {nearest(choice, error.options)}"
-    if isinstance(error, ConfigCompositionException) and (found := re.search(r"override '([^']+)'", str(error))):
-        key = found[1].lstrip("+~").split("=")[0]
-        return f"unknown option {key}: {nearest(key, _known_keys())}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override} cannot be read: write group=choice or key=value, and put a value with brackets, commas "
+            "or equals signs into quotes"
+        )
+    if isinstance(cause := error.__cause__, OmegaConfBaseException) and cause.full_key:
+        within, _, wrong = cause.full_key.rpartition(".")
+        siblings = cause.parent_node
+        known = {str(key) for key in siblings} if isinstance(siblings, Mapping) and siblings else set()
+        if not within:
+            known = {*known, *_groups()} - {"hydra"}
+        if known:
+            return f"unknown option {cause.full_key}: {nearest(wrong, known)}"
+        return f"unknown option {cause.full_key}: {within} has no options"
     return " ".join(str(error).split())
 
 
-def _known_keys() -> list[str]:
-    return []
+def _groups() -> list[str]:
+    return [path.relative_to(CONF).as_posix() for path in CONF.rglob("*") if path.is_dir()]

@@ -1,6 +1,7 @@
-"""The root configuration: plain data in, frozen and validated objects out. The same door for Hydra and for checkpoints."""
+"""The root configuration: plain data in, frozen and validated objects out. One door for Hydra and for checkpoints."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -26,7 +27,8 @@ class Config(ModelConfig, frozen=True, extra="forbid", strict=True):
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$")
     """auto: a GPU where there is one."""
     precision: Literal["fp32", "bf16"] = "fp32"
-    """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware has it."""
+    """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
+    has it."""
 
 
 def parse(plain: Mapping[str, Any], model: type[BaseModel] = Config, where: str = "") -> Any:
@@ -41,46 +43,44 @@ def parse(plain: Mapping[str, Any], model: type[BaseModel] = Config, where: str 
         raise UserError(f"{where}{': ' if where else ''}{_sentence(error, model)}") from None
 
 
+def revised(config: Any, changes: Mapping[str, Any]) -> Any:
+    """A configuration with some options changed, as valid as one that was read; None leaves an option as it is."""
+    plain = config.model_dump(mode="json") | {name: value for name, value in changes.items() if value is not None}
+    return parse(plain, type(config))
+
+
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in _path(first["loc"], model))
+    path, options = _locate(first["loc"], model)
+    key, given, context = ".".join(path), first["input"], first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
-            siblings = _fields(first["loc"][:-1], model)
-            return f"unknown option {key}: {nearest(str(first['loc'][-1]), siblings)}"
+            return f"unknown option {key}: {nearest(path[-1], options)}"
         case "union_tag_invalid":
-            choices = [choice.strip("' ") for choice in first["ctx"]["expected_tags"].split(",")]
-            return f"{key}.name={first['ctx']['tag']} is no choice: {nearest(first['ctx']['tag'], choices)}"
-        case "literal_error" if isinstance(first["input"], str):
-            choices = [choice.strip("' ") for choice in first["ctx"]["expected"].replace(" or ", ", ").split(",")]
-            return f"{key}={first['input']} is no choice: {nearest(first['input'], choices)}"
-    message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{key}={json.dumps(first['input'])} is not possible: {message}"
+            tag = context["tag"]
+            return f"{key}.name={tag} is no choice: {nearest(tag, _quoted(context['expected_tags']))}"
+        case "literal_error" if isinstance(given, str):
+            return f"{key}={given} is no choice: {nearest(given, _quoted(context['expected']))}"
+    return f"{key}={json.dumps(given)} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
-def _path(location: tuple[int | str, ...], model: type[BaseModel]) -> list[int | str]:
-    """A location without the tags that pydantic adds where a union was decided."""
-    path, kinds = [], [model]
-    for part in location:
-        fields = {name: field.annotation for kind in kinds for name, field in kind.model_fields.items()}
-        if part not in fields and any(part == kind.model_fields["name"].default for kind in kinds if "name" in kind.model_fields):
-            continue
-        path.append(part)
-        kinds = _models(fields.get(str(part)))
-    return path
+def _locate(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
+    """A location as a user would write it, and the options that exist beside it.
 
-
-def _fields(location: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
-    """The names of the options that exist at a location."""
+    pydantic adds to a location the name that decided each union on the way.
+    """
+    path: list[str] = []
+    options: list[str] = []
     kinds = [model]
     for part in location:
-        named = [kind for kind in kinds if part == _name(kind)]
-        kinds = named or [m for kind in kinds if part in kind.model_fields for m in _models(kind.model_fields[str(part)].annotation)]
-    return [name for kind in kinds for name in kind.model_fields]
-
-
-def _name(kind: type[BaseModel]) -> Any:
-    return kind.model_fields["name"].default if "name" in kind.model_fields else None
+        if len(kinds) > 1:
+            kinds = [kind for kind in kinds if kind.model_fields["name"].default == part]
+            continue
+        path.append(str(part))
+        fields = kinds[0].model_fields if kinds else {}
+        options = list(fields)
+        kinds = _models(fields[path[-1]].annotation) if path[-1] in fields else []
+    return path, options
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
@@ -88,3 +88,8 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _quoted(text: str) -> list[str]:
+    """The words in single quotes, as pydantic lists choices."""
+    return re.findall(r"'([^']*)'", text)

@@ -12,8 +12,8 @@ def choose(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
-    available = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}[device.type]
-    if (device.index or 0) >= available:
+    counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if (device.index or 0) >= counts[device.type]:
         raise UserError(f"device={name} is not on this machine: choose device=auto or device=cpu")
     return device
 

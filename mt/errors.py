@@ -24,9 +24,12 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Around an entry point: a `UserError` becomes its sentence on standard error and exit status 2."""
+    """Around an entry point: a `UserError` becomes a sentence on standard error and exit status 2; Ctrl-C gives 130."""
     try:
         yield
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted{': ' if interrupt.args else ''}{interrupt}", file=sys.stderr)
+        sys.exit(130)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from mt.config import Config
+from mt.config import Config, revised
 from mt.data.batches import collate, fixed_order
 from mt.data.tokenizer import EOS, Tokenizers
+from mt.data.words import count_words
 from mt.device import autocast, choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -71,7 +72,7 @@ class Translator:
         blank = [Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))]
         results = [blank for _ in texts]
         wanted = [i for i, text in enumerate(texts) if text.strip()]
-        self._refuse_long(texts)
+        self.refuse_long(texts)
         sources = self.tokenizers.source.encode([texts[i] for i in wanted])
         for i, source, found in zip(wanted, sources, self.search(sources, search, progress=progress), strict=True):
             results[i] = [self._translation(source, hypothesis) for hypothesis in found]
@@ -96,12 +97,14 @@ class Translator:
     def align(self, sources: Sequence[str], targets: Sequence[str], *, hard: bool = False) -> list[Translation]:
         """Forced alignment: what the attention reads while the model is made to write the given targets.
 
-        The score of each is the log-probability of its target.
+        The score of each is the log-probability of its target. Raises UserError for a text that is too long, and for
+        `hard` where the attention reads all positions at once.
         """
-        self._refuse_long(sources)
-        pairs = list(
-            zip(self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets), strict=True)
-        )
+        if hard:
+            decodes_hard(revised(self.config.search, {"name": "greedy", "n_best": 1, "mode": "hard"}), self.model)
+        self.refuse_long(sources)
+        self.refuse_long(targets)
+        pairs = list(zip(self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets), strict=True))
         results: list[Translation | None] = [None] * len(pairs)
         order = fixed_order(np.array([len(s) for s, _ in pairs]), max_tokens=self.config.search.batch_tokens)
         for indices in order:
@@ -116,7 +119,9 @@ class Translator:
                 results[i] = self._translation(source, hypothesis)
         return [result for result in results if result is not None]
 
-    def _remembered(self, sources: Sequence[Sequence[int]], max_tokens: int) -> Iterator[tuple[np.ndarray, Any, Tensor]]:
+    def _remembered(
+        self, sources: Sequence[Sequence[int]], max_tokens: int
+    ) -> Iterator[tuple[np.ndarray, Any, Tensor]]:
         """Encoded batches: which sources, their memory, their lengths."""
         for indices in fixed_order(np.array([len(source) for source in sources]), max_tokens=max_tokens):
             batch = collate([(np.array(sources[i]), np.array([EOS])) for i in indices]).to(self.device)
@@ -135,13 +140,14 @@ class Translator:
             delays=None if delays is None else delays.numpy(),
         )
 
-    def _refuse_long(self, texts: Iterable[str]) -> None:
+    def refuse_long(self, texts: Iterable[str], place: str = "text", first: int = 1) -> None:
+        """Raises UserError where a text is too long. place, first: what to call the texts, and the first's number."""
         limit = self.config.dataset.cleaning.max_evaluation_length
-        for number, text in enumerate(texts, start=1):
+        for number, text in enumerate(texts, start=first):
             # A text of few characters cannot have many words; most need no counting.
-            if len(text) > limit and (words := len(text.split())) > limit:
+            if len(text) > limit and (words := count_words(text)) > limit:
                 raise UserError(
-                    f"text {number} has {words} words, and at most {limit} are translated at once: split it into "
+                    f"{place} {number} has {words} words, and at most {limit} are read at once: split it into "
                     "sentences, one a line"
                 )
 
@@ -156,8 +162,9 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
         )
     if search.name == "online" and not model.online:
         raise UserError(
-            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.start=zeros and an attention "
-            "that stops (attention=monotonic or attention=mocha); train such a model, or choose search=greedy or search=beam"
+            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.start=zeros and an "
+            "attention that stops (attention=monotonic or attention=mocha); train such a model, or choose "
+            "search=greedy or search=beam"
         )
     return search.name == "online" or (search.mode != "soft" and can_be_hard)
 
@@ -165,7 +172,7 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:
     """The translator of a run folder (or of one of its checkpoints' folders).
 
-    checkpoint: best, last, or average where the run made one. Raises UserError where the folder is no run, or is damaged.
+    checkpoint: best, last, or average where the run made one. Raises UserError where the folder is damaged or no run.
     """
     model, tokenizers, config = load_model(Path(run), checkpoint)
     return Translator(model.to(choose(device)), tokenizers, config)

@@ -6,38 +6,16 @@ Every file holds one sentence (or summary) per line; line n of each reference fi
 """
 
 import argparse
-import codecs
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from mt.errors import UserError, reported
+from mt.lines import read_lines
 from mt.metrics.bleu import bleu, chrf
 from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, blank ones included, without line ends or byte-order mark.
-
-    Raises:
-        UserError: the file cannot be read, is empty, or is not UTF-8 (names the line).
-    """
-    try:
-        data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): give an existing text file") from error
-    if not data:
-        raise UserError(f"{path} is empty: give a file with one sentence per line")
-    # Only a newline ends a line: other separators of Unicode may stand inside a sentence.
-    lines = data.removesuffix(b"\n").split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}, line {number} is not UTF-8: convert the file to UTF-8") from error
-    return [line.removesuffix(b"\r").decode() for line in lines]
 
 
 def score_files(task: str, hypothesis: Path, references: Sequence[Path], tokenizer: str) -> dict[str, Score]:

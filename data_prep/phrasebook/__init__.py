@@ -10,30 +10,25 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from data_prep.phrasebook.grammar import Grammar, split_key
+from data_prep.phrasebook.expressions import EXPRESSIONS
+from data_prep.phrasebook.grammar import Grammar, Phrase, rules, split_key
 from data_prep.phrasebook.lexicon import LEXICON
-from data_prep.phrasebook.templates import TEMPLATES
+from data_prep.phrasebook.sentences import APPOINTMENTS, SHOPPING, TRAVEL
+from mt.data.words import words
+
+__all__ = ["SIZES", "Example", "generate", "words"]
 
 SIZES: Mapping[str, int] = MappingProxyType({"train": 20_000, "dev": 1_000, "test": 1_000})
-GRAMMAR = Grammar(LEXICON | TEMPLATES)
-WORD = re.compile(r"\w+(?:[-'.,:]\w+)*|[^\w\s]")
+SENTENCES = rules(SHOPPING) + rules(TRAVEL) + rules(APPOINTMENTS)
+GRAMMAR = Grammar(LEXICON | {name: rules(text) for name, text in EXPRESSIONS.items()} | {"sentence": SENTENCES})
 
 
 class Example(NamedTuple):
-    """A pair of sentences, detokenised. `links` is in Pharaoh format, 0-based over `words(source)` and `words(target)`."""
+    """Two detokenised sentences, and links in Pharaoh format, 0-based over `words(source)` and `words(target)`."""
 
     source: str
     target: str
     links: str
-
-
-def words(text: str) -> list[str]:
-    """The words of `text` in either language; a punctuation mark is one, unless it is inside a word or number.
-
-    >>> words("At 15:40, twenty-one o'clock.")
-    ['At', '15:40', ',', 'twenty-one', "o'clock", '.']
-    """
-    return WORD.findall(text)
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
@@ -41,7 +36,7 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
     rng = Random(seed)
     drawn: dict[str, Example] = {}  # by source: none occurs twice
     while len(drawn) < sum(sizes.values()):
-        example = draw(rng)
+        example = realise(GRAMMAR.draw("sentence", rng))
         drawn.setdefault(example.source, example)
     examples = list(drawn.values())
     rng.shuffle(examples)  # late draws avoid the short sentences that are used up; every split shall have its share
@@ -49,16 +44,16 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
     return {split: [next(remaining) for _ in range(size)] for split, size in sizes.items()}
 
 
-def draw(rng: Random) -> Example:
-    """One random example."""
-    sentence = GRAMMAR.draw("sentence", rng)
+def realise(sentence: Phrase) -> Example:
+    """The text of a derived sentence, and the links between words of equal keys."""
     source, target = ([split_key(item) for item in sentence.forms[side].split()] for side in ("en", "de"))
-    links = [
-        f"{i}-{j}" for i, (_, key) in enumerate(source) for j, (_, other) in enumerate(target) if key and key == other
-    ]
-    return Example(_sentence(source), _sentence(target), " ".join(links))
+    positions: dict[str, list[int]] = {}
+    for j, (_, key) in enumerate(target):
+        positions.setdefault(key, []).append(j)
+    links = [f"{i}-{j}" for i, (_, key) in enumerate(source) if key for j in positions.get(key, [])]
+    return Example(_detokenise(source), _detokenise(target), " ".join(links))
 
 
-def _sentence(keyed: list[tuple[str, str]]) -> str:
+def _detokenise(keyed: list[tuple[str, str]]) -> str:
     text = re.sub(r" ([.,?!])", r"\1", " ".join(word for word, _ in keyed))
     return text[0].upper() + text[1:]

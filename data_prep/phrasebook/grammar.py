@@ -1,7 +1,8 @@
 """A synchronous grammar: one derivation writes both languages, and remembers which word came from which.
 
-Notation, everywhere in this package: a phrase is a string of words, each with an optional key, `train/2`. An English and a
-German word of one phrase are linked when they carry the same key; a word without a key has no counterpart.
+Notation, everywhere in this package: a phrase is a string of words, each with an optional key, `train/2`. An English
+and a German word of one phrase are linked when they carry the same key; a word without a key has no counterpart. The
+mark that ends a sentence is linked to the other by itself.
 A rule may also hold slots and alternatives:
 
     {city}        a phrase of the category `city`; `{city1}` and `{city2}` are two phrases that differ in their heads
@@ -16,8 +17,9 @@ phrase-based translation", section 2.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from random import Random
+from typing import NamedTuple
 
 SLOT = re.compile(r"\{(?P<star>\*?)(?P<name>(?P<category>[a-z_]+)\d?)(?:\.(?P<form>[a-z]+))?\}")
 END = re.compile(r"[.?!]")
@@ -27,32 +29,26 @@ END = re.compile(r"[.?!]")
 class Phrase:
     """One meaning in both languages.
 
-    `forms` maps a form's name to keyed words: `en` and `de`, and where a phrase declines, `nom`, `acc`, `dat` in place of
-    `de`, and `gen` for the English genitive. `agreement` chooses among the alternatives of a rule: for subjects 0 is "I",
-    1 is "she", 2 is "we"; for things 0 is singular, 1 is plural; for people addressed 0 is "du", 1 is "Sie".
-    `head` tells phrases of one category apart.
+    `forms` maps a form's name to keyed words: `en` and `de`, and where a phrase declines, `nom`, `acc`, `dat` in place
+    of `de`, and `gen` for the English genitive. `agreement` chooses among the alternatives of a rule: for subjects 0 is
+    "I", 1 is "she", 2 is "we"; for things 0 is singular, 1 is plural; for people addressed 0 is "du", 1 is "Sie".
+    No two slots of a rule get the same `head`, where they have one: "two apples and an egg", not "and an apple".
     """
 
     forms: Mapping[str, str]
     agreement: int = 0
     head: str = ""
 
-    def form(self, name: str | None, language: str) -> str:
-        """The form called `name`; the plain form of `language` where there is no name or only one form."""
-        return self.forms[name] if name in self.forms else self.forms[language]
+    def form(self, name: str, language: str) -> str:
+        """The form called `name`, or the one form of `language` where the phrase does not decline."""
+        return self.forms[name if name in self.forms else language]
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A phrase in both languages, with slots."""
+class Rule(NamedTuple):
+    """A phrase in both languages, with slots and alternatives."""
 
     en: str
     de: str
-
-    @cached_property
-    def slots(self) -> list[re.Match[str]]:
-        """The slots, in the order of the English."""
-        return list(SLOT.finditer(self.en))
 
 
 Category = Sequence[Phrase | Rule] | Callable[[Random], Phrase]
@@ -60,7 +56,7 @@ Category = Sequence[Phrase | Rule] | Callable[[Random], Phrase]
 
 @dataclass(frozen=True)
 class Grammar:
-    """Categories by name: a category is a list of phrases and rules, all equally likely, or a function that draws one."""
+    """Categories by name: each a list of phrases and rules, all equally likely, or a function that draws one."""
 
     categories: Mapping[str, Category] = field(repr=False)
 
@@ -73,14 +69,14 @@ class Grammar:
     def _derive(self, rule: Rule, rng: Random) -> Phrase:
         fills: dict[str, Phrase] = {}
         agreement = 0
-        for slot in rule.slots:
-            phrase = self.draw(slot["category"], rng)
-            while phrase.head and phrase.head in (other.head for other in fills.values()):
-                phrase = self.draw(slot["category"], rng)
-            fills[slot["name"]] = phrase
-            if slot["star"]:
-                agreement = phrase.agreement
-        return Phrase({side: _fill(getattr(rule, side), side, fills, agreement) for side in ("en", "de")})
+        for slot in _parse(rule.en):
+            if isinstance(slot, _Slot):
+                phrase = self.draw(slot.category, rng)
+                while phrase.head and phrase.head in (other.head for other in fills.values()):
+                    phrase = self.draw(slot.category, rng)
+                fills[slot.name] = phrase
+                agreement = phrase.agreement if slot.governs else agreement
+        return Phrase({"en": _fill(rule.en, "en", fills, agreement), "de": _fill(rule.de, "de", fills, agreement)})
 
 
 def rules(text: str) -> list[Rule]:
@@ -94,19 +90,39 @@ def split_key(item: str) -> tuple[str, str]:
     return word, key
 
 
+class _Slot(NamedTuple):
+    name: str
+    category: str
+    form: str
+    governs: bool
+
+
+class _Word(NamedTuple):
+    alternatives: list[str]
+    key: str
+
+
+@cache
+def _parse(side: str) -> list[_Slot | _Word]:
+    return [_parse_item(item) for item in side.split()]
+
+
+def _parse_item(item: str) -> _Slot | _Word:
+    if slot := SLOT.fullmatch(item):
+        return _Slot(slot["name"], slot["category"], slot["form"] or "", bool(slot["star"]))
+    if END.fullmatch(item):
+        return _Word([item], "end")
+    words, key = split_key(item)
+    return _Word(words.split("|"), key)
+
+
 def _fill(side: str, language: str, fills: Mapping[str, Phrase], agreement: int) -> str:
     """The keyed words of one side of a rule. Keys from inside a slot are prefixed by its name, so that none collide."""
-    items: list[str] = []
-    for item in side.split():
-        if slot := SLOT.fullmatch(item):
-            name = slot["name"]
-            for word, key in map(split_key, fills[name].form(slot["form"], language).split()):
-                items.append(f"{word}/{name}.{key}" if key else word)
-        elif END.fullmatch(item):
-            items.append(f"{item}/end")
+    keyed: list[tuple[str, str]] = []
+    for item in _parse(side):
+        if isinstance(item, _Slot):
+            inner = map(split_key, fills[item.name].form(item.form, language).split())
+            keyed += [(word, key and f"{item.name}.{key}") for word, key in inner]
         else:
-            words, key = split_key(item)
-            alternatives = words.split("|")
-            if word := alternatives[agreement] if len(alternatives) > 1 else words:
-                items.append(f"{word}/{key}" if key else word)
-    return " ".join(items)
+            keyed.append((item.alternatives[agreement if len(item.alternatives) > 1 else 0], item.key))
+    return " ".join(f"{word}/{key}" if key else word for word, key in keyed if word)

@@ -31,6 +31,13 @@ class Noun(NamedTuple):
     de: str
     de_plural: str
 
+    @classmethod
+    def of(cls, entry: str) -> "Noun":
+        """From a dictionary entry, `"apple, apples: der Apfel, Äpfel"`."""
+        en, de = (side.split(", ") for side in entry.split(": "))
+        article, singular_de = de[0].split()
+        return cls(en[0], en[1], GENDERS[article], singular_de, de[1])
+
 
 class Determiner(NamedTuple):
     """An article, possessive or numeral, and the endings of the adjectives after it."""
@@ -51,16 +58,9 @@ MY = _like_ein("my", "mein")
 OUR = _like_ein("our", "unser")
 
 
-def noun(entry: str) -> Noun:
-    """A noun from its dictionary entry, `"apple, apples: der Apfel, Äpfel"`."""
-    en, de = entry.split(": ")
-    singular_en, plural_en = en.split(", ")
-    singular_de, plural_de = de.split(", ")
-    article, _, singular_de = singular_de.partition(" ")
-    return Noun(singular_en, plural_en, GENDERS[article], singular_de, plural_de)
-
-
-def noun_phrase(determiner: Determiner, noun: Noun, adjective: tuple[str, str] | None = None, plural: bool = False) -> Phrase:
+def noun_phrase(
+    determiner: Determiner, noun: Noun, adjective: tuple[str, str] | None = None, plural: bool = False
+) -> Phrase:
     """`the red coat`, `der rote Mantel`, in every case. `adjective` is the English word and the German stem."""
     gender = PLURAL if plural else noun.gender
     adjective_en, stem = adjective or ("", "")
@@ -90,7 +90,7 @@ def counted(n: int, noun: Noun, adjective: tuple[str, str] | None = None) -> Phr
 
 
 def measured(n: int, measure: Noun, stuff: tuple[str, str]) -> Phrase:
-    """An amount of something: `two bottles of water`, `zwei Flaschen Wasser`. `stuff` is its English and German name."""
+    """An amount: `two bottles of water`, `zwei Flaschen Wasser`. `stuff` is what is measured, in English and German."""
     amount = counted(n, measure)
     stuff_en, stuff_de = stuff
     forms = {case: f"{amount.forms[case]} {stuff_de}/stuff" for case in CASES}

@@ -2,16 +2,18 @@
 
 from data_prep.phrasebook.grammar import Phrase
 
-UNITS_EN = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-UNITS_DE = (
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
-    "achtzehn neunzehn"
-).split()
-TENS_EN = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
-TENS_DE = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+# fmt: off
+UNITS_EN = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]
+UNITS_DE = [
+    "null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun",
+    "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn",
+]
+TENS_EN = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+TENS_DE = ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
+# fmt: on
 IRREGULAR_EN = {
     "one": "first",
     "two": "second",
@@ -31,7 +33,7 @@ def cardinal_en(n: int) -> str:
         return f"{UNITS_EN[n // 100]} hundred{rest}"
     if n < 20:
         return UNITS_EN[n]
-    return TENS_EN[n // 10] + (f"-{UNITS_EN[n % 10]}" if n % 10 else "")
+    return TENS_EN[n // 10 - 2] + (f"-{UNITS_EN[n % 10]}" if n % 10 else "")
 
 
 def cardinal_de(n: int) -> str:
@@ -42,7 +44,7 @@ def cardinal_de(n: int) -> str:
     if n < 20:
         return UNITS_DE[n]
     unit = "ein" if n % 10 == 1 else UNITS_DE[n % 10]
-    return (f"{unit}und" if n % 10 else "") + TENS_DE[n // 10]
+    return (f"{unit}und" if n % 10 else "") + TENS_DE[n // 10 - 2]
 
 
 def ordinal_en(n: int) -> str:

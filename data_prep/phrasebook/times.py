@@ -27,8 +27,8 @@ MONTHS = {  # English, German, days (of a common year)
     "December": ("Dezember", 31),
 }
 
-# What is said before the hour, by minute. From half past on, English may still name the hour that has begun
-# where German names the next: "half past seven" is "halb acht", and 7:25 and 7:35 are told from it, too.
+# What is said before the hour, by minute. At half past, English names the hour that has begun and German the one to
+# come, "halb acht"; German tells 7:25 and 7:35 from that half, too.
 MINUTES = {
     5: ("five/m past/p", "fünf/m nach/p"),
     10: ("ten/m past/p", "zehn/m nach/p"),
@@ -48,11 +48,12 @@ def clock(hour: int, minute: int) -> Phrase:
     """A time on the twelve-hour clock: hour 1 to 12, minute a multiple of five."""
     following = hour % 12 + 1
     if minute == 0:
-        hour_de = "ein" if hour == 1 else cardinal_de(hour)
-        return Phrase({"en": f"{cardinal_en(hour)}/h o'clock/o", "de": f"{hour_de}/h Uhr/o"})
+        full_hour = "ein" if hour == 1 else cardinal_de(hour)
+        return Phrase({"en": f"{cardinal_en(hour)}/h o'clock/o", "de": f"{full_hour}/h Uhr/o"})
     said_en, said_de = MINUTES[minute]
-    hour_en, hour_de = hour if minute <= 30 else following, hour if minute <= 20 else following
-    return Phrase({"en": f"{said_en} {cardinal_en(hour_en)}/h", "de": f"{said_de} {cardinal_de(hour_de)}/h"})
+    hour_en = cardinal_en(hour if minute <= 30 else following)
+    hour_de = cardinal_de(hour if minute <= 20 else following)
+    return Phrase({"en": f"{said_en} {hour_en}/h", "de": f"{said_de} {hour_de}/h"})
 
 
 def clock_in_digits(hour: int, minute: int) -> Phrase:
@@ -61,7 +62,7 @@ def clock_in_digits(hour: int, minute: int) -> Phrase:
 
 
 def date(day: int, month: str) -> Phrase:
-    """`twenty-first of March`, without the article: `einundzwanzigsten März`, and the nominative `einundzwanzigste März`."""
+    """Without the article: `twenty-first of March`, `einundzwanzigsten März`; nominative `einundzwanzigste März`."""
     month_de, _ = MONTHS[month]
     return Phrase(
         {

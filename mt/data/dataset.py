@@ -32,7 +32,7 @@ class HubConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
 
 class CleaningConfig(BaseModel, frozen=True, extra="forbid", strict=True):
-    """Which training pairs are dropped. Lengths are in words, see `data_prep.clean.count_words`."""
+    """Which training pairs are dropped. Lengths are in words, see `mt.data.words.count_words`."""
 
     min_length: int = Field(default=1, ge=1)
     """Fewest words on either side."""

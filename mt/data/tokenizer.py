@@ -25,7 +25,7 @@ class TokenizerConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
     """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks."""
     size: int = Field(default=8000, ge=5)
-    """Pieces in a vocabulary, the four special ones included. For char and word the most there may be."""
+    """Pieces in a vocabulary, the four special ones included: as many for bpe, at most so many for the other kinds."""
     joint: bool = True
     """One vocabulary for both sides, or one for each."""
     character_coverage: float = Field(default=1.0, gt=0, le=1)
@@ -140,7 +140,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
             model_writer=model,
             model_type=config.kind,
             vocab_size=config.size,
-            hard_vocab_limit=config.kind in ("bpe", "unigram"),
+            hard_vocab_limit=config.kind == "bpe",
             character_coverage=config.character_coverage,
             normalization_rule_name="identity",
             max_sentence_length=1 << 20,  # bytes; the default silently skips lines beyond 4192
@@ -170,9 +170,9 @@ def word_index(words: Sequence[str], pieces: Sequence[str]) -> list[int]:
     Raises:
         ValueError: they spell different texts.
     """
-    owners = [index for index, word in enumerate(words) for _ in normalize(word).replace(" ", "")]
-    spelt = [piece.replace(_SPACE, "") if piece != "</s>" else "" for piece in pieces]
-    if "".join(spelt) != normalize("".join(words)).replace(" ", ""):
+    owners = [index for index, word in enumerate(words) for _ in _decomposed(word)]
+    spelt = ["" if piece == "</s>" else _decomposed(piece.replace(_SPACE, "")) for piece in pieces]
+    if _decomposed("".join(spelt)) != _decomposed("".join(words)):
         raise ValueError(f"the pieces {list(pieces)} do not spell the words {list(words)}")
     indices, start = [], 0
     for piece, characters in zip(pieces, spelt, strict=True):
@@ -181,6 +181,11 @@ def word_index(words: Sequence[str], pieces: Sequence[str]) -> list[int]:
         indices.append(-1 if piece == "</s>" or not covered else max(covered, key=covered.count))
         start += len(characters)
     return indices
+
+
+def _decomposed(text: str) -> str:
+    """Without blanks, accents apart: pieces that are decomposed one by one join to the decomposed text."""
+    return "".join(unicodedata.normalize("NFD", text).split())
 
 
 def _marked(text: str) -> str:

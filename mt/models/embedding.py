@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 PAD = 0
-"""The id of padding, whose vector is zero and learns nothing."""
+"""The id of padding. Looking it up gives zeros at first and never a gradient; no result depends on it."""
 
 
 class EmbeddingConfig(BaseModel, frozen=True, extra="forbid", strict=True):
@@ -27,9 +27,6 @@ class Embedding(nn.Module):
         self.size = config.size
         self.table = nn.Embedding(vocabulary, config.size, padding_idx=PAD)
         self.dropout = nn.Dropout(config.dropout)
-        # Small, as fits a table that may also be the output matrix (Luong et al. 2015: U[-0.1, 0.1]).
-        nn.init.uniform_(self.table.weight, -0.1, 0.1)
-        nn.init.zeros_(self.table.weight[PAD])
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens: [...] int64; returns [..., size]."""

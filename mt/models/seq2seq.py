@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
@@ -10,7 +10,7 @@ from mt.models.attention import AttentionConfig, build_attention
 from mt.models.attention.global_ import GlobalConfig
 from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, Prediction
 from mt.models.decoders.luong import LuongConfig
-from mt.models.embedding import Embedding, EmbeddingConfig
+from mt.models.embedding import PAD, Embedding, EmbeddingConfig
 from mt.models.encoders import ENCODERS, EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 
@@ -22,6 +22,8 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     encoder: EncoderConfig = BiLSTMConfig()
     decoder: DecoderConfig = LuongConfig()
     attention: AttentionConfig = GlobalConfig()
+    init: float = Field(default=0.1, gt=0)
+    """Matrices start uniform in [-init, init] (Luong et al. 2015, section 4.1: 0.1)."""
 
 
 class Seq2Seq(nn.Module):
@@ -48,10 +50,15 @@ class Seq2Seq(nn.Module):
             summary_size=self.encoder.summary_size,
             tied=config.embedding.tie_output,
         )
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.uniform_(parameter, -config.init, config.init)
+        for embedding in (self.source_embedding, self.target_embedding):
+            nn.init.zeros_(embedding.table.weight[PAD])
 
     @property
     def online(self) -> bool:
-        """Whether, decoded hard, it can write while it reads: nothing depends on the source beyond where attention stops."""
+        """Whether, decoded hard, it can write while it reads: nothing depends on the source beyond the last stop."""
         return self.encoder.one_way and self.attention.can_be_hard and not self.decoder.reads_ahead
 
     def remember(self, source: Tensor, mask: Tensor) -> DecoderMemory:
@@ -65,5 +72,8 @@ class Seq2Seq(nn.Module):
         return self.decoder.step(tokens, memory, state, hard=hard)
 
     def forward(self, source: Tensor, mask: Tensor, target: Tensor, *, hard: bool = False) -> tuple[Tensor, Tensor]:
-        """Teacher forcing. target: [B, T], BOS first. Returns features [B, T, F] for `decoder.output`, and weights [B, T, S]."""
+        """Teacher forcing. target: [B, T], BOS first.
+
+        Returns features [B, T, F] for `decoder.output`, and weights [B, T, S].
+        """
         return self.decoder(target, self.remember(source, mask), hard=hard)

@@ -2,9 +2,9 @@
 
     beta[j] = sum over k = j .. j+w-1 of  alpha[k] exp(u[j]) / sum over l = k-w+1 .. k of exp(u[l])        (equation 13)
 
-The paper's moving sums of exp(u) (equation 19) need one common offset for the whole sentence, and underflow where a window
-lies far below it. Here each window k has its own offset, the largest energy inside it, so that no window can overflow or
-lose its mass. Energies are finite, or -inf on padding.
+The paper's moving sums of exp(u) (equation 19) need one common offset for the whole sentence, and underflow where a
+window lies far below it. Here each window k has its own offset, the largest energy inside it, so that no window can
+overflow or lose its mass. Energies are finite, or -inf on padding.
 """
 
 import torch
@@ -21,7 +21,7 @@ def spread(alpha: Tensor, energy: Tensor, width: int) -> Tensor:
     width: chunk length w >= 1; chunks are cut at the left edge of the sentence.
     Returns beta: [..., S], of the same total mass as alpha. Memory is O(S) per row for any width.
 
-    Computed and returned in float32, or in float64 where an argument is float64. Differentiable once, in both arguments.
+    Computed and returned in float32, or float64 where an argument is float64. Differentiable once, in both arguments.
     """
     if width < 1:
         raise ValueError(f"a chunk is at least one position wide, got {width}")
@@ -34,38 +34,47 @@ def spread(alpha: Tensor, energy: Tensor, width: int) -> Tensor:
 class _Spread(Function):
     @staticmethod
     def forward(ctx, alpha: Tensor, energy: Tensor, width: int) -> Tensor:
-        largest, total = _windows(energy, width)
+        largest, peak, total = _windows(energy, width)
         beta = _received(alpha / total, energy, largest, width)
-        ctx.save_for_backward(alpha, energy, largest, total, beta)
+        ctx.save_for_backward(alpha, energy, largest, peak, total)
         ctx.width = width
         return beta
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_beta: Tensor) -> tuple[Tensor, Tensor, None]:
-        alpha, energy, largest, total, beta = ctx.saved_tensors
-        grad_alpha = torch.zeros_like(alpha)
+        alpha, energy, largest, peak, total = ctx.saved_tensors
+        # With softmax s of window k and gradient g:  d/d alpha[k] = sum over j of s[k, j] g[j] =: mean[k]
+        #                                             d/d u[j] = sum over k of alpha[k] s[k, j] (g[j] - mean[k]).
+        # One position often has nearly all of s, and g[j] - mean[k] would then be lost in rounding. So gradients are
+        # taken relative to that of the window's largest energy: mean = at_peak + rest, with a rest as small as it is.
+        at_peak = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
+        rest = torch.zeros_like(alpha)
         for offset in range(ctx.width):
-            grad_alpha += (_earlier(energy, offset, -torch.inf) - largest).exp() * _earlier(grad_beta, offset, 0.0)
-        grad_alpha /= total
-        # The softmax's Jacobian: d beta[j] / d u[m] = sum over windows k of alpha[k] s[k, j] (1[j = m] - s[k, m]).
-        grad_energy = grad_beta * beta - _received(alpha * grad_alpha / total, energy, largest, ctx.width)
-        return grad_alpha, grad_energy, None
+            share = (_earlier(energy, offset, -torch.inf) - largest).exp()
+            rest += share * (_earlier(grad_beta, offset, 0.0) - at_peak)
+        rest /= total
+        grad_energy, scaled = torch.zeros_like(energy), alpha / total
+        for offset in range(ctx.width):
+            share = _later(scaled, offset, 0.0) * (energy - _later(largest, offset, torch.inf)).exp()
+            grad_energy += share * ((grad_beta - _later(at_peak, offset, 0.0)) - _later(rest, offset, 0.0))
+        return at_peak + rest, grad_energy, None
 
 
-def _windows(energy: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Of the window that ends at each position: the largest energy, and the sum of exp(energy - largest)."""
-    windows = pad(energy, (width - 1, 0), value=-torch.inf).unfold(-1, width, 1)
+def _windows(energy: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the window that ends at each position: the largest energy, where that is, the sum of exp(energy - largest)."""
+    largest, peak = pad(energy, (width - 1, 0), value=-torch.inf).unfold(-1, width, 1).max(-1)
+    peak = (peak + torch.arange(1 - width, 1 - width + energy.shape[-1], device=energy.device)).clamp(min=0)
     # A window of nothing but padding gets finite stand-ins, so that it passes zeros rather than NaN.
-    largest = windows.amax(-1).clamp(min=torch.finfo(energy.dtype).min)
+    largest = largest.clamp(min=torch.finfo(energy.dtype).min)
     total = torch.zeros_like(energy)
     for offset in range(width):
         total += (_earlier(energy, offset, -torch.inf) - largest).exp()
-    return largest, total.clamp(min=1.0)
+    return largest, peak, total.clamp(min=1.0)
 
 
 def _received(share: Tensor, energy: Tensor, largest: Tensor, width: int) -> Tensor:
-    """What position j gets from the windows k = j .. j + width - 1 that hold it: share[k] exp(energy[j] - largest[k])."""
+    """What j gets from the windows k = j .. j + width - 1 that hold it: sum of share[k] exp(energy[j] - largest[k])."""
     received = torch.zeros_like(share)
     for offset in range(width):
         received += _later(share, offset, 0.0) * (energy - _later(largest, offset, torch.inf)).exp()

@@ -7,8 +7,8 @@ With p[i, j] the probability of stopping at source position j in target step i, 
 
 The closed form of the paper (equation 29) divides by a cumulative product that underflows; every implementation of it
 clamps, and is then wrong by up to the whole mass. But both terms of q[i, j] lie on the anti-diagonal i + j - 1, so all
-cells of one anti-diagonal can be computed at once: T + S - 1 vectorised steps, sums of non-negative products only, exact
-for any p in [0, 1]. The gradient is the same sweep backwards.
+cells of one anti-diagonal can be computed at once: T + S - 1 vectorised steps, sums of non-negative products only,
+exact for any p in [0, 1]. The gradient is the same sweep backwards.
 """
 
 import torch
@@ -25,7 +25,7 @@ def expected_alignment(p: Tensor, start: Tensor) -> Tensor:
     start: [B, S], the alignment before the first step; one-hot on position 0 at the start of a sentence.
     Returns alpha: [B, T, S]. Rows sum to at most 1; the missing mass has left the sentence without stopping.
 
-    Computed and returned in float32, or in float64 where an argument is float64. Differentiable once, in both arguments.
+    Computed and returned in float32, or float64 where an argument is float64. Differentiable once, in both arguments.
     """
     if p.dim() != 3 or start.shape != (p.shape[0], p.shape[2]):
         raise ValueError(f"expected p [B, T, S] and start [B, S], got {tuple(p.shape)} and {tuple(start.shape)}")

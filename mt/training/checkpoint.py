@@ -1,7 +1,7 @@
 """Checkpoints: JSON, safetensors and a tokenizer, complete or absent, and loaded without running anybody's code.
 
-`checkpoints/` holds a folder for each saved update, written under a temporary name, flushed and renamed; `best` and `last` are
-links to them, which move atomically.
+`checkpoints/` holds a folder for each saved update, written under a temporary name, flushed and renamed; `best` and
+`last` are links to them, which move atomically. A folder is removed by a rename too, so that nobody meets half of one.
 """
 
 import hashlib
@@ -22,24 +22,30 @@ from mt.config import Config, parse
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
+from mt.training.files import write_json
 
 FORMAT = 1
 MODEL = "model.safetensors"
 TRAINING = "training.pt"
 
 
-def save(folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: Config, meta: dict, training: dict | None) -> None:
-    """Writes a checkpoint folder, complete or not at all.
+def save(
+    folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: Config, meta: dict, training: dict | None
+) -> None:
+    """Writes a checkpoint folder, complete or not at all. Raises OSError where the disk does not take it.
 
     meta: what people may want to know (update, scores), as JSON. training: what `load_training` gives back.
     """
-    draft = folder.with_name(f".{folder.name}.part")
+    draft = folder.with_name(".part")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    (draft / "config.json").write_text(json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
-    save_tensors(model, str(draft / MODEL))
-    if training is not None:
-        torch.save(training, draft / TRAINING)
+    write_json(draft / "config.json", config.model_dump(mode="json"))
+    try:
+        save_tensors(model, str(draft / MODEL))
+        if training is not None:
+            torch.save(training, draft / TRAINING)
+    except (SafetensorError, RuntimeError) as error:
+        raise OSError(f"{folder} cannot be written ({str(error).splitlines()[0]})") from error
     tokenizers.save(draft)
     meta = {
         **meta,
@@ -47,12 +53,21 @@ def save(folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: Config, m
         "versions": {name: version(name) for name in ("mt", "torch", "sentencepiece")},
         "sha256": {path.name: _sha256(path) for path in sorted(draft.iterdir())},
     }
-    (draft / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
-    for path in draft.iterdir():
+    write_json(draft / "meta.json", meta)
+    for path in (*draft.iterdir(), draft):
         _flush(path)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     draft.rename(folder)
     _flush(folder.parent)
+
+
+def remove(folder: Path) -> None:
+    """Removes a checkpoint, where there is one, at once: a process killed meanwhile leaves no half of it."""
+    if folder.is_dir():
+        trash = folder.with_name(".trash")
+        shutil.rmtree(trash, ignore_errors=True)
+        folder.rename(trash)
+        shutil.rmtree(trash)
 
 
 def point(link: Path, folder: Path) -> None:
@@ -60,7 +75,11 @@ def point(link: Path, folder: Path) -> None:
     draft = link.with_name(f".{link.name}.part")
     draft.unlink(missing_ok=True)
     draft.symlink_to(folder.name)
+    if not link.is_symlink():
+        # A copy of the run may hold a folder in place of the link.
+        remove(link)
     draft.replace(link)
+    _flush(link.parent)
 
 
 def locate(run: Path, name: str) -> Path:
@@ -76,6 +95,11 @@ def locate(run: Path, name: str) -> Path:
             else f"{run} is not a run folder: it holds no checkpoints/{name}; give the folder that training printed"
         )
     return folder
+
+
+def load_meta(folder: Path) -> dict[str, Any]:
+    """The `meta` of `save`, with `format`, `versions` and `sha256`."""
+    return _read_json(folder / "meta.json")
 
 
 def load_config(run: Path, name: str = "last") -> Config:
@@ -96,8 +120,11 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     sizes = (len(tokenizers.source), len(tokenizers.target))
     path = folder / MODEL
     # Compared before anything is allocated: a configuration may ask for more memory than there is.
-    with torch.device("meta"):
-        expected = {name: list(tensor.shape) for name, tensor in Seq2Seq(config, *sizes).state_dict().items()}
+    try:
+        with torch.device("meta"):
+            expected = {name: list(tensor.shape) for name, tensor in Seq2Seq(config, *sizes).state_dict().items()}
+    except (RuntimeError, OverflowError, TypeError):
+        raise UserError(f"{folder}/config.json asks for larger tensors than any: copy the checkpoint again") from None
     for tensor, shape in _shapes(path).items():
         if shape != expected.get(tensor):
             wanted = expected.get(tensor, "no such tensor")
@@ -122,8 +149,8 @@ def load_training(folder: Path) -> dict[str, Any]:
         raise UserError(f"{path} is missing, so training cannot go on from this checkpoint") from None
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
         raise UserError(
-            f"{path} is not a training state of plain tensors ({str(error).splitlines()[0]}): it is damaged or hostile; "
-            "resume from another checkpoint"
+            f"{path} is not a training state of plain tensors ({type(error).__name__}): it is damaged or "
+            "hostile; resume from another checkpoint"
         ) from None
 
 
@@ -139,13 +166,16 @@ def fill(model: Seq2Seq, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def _verify(folder: Path) -> None:
-    meta = _read_json(folder / "meta.json")
+    meta = load_meta(folder)
     if meta.get("format") != FORMAT:
         raise UserError(
-            f"{folder} is a checkpoint of format {meta.get('format')}, and this version reads {FORMAT}: load it with the "
-            "version that wrote it"
+            f"{folder} is a checkpoint of format {meta.get('format')}, and this version reads {FORMAT}: load it with "
+            "the version that wrote it"
         )
-    for name, expected in dict(meta.get("sha256", {})).items():
+    sums = meta.get("sha256")
+    if not isinstance(sums, dict):
+        raise UserError(f"{folder}/meta.json lists no SHA-256 of the other files: copy the checkpoint again")
+    for name, expected in sums.items():
         path = folder / Path(name).name
         if not path.is_file():
             raise UserError(f"{path} is missing: restore it from where the checkpoint was copied")

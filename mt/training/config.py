@@ -25,8 +25,8 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     patience: int | None = Field(None, gt=0)
     """Validations without a new best after which training stops; null never does."""
     average: int = Field(1, gt=0)
-    """The last validations whose weights are averaged into the final model, where that scores better on dev than the best
-    one; 1 averages nothing."""
+    """The last validations whose weights are averaged into the final model, where that scores better on dev than the
+    best one; 1 averages nothing."""
     save_every: int | None = Field(None, gt=0)
     """Updates between checkpoints; null saves at validations alone."""
     log_every: int = Field(20, gt=0)

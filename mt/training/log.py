@@ -9,6 +9,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from mt.plots import Figure
+from mt.training.files import write_text
 
 
 class Log:
@@ -19,7 +20,7 @@ class Log:
         self._path = folder / "metrics.jsonl"
         if self._path.exists():
             kept = [line for line in self._path.read_text().splitlines() if _update(line) <= update]
-            self._path.write_text("".join(f"{line}\n" for line in kept))
+            write_text(self._path, kept)
         self._file = self._path.open("a", buffering=1)
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
 

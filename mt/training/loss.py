@@ -1,7 +1,7 @@
 """Cross entropy with label smoothing, summed over real tokens, without ever holding all logits.
 
-Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped block by
-block, so that what is kept for the backward pass has the size of the features and of the output matrix.
+Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped block
+by block, so that what is kept for the backward pass has the size of the features and of the output matrix.
 """
 
 import torch
@@ -13,7 +13,8 @@ from torch.autograd.function import once_differentiable
 def token_loss(output: nn.Linear, features: Tensor, targets: Tensor, mask: Tensor, *, smoothing: float = 0.0) -> Tensor:
     """The sum over real tokens of the cross entropy, in nats, float32.
 
-    output: turns features into logits over the vocabulary; features: [B, T, F]; targets: [B, T] int64; mask: [B, T] bool.
+    output: turns features into logits over the vocabulary; features: [B, T, F]; targets: [B, T] int64;
+    mask: [B, T] bool, true on real tokens.
     smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
 
     Differentiable once. Products are taken in the type of `features`; softmax and sums in float32.
@@ -25,7 +26,8 @@ class _TokenLoss(Function):
     @staticmethod
     def forward(ctx, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> Tensor:
         weight_cast, bias_cast = weight.to(features.dtype), bias.to(features.dtype)
-        grad_features, grad_weight, grad_bias = torch.empty_like(features), torch.zeros_like(weight), torch.zeros_like(bias)
+        grad_features = torch.empty_like(features)
+        grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         loss = weight.new_zeros(())
         # Few enough rows for a block of logits to stay in a CPU's cache; a GPU wants larger products.
         rows = 256 if features.device.type == "cpu" else 4096

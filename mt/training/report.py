@@ -1,6 +1,5 @@
 """What a run leaves for people: scores, hypotheses, alignments as pictures, numbers and word links."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from mt.data.corpus import Split
 from mt.plots import Figure, heatmap, save
 from mt.search.config import SearchConfig
+from mt.training.files import write_text
 from mt.training.validate import alignment_error, evaluate, forced_links, teacher_forced
 from mt.translator import Translation, Translator, decodes_hard
 
@@ -94,15 +94,3 @@ def table(results: Mapping[str, Any]) -> str:
         elif isinstance(value, int):
             lines.append(f"  {name:<18} {value:8d}")
     return "\n".join(lines)
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_text(path, [json.dumps(value, indent=2, ensure_ascii=False)])
-
-
-def write_text(path: Path, lines: Sequence[str]) -> None:
-    """Replaces a file by these lines, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    draft.replace(path)

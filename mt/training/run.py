@@ -1,7 +1,6 @@
 """One run from start, or from where it stopped, to its results."""
 
 import itertools
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,14 +13,15 @@ from tqdm import tqdm
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.device import choose
-from mt.errors import UserError, nearest
+from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training import checkpoint
+from mt.training.files import write_json
 from mt.training.log import Log
 from mt.training.optimizer import build_optimizer
-from mt.training.report import draw, report, samples, summary, write_json
+from mt.training.report import draw, report, samples, summary
 from mt.training.updates import Progress, updates, updates_per_epoch
-from mt.training.validate import dev_scores
+from mt.training.validate import chosen_metric, dev_scores, require_measured
 from mt.translator import Translator, decodes_hard
 
 
@@ -48,8 +48,7 @@ class Run:
     @property
     def metric(self) -> str:
         """What chooses the best checkpoint."""
-        first = self.config.dataset.metrics[0]
-        return self.config.training.metric or {"rouge": "rougeL"}.get(first, first)
+        return chosen_metric(self.config)
 
 
 def new_folder(wanted: Path) -> Path:
@@ -64,38 +63,53 @@ def new_folder(wanted: Path) -> Path:
     raise AssertionError("unreachable: count never ends")
 
 
-def begin(config: Config, corpus: Corpus, folder: Path) -> Run:
-    """A new run in a folder that exists. Raises UserError where the parts do not fit together."""
+def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
+    """A new run, in the folder wanted or, where that is taken, in one beside it.
+
+    Raises UserError where the parts do not fit together; no folder is made then.
+    """
     device = choose(config.device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, len(corpus.tokenizers.source), len(corpus.tokenizers.target)).to(device)
     decodes_hard(config.search, model)
+    require_measured(config, model)
+    folder = new_folder(wanted)
     write_json(folder / "config.json", config.model_dump(mode="json"))
-    return Run(config, corpus, folder, model, build_optimizer(config.optimizer, model), Progress(), Log(folder, update=0))
+    optimizer = build_optimizer(config.optimizer, model)
+    return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0))
 
 
 def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
-    """A run as its last checkpoint left it, to the bit on the CPU. config: that of the checkpoint, or with more epochs."""
+    """A run as its last checkpoint left it, to the bit on the CPU. config: the checkpoint's, or with more epochs."""
     last = checkpoint.locate(folder, "last").resolve()
-    model, tokenizers, _ = checkpoint.load_model(last, "last")
-    if tokenizers.target.model != corpus.tokenizers.target.model or tokenizers.source.model != corpus.tokenizers.source.model:
+    model, _, _ = checkpoint.load_model(last, "last")
+    if checkpoint.load_meta(last).get("corpus") != corpus.meta["fingerprint"]:
         raise UserError(
-            f"the corpus was prepared with another tokenizer than {last}: its text or its settings have changed since; "
-            "restore them, or start a new run"
+            f"{folder} was trained on another corpus: the text or its preparation has changed since; restore them, or "
+            "start a new run"
         )
-    state = checkpoint.load_training(last)
+    decodes_hard(config.search, model)
     model = model.to(choose(config.device))
     optimizer = build_optimizer(config.optimizer, model)
-    optimizer.load_state_dict(state["optimizer"])
-    torch.set_rng_state(state["random"])
-    if torch.cuda.is_available() and state["random_cuda"]:
-        torch.cuda.set_rng_state_all(state["random_cuda"])
-    progress = Progress(**state["progress"])
+    state = checkpoint.load_training(last)
+    try:
+        optimizer.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"])
+        if torch.cuda.is_available() and state["random_cuda"]:
+            torch.cuda.set_rng_state_all(state["random_cuda"])
+        progress = Progress(**state["progress"])
+    except (KeyError, TypeError, ValueError, RuntimeError):
+        raise UserError(
+            f"{last / checkpoint.TRAINING} does not belong to its model: copy the checkpoint again"
+        ) from None
     return Run(config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update))
 
 
 def complete(run: Run) -> dict[str, Any]:
-    """Trains to the end, then tests, draws and reports; returns what `results.json` holds."""
+    """Trains to the end, then tests, draws and reports; returns what `results.json` holds.
+
+    Raises UserError where the disk fails, and KeyboardInterrupt with a sentence that says how to go on.
+    """
     try:
         train(run)
         choose_best(run)
@@ -104,8 +118,20 @@ def complete(run: Run) -> dict[str, Any]:
         write_json(run.folder / "results.json", results)
         run.log.hyperparameters(run.config.model_dump(), results)
         return results
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_go_on(run)) from None
+    except OSError as error:
+        raise UserError(f"{error}: mend the disk or make room on it; {_how_to_go_on(run)}") from error
     finally:
         run.log.close()
+
+
+def _how_to_go_on(run: Run) -> str:
+    last = run.checkpoints / "last"
+    if not last.exists():
+        return f"{run.folder} holds no checkpoint yet, so start again"
+    update = checkpoint.load_meta(last)["update"]
+    return f"the checkpoint of update {update} is whole: go on with `python train.py resume={run.folder}`"
 
 
 def train(run: Run) -> None:
@@ -157,16 +183,15 @@ def validate(run: Run) -> bool:
     log.say(f"update {progress.update}: {summary(scores)}{' (best)' if is_best else ''}")
     log.text("dev/translations", progress.update, samples(split, translations[:count]))
     for number, translation in enumerate(translations[:count]):
-        log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.attention.width))
+        if translation.tokens:
+            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.attention.width))
     return is_best
 
 
 def improves(run: Run, scores: Mapping[str, float]) -> bool:
-    """Whether these scores are better than the best so far. Raises UserError where the metric is none of them."""
-    if run.metric not in scores:
-        raise UserError(f"training.metric={run.metric} is not measured: {nearest(run.metric, scores)}")
+    """Whether these scores are better than the best so far."""
     value, best = scores[run.metric], run.progress.best
-    return best is None or (value < best if run.metric.startswith(("loss", "perplexity")) else value > best)
+    return best is None or (value < best if run.metric.startswith("loss") else value > best)
 
 
 def save(run: Run, *, is_best: bool) -> None:
@@ -178,21 +203,27 @@ def save(run: Run, *, is_best: bool) -> None:
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }
-    meta = {"update": run.progress.update, "metric": run.metric, "best": run.progress.best}
-    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta, training)
+    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta(run, run.progress.best), training)
     checkpoint.point(run.checkpoints / "last", folder)
     if is_best:
         checkpoint.point(run.checkpoints / "best", folder)
     kept = {folder.resolve(), (run.checkpoints / "best").resolve(), *averaged(run)}
     for old in run.checkpoints.glob("update-*"):
         if old.resolve() not in kept:
-            shutil.rmtree(old)
+            checkpoint.remove(old)
+
+
+def meta(run: Run, best: float | None) -> dict[str, Any]:
+    """What a checkpoint tells people, and resuming, of its origin. best: its score by the run's metric."""
+    corpus = run.corpus.meta["fingerprint"]
+    return {"update": run.progress.update, "metric": run.metric, "best": best, "corpus": corpus}
 
 
 def averaged(run: Run) -> list[Path]:
-    """The checkpoints of the last validations, as many as are averaged."""
+    """The checkpoints of the last validations, as many as are averaged and, if that number was raised, still there."""
     updates_kept = run.progress.validations[-run.config.training.average :]
-    return [(run.checkpoints / f"update-{update:07d}").resolve() for update in updates_kept]
+    folders = [(run.checkpoints / f"update-{update:07d}").resolve() for update in updates_kept]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def choose_best(run: Run) -> None:
@@ -203,10 +234,12 @@ def choose_best(run: Run) -> None:
         scores, _ = dev_scores(run.translator, run.corpus.split("dev"), run.config.training.validate_limit)
         run.log.say(f"average of the last {len(folders)}: {summary(scores)}")
         if improves(run, scores):
-            meta = {"update": run.progress.update, "metric": run.metric, "best": scores[run.metric]}
-            folder = run.checkpoints / "average"
-            checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta, None)
-            checkpoint.point(run.checkpoints / "best", folder)
+            best, folder = run.checkpoints / "best", run.checkpoints / "average"
+            # Where an earlier end of this run left an average, `best` must not point to it while it is replaced.
+            checkpoint.point(best, folders[-1])
+            about = meta(run, scores[run.metric])
+            checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, None)
+            checkpoint.point(best, folder)
             return
     model, _, _ = checkpoint.load_model(run.folder, "best")
     run.model.load_state_dict(model.state_dict())

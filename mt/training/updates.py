@@ -58,12 +58,12 @@ def updates(
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
-    Raises UserError where the loss or the gradient is not a finite number; the weights are then those of the update before.
+    Raises UserError where the loss or the gradient is not a finite number, and leaves the weights of the update before.
     """
     while progress.epoch <= config.training.epochs:
         groups = _groups(split, config, progress.epoch)
         while progress.position < len(groups):
-            if progress.update == config.training.max_updates:
+            if progress.update >= (config.training.max_updates or math.inf):
                 return
             model.train()
             batches = [collate(split.ids(indices)) for indices in groups[progress.position]]

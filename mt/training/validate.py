@@ -5,18 +5,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
+from mt.config import Config, revised
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Split
 from mt.data.tokenizer import word_index
 from mt.data.words import words
 from mt.device import autocast
+from mt.errors import UserError, nearest
 from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
 from mt.metrics.bleu import bleu, chrf
 from mt.metrics.latency import latency
-from mt.metrics.rouge import rouge
+from mt.metrics.rouge import KINDS, rouge
 from mt.metrics.score import Score
+from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig
 from mt.training.loss import token_loss
 from mt.translator import Translation, Translator, decodes_hard
@@ -27,6 +31,24 @@ SCORERS: dict[str, Scorer] = {
     "chrf": lambda hypotheses, references: {"chrf": chrf(hypotheses, references)},
     "rouge": rouge,
 }
+
+
+def chosen_metric(config: Config) -> str:
+    """What chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
+    first = config.dataset.metrics[0]
+    return config.training.metric or ("rougeL" if first == "rouge" else first)
+
+
+def require_measured(config: Config, model: Seq2Seq) -> None:
+    """Raises UserError where the metric that chooses the best checkpoint is none that validation measures."""
+    names = ["loss"]
+    for metric in config.dataset.metrics:
+        names += KINDS if metric == "rouge" else [metric]
+    if model.attention.can_be_hard:
+        names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]
+    chosen = chosen_metric(config)
+    if chosen not in names:
+        raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
 
 
 @dataclass(frozen=True)
@@ -57,15 +79,16 @@ def evaluate(
         scores |= SCORERS[metric]([translation.text for translation in translations], references)
     if search.name == "online":
         scores |= latency(
-            [t.delays for t in translations if t.delays is not None], [len(t.source_tokens) for t in translations]
+            [t.delays.tolist() for t in translations if t.delays is not None],
+            [len(t.source_tokens) for t in translations if t.delays is not None],
         )
     return Evaluation(translations, scores, seconds)
 
 
 @torch.no_grad()
 def teacher_forced(translator: Translator, split: Split, *, hard: bool = False) -> dict[str, float]:
-    """loss: nats per target token, EOS included, without smoothing; perplexity; lost_mass: the mean share of attention that
-    has left the sentence (monotonic attention only loses any)."""
+    """loss: nats per target token, EOS included, without smoothing; perplexity; lost_mass: the mean share of attention
+    that has left the sentence (monotonic attention only loses any)."""
     model, device = translator.model.eval(), translator.device
     loss = lost = tokens = 0.0
     for indices in fixed_order(split.lengths()[0], max_tokens=translator.config.training.batch_tokens):
@@ -80,44 +103,53 @@ def teacher_forced(translator: Translator, split: Split, *, hard: bool = False) 
 
 
 def forced_links(translator: Translator, sources: Sequence[str], targets: Sequence[str], *, hard: bool) -> list[str]:
-    """Word alignments in Pharaoh format: each target word with the source word that it reads most, when it is forced."""
-    lines = []
-    for source, target, forced in zip(
-        sources, targets, translator.align(sources, targets, hard=hard), strict=True
-    ):
-        source_pieces = translator.tokenizers.source.split(source)
-        target_pieces = translator.tokenizers.target.split(target)
-        links = project(
-            links_from_weights(forced.alignment),
-            word_index(words(source), source_pieces),
-            word_index(words(target), target_pieces),
+    """Word alignments in Pharaoh format: each target word with the source word that it reads most when forced."""
+    return [
+        word_links(
+            forced.alignment, translator.tokenizers.source.split(source), translator.tokenizers.target.split(target)
         )
-        lines.append(to_pharaoh(links))
-    return lines
+        for source, target, forced in zip(sources, targets, translator.align(sources, targets, hard=hard), strict=True)
+    ]
 
 
-def alignment_error(lines: Sequence[str], gold: Sequence[str]) -> Score:
-    """AER of Pharaoh lines against gold ones, in percent."""
+def word_links(weights: np.ndarray, source: Sequence[str], target: Sequence[str]) -> str:
+    """A word alignment in Pharaoh format out of attention weights [T, S] between pieces.
+
+    source: [S], target: [T] pieces. Words are those of `mt.data.words.words`; each target piece brings the link to the
+    source piece that it reads most.
+    """
+    return to_pharaoh(project(links_from_weights(weights), _words_of(source), _words_of(target)))
+
+
+def _words_of(pieces: Sequence[str]) -> list[int | None]:
+    """For each piece the index of its word, None for EOS."""
+    # As it is decoded, an unknown piece is one mark, and not the word between two that its name would be.
+    spelt = ["⁇" if piece == "<unk>" else piece for piece in pieces]
+    text = "".join(piece for piece in spelt if piece != "</s>").replace("▁", " ")
+    return [None if index < 0 else index for index in word_index(words(text), spelt)]
+
+
+def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> Score:
+    """AER of Pharaoh lines against gold ones, in percent. name: what to call the gold lines where one is wrong."""
     return alignment_error_rate(
-        [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, "the gold alignments")
+        [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, name)
     )
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None) -> tuple[dict[str, float], list[Translation]]:
     """What a validation measures, decoding greedily, and the translations.
 
-    Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with `gap_<name>`
-    what is lost from soft to hard; the plain `<name>` is what the run's own search would see. `loss` is that of training.
+    Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
+    `gap_<name>` what is lost from soft to hard; the plain `<name>` is what the run's own search would see. `loss` is
+    that of training.
     """
     scores = teacher_forced(translator, split)
-    greedy = translator.config.search.model_copy(update={"name": "greedy", "n_best": 1})
+    greedy = revised(translator.config.search, {"name": "greedy", "n_best": 1})
     if not translator.model.attention.can_be_hard:
         decoded = evaluate(translator, split, greedy, limit=limit)
         return scores | _values(decoded), decoded.translations
     losses = {"soft": scores["loss"], "hard": teacher_forced(translator, split, hard=True)["loss"]}
-    by_mode = {
-        mode: evaluate(translator, split, greedy.model_copy(update={"mode": mode}), limit=limit) for mode in losses
-    }
+    by_mode = {mode: evaluate(translator, split, revised(greedy, {"mode": mode}), limit=limit) for mode in losses}
     used = by_mode["hard" if decodes_hard(greedy, translator.model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | _values(decoded)

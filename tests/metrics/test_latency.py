@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mt.errors import UserError
 from mt.metrics.latency import average_lagging, average_proportion, differentiable_average_lagging, latency

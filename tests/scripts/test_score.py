@@ -77,7 +77,7 @@ def test_files_of_unequal_length_are_named_with_their_counts(write, capsys):
 def test_invalid_utf8_is_found_by_line(write, capsys):
     bad = write("hyp", b"\xef\xbb\xbfgut\nGr\xfc\xdfe\n")
     message = refusal(capsys, "--task", "translation", bad, bad)
-    assert message == f"error: {bad}, line 2 is not UTF-8: convert the file to UTF-8\n"
+    assert message == f"error: {bad}, line 2 is not UTF-8: convert the text to UTF-8\n"
 
 
 def test_missing_and_empty_files(write, tmp_path, capsys):

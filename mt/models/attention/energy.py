@@ -1,7 +1,7 @@
-"""Energies: how well each source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2)."""
+"""Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2)."""
 
 from abc import abstractmethod
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import BaseModel, Field

@@ -22,6 +22,7 @@ class MoChA(Monotonic):
     """The chunk has an energy of its own, of the same kind (Chiu & Raffel 2018, section 2.3 and appendix A)."""
 
     Config = MoChAConfig
+    width: int
 
     def __init__(self, config: MoChAConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)

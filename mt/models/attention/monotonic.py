@@ -5,7 +5,7 @@ computes the expectation over all its paths; hard mode follows the one path of d
 recurrence, the second with p rounded to 0 and 1, so that training and decoding cannot drift apart.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import BaseModel, Field
@@ -21,17 +21,17 @@ class MonotonicConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     energy: EnergyConfig = ConcatConfig()
     """concat is Raffel et al. 2017, equation 16; general is equation 17."""
     offset: float = -2.0
-    """Initial r, in nats: negative, so that the head begins by moving (Raffel et al. 2017, appendices D and G: -1 to -5)."""
+    """Initial r, in nats: negative, so that at first the head moves (Raffel et al. 2017, appendices D, G: -1 to -5)."""
     noise: float = Field(1.0, ge=0)
-    """Standard deviation of the noise before the sigmoid, in training (Raffel et al. 2017, section 2.4: 1; Arivazhagan et
-    al. 2019, table 4: 4)."""
-    exhausted: Literal["zeros", "last"] = "zeros"
-    """When the head leaves the sentence: `zeros` - nothing is read from then on (Raffel et al. 2017, section 2.2); `last` -
-    it stops at the last position at the latest (Arivazhagan et al. 2019, section 3.2)."""
+    """Standard deviation of the noise before the sigmoid, in training (Raffel et al. 2017, section 2.4: 1;
+    Arivazhagan et al. 2019, table 4: 4)."""
+    exhausted: Literal["zeros", "last"] = "last"
+    """When the head leaves the sentence: `zeros` - nothing is read from then on (Raffel et al. 2017, section 2.2);
+    `last` - it stops at the last position at the latest (Arivazhagan et al. 2019, section 3.2)."""
 
 
 class Monotonic(Attention):
-    Config = MonotonicConfig
+    Config: ClassVar[type[BaseModel]] = MonotonicConfig
     can_be_hard = True
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:

@@ -57,4 +57,4 @@ class Decoder(nn.Module):
 
     @abstractmethod
     def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, Tensor]:
-        """All steps under teacher forcing. tokens: [B, T], BOS first; returns features [B, T, F] and weights [B, T, S]."""
+        """All steps under teacher forcing. tokens: [B, T], BOS first. Returns features [B, T, F], weights [B, T, S]."""

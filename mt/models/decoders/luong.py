@@ -2,8 +2,8 @@
 
     h_t = LSTM(y_{t-1}, h_{t-1});  c_t = attention(h_t);  h~_t = tanh(W_c [c_t; h_t]);  p(y_t) = softmax(W_s h~_t)
 
-With input feeding (section 3.3) h~_{t-1} joins y_{t-1} at the LSTM's input, and target steps must be taken in turn; without
-it, all of them are taken at once under teacher forcing.
+With input feeding (section 3.3) h~_{t-1} joins y_{t-1} at the LSTM's input, and target steps must be taken in turn;
+without it, all of them are taken at once under teacher forcing.
 """
 
 from typing import Literal, NamedTuple
@@ -23,15 +23,15 @@ class LuongConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     name: Literal["luong"] = "luong"
     hidden: int = Field(512, gt=0)
     """Cells a layer (Luong et al. 2015: 1000)."""
-    layers: int = Field(1, gt=0)
+    layers: int = Field(1, gt=0, le=100)
     """Luong et al. 2015: 4."""
     features: int = Field(256, gt=0)
     """Size of h~, the attentional vector (Luong et al. 2015: that of the state)."""
     input_feeding: bool = False
     """Whether h~ joins the next input (Luong et al. 2015, section 3.3)."""
     start: Literal["summary", "zeros"] = "summary"
-    """First state: bridged from the encoder's summary, or zero, which online decoding needs since the summary has read all of
-    the source (Luong et al. 2015: the encoder's last states)."""
+    """First state: bridged from the encoder's summary (Luong et al. 2015: the encoder's last states), or zero, which
+    online decoding needs, since the summary has read all of the source."""
     dropout: float = Field(0.0, ge=0, lt=1)
     """Between layers and on h~ (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
 

@@ -15,7 +15,10 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Constructed as `Class(config, input_size)`. Padding never changes a result: a sentence alone equals it in a batch."""
+    """Constructed as `Class(config, input_size)`.
+
+    Padding never changes a result: a sentence alone gives what it gives in any batch.
+    """
 
     Config: ClassVar[type[BaseModel]]
     one_way: ClassVar[bool] = False
@@ -25,4 +28,4 @@ class Encoder(nn.Module):
 
     @abstractmethod
     def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
-        """vectors: [B, S, E], embedded source tokens; mask: [B, S] bool, true on real positions, padding on the right."""
+        """vectors: [B, S, E], embedded tokens; mask: [B, S] bool, true on real positions, padding on the right."""

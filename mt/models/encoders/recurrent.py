@@ -14,7 +14,7 @@ class LSTMConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     name: Literal["lstm"] = "lstm"
     hidden: int = Field(512, gt=0)
     """Cells a layer."""
-    layers: int = Field(1, gt=0)
+    layers: int = Field(1, gt=0, le=100)
     dropout: float = Field(0.0, ge=0, lt=1)
     """Between layers (Zaremba et al. 2014)."""
 
@@ -26,7 +26,7 @@ class BiLSTMConfig(LSTMConfig, frozen=True, extra="forbid", strict=True):
 
 
 class LSTM(Encoder):
-    Config = LSTMConfig
+    Config: ClassVar[type[BaseModel]] = LSTMConfig
     one_way = True
     directions: ClassVar[int] = 1
 

@@ -1,0 +1,33 @@
+"""Lines of UTF-8 text, from files and streams. Only a newline ends one: Unicode's other separators may stand inside."""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mt.errors import UserError
+
+
+def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    """The lines of a binary stream, blank ones included, without line ends and byte-order mark.
+
+    name: what to call the stream. Raises UserError where a line is not UTF-8 (says which).
+    """
+    for number, line in enumerate(stream, start=1):
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        try:
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{name}, line {number} is not UTF-8: convert the text to UTF-8") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file, as `decoded` gives them. Raises UserError where it cannot be read, or is empty, as well."""
+    try:
+        with path.open("rb") as file:
+            lines = list(decoded(file, str(path)))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): give an existing text file") from error
+    if not lines:
+        raise UserError(f"{path} is empty: give a file with one sentence per line")
+    return lines

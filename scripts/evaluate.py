@@ -1,0 +1,53 @@
+"""Decode and score a split of the corpus that a run was trained on.
+
+    python scripts/evaluate.py RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
+
+Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
+RUN/evaluations/<split>-<search>; the test results that training left in RUN itself are not touched.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from data_prep.prepare import prepare
+from mt.cli import add_search_options, chosen_search
+from mt.data.corpus import Corpus
+from mt.errors import UserError, reported
+from mt.training.files import write_json
+from mt.training.report import report, table
+from mt.translator import Translator, load
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
+    parser.add_argument("--split", default="test", choices=("test", "dev"))
+    add_search_options(parser)
+    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+    parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
+    options = parser.parse_args(arguments)
+    with reported():
+        translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
+        search = chosen_search(options, translator.config.search)
+        corpus = _corpus(translator, options)
+        folder = options.out or options.run / "evaluations" / f"{options.split}-{search.name}"
+        results = report(translator, corpus.split(options.split), options.split, folder, search=search, progress=True)
+        write_json(folder / "results.json", results | {"checkpoint": options.checkpoint})
+        print(f"{table(results)}\n\n{folder}")
+
+
+def _corpus(translator: Translator, options: argparse.Namespace) -> Corpus:
+    corpus = Corpus.open(prepare(translator.config.dataset, options.corpora))
+    if [side.model for side in corpus.tokenizers] != [side.model for side in translator.tokenizers]:
+        raise UserError(
+            f"the corpus of {options.run} would now be prepared with another vocabulary, so its training text has "
+            "changed: restore it, or decode your text with scripts/translate.py and score it with scripts/score.py"
+        )
+    return corpus
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""A tiny language pair, its prepared corpus, and one small run trained on it, shared by all tests that need one."""
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_prep.prepare import prepare
+from mt.config import Config, parse
+from mt.data.corpus import Corpus
+from mt.training.run import begin, complete
+
+# One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
+SLOTS = [
+    {"the": "die", "two": "zwei", "three": "drei"},
+    {"": "", "big": "großen", "green": "grünen"},
+    {"cats": "Katzen", "dogs": "Hunde", "birds": "鳥"},
+    {"see": "sehen", "find": "finden", "leave": "verlassen"},
+    {"streets": "Straßen", "bridges": "Brücken", "houses": "Häuser"},
+]
+SIZES = {"train": 240, "dev": 12, "test": 10}
+
+Configure = Callable[..., Config]
+
+
+@pytest.fixture(scope="session")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train.en, train.de, dev.en, ..."""
+    folder, draw = tmp_path_factory.mktemp("texts"), random.Random(1)
+    for split, size in SIZES.items():
+        pairs = [[draw.choice(list(slot.items())) for slot in SLOTS] for _ in range(size)]
+        for side, name in enumerate(("en", "de")):
+            lines = [" ".join(pair[side] for pair in sentence if pair[side]) for sentence in pairs]
+            (folder / f"{split}.{name}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def plain(texts: Path) -> dict[str, Any]:
+    """The configuration of the small run, as plain data."""
+    return {
+        "dataset": {
+            "name": "tiny",
+            "source": "en",
+            "target": "de",
+            "folder": str(texts),
+            "tokenizer": {"kind": "word", "size": 100},
+            "cleaning": {"drop_duplicates": False},
+        },
+        "embedding": {"size": 32},
+        "encoder": {"name": "bilstm", "hidden": 16},
+        "decoder": {"hidden": 32, "features": 32},
+        "attention": {"name": "global"},
+        "optimizer": {"lr": 0.02, "betas": [0.9, 0.98]},
+        "training": {"epochs": 12, "batch_tokens": 120, "validate_every": 40, "average": 2, "plots": 2},
+        "search": {"beam": 3},
+        "device": "cpu",
+    }
+
+
+@pytest.fixture(scope="session")
+def configure(plain: dict[str, Any]) -> Configure:
+    """Gives the configuration of the small run with some of its options changed: `{"training": {"epochs": 1}}`."""
+
+    def changed(changes: Mapping[str, Any] = {}) -> Config:  # noqa: B006 - not changed
+        whole = json.loads(json.dumps(plain))
+        for name, value in changes.items():
+            replaced = isinstance(value, Mapping) and "name" not in value
+            whole[name] = {**whole.get(name, {}), **value} if replaced else value
+        return parse(whole)
+
+    return changed
+
+
+@pytest.fixture(scope="session")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where prepared corpora are kept."""
+    return tmp_path_factory.mktemp("corpora")
+
+
+@pytest.fixture(scope="session")
+def corpus(configure: Configure, corpora: Path) -> Corpus:
+    return Corpus.open(prepare(configure().dataset, corpora, progress=False))
+
+
+@pytest.fixture(scope="session")
+def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run. It is shared: copy it before changing it."""
+    run = begin(configure(), corpus, tmp_path_factory.mktemp("runs") / "trained")
+    complete(run)
+    return run.folder
+
+
+@pytest.fixture(scope="session")
+def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run whose attention can be hard, and which can decode online."""
+    changes = {
+        "encoder": {"name": "lstm", "hidden": 32},
+        "decoder": {"hidden": 32, "features": 32, "start": "zeros"},
+        "attention": {"name": "mocha", "width": 2},
+        "training": {"epochs": 2, "average": 1},
+        "search": {"name": "greedy"},
+    }
+    run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "hard")
+    complete(run)
+    return run.folder

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+
+from mt.data.batches import batch_order, collate, fixed_order
+from mt.data.tokenizer import TokenizerConfig, Tokenizers
+
+_MULTI30K = Path(__file__).parents[2] / ".." / "shared" / "data" / "multi30k"
+_LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=80)
+
+
+def _columns(lengths: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    source, target = np.array(lengths, dtype=np.int64).reshape(-1, 2).T
+    return source, target
+
+
+@given(_LENGTHS, st.integers(1, 200), st.integers(0, 3), st.integers(0, 3))
+def test_every_example_comes_once_within_the_budget(
+    lengths: list[tuple[int, int]], max_tokens: int, seed: int, epoch: int
+) -> None:
+    source, target = _columns(lengths)
+    batches = batch_order(source, target, max_tokens=max_tokens, seed=seed, epoch=epoch)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        longest = max(source[batch].max(), target[batch].max())
+        assert len(batch) == 1 or len(batch) * longest <= max_tokens
+
+
+@given(_LENGTHS, st.integers(1, 200))
+def test_fixed_order_is_sorted_and_whole(lengths: list[tuple[int, int]], max_tokens: int) -> None:
+    source, _ = _columns(lengths)
+    batches = fixed_order(source, max_tokens=max_tokens)
+    order = [i for batch in batches for i in batch]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [source[i] for i in order] == sorted(source)
+    assert all(len(batch) == 1 or len(batch) * source[batch].max() <= max_tokens for batch in batches)
+
+
+def test_fixed_order_by_hand() -> None:
+    batches = fixed_order(np.array([3, 1, 9, 2, 3]), max_tokens=6)
+    assert [batch.tolist() for batch in batches] == [[1, 3], [0, 4], [2]]
+
+
+def test_the_order_depends_on_seed_and_epoch_alone() -> None:
+    lengths = np.random.default_rng(0).integers(1, 30, size=(2, 500))
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        return [batch.tolist() for batch in batch_order(*lengths, max_tokens=200, seed=seed, epoch=epoch)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(1, 1)
+    assert order(1, 1) != order(2, 0)
+    assert order(1, 0) != order(2, 0)
+
+
+def test_equal_examples_meet_others_in_another_epoch() -> None:
+    lengths = np.full(100, 5)
+    first, second = (
+        {frozenset(batch.tolist()) for batch in batch_order(lengths, lengths, max_tokens=20, seed=1, epoch=epoch)}
+        for epoch in (0, 1)
+    )
+    assert len(first & second) < 3
+
+
+def test_batches_do_not_come_sorted_by_length() -> None:
+    lengths = np.repeat(np.arange(1, 41), 10)
+    widths = [lengths[batch].max() for batch in batch_order(lengths, lengths, max_tokens=100, seed=1, epoch=0)]
+    assert abs(np.corrcoef(np.arange(len(widths)), widths)[0, 1]) < 0.3
+
+
+@pytest.mark.skipif(not _MULTI30K.is_dir(), reason="needs ../shared/data/multi30k")
+def test_padding_on_multi30k_is_under_five_percent() -> None:
+    source, target = (
+        (_MULTI30K / f"train.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("en", "de")
+    )
+    tokenizers = Tokenizers.train(TokenizerConfig(), list(zip(source, target, strict=True)))
+    lengths = [
+        np.array([len(ids) for ids in tokenizer.encode(texts)])
+        for tokenizer, texts in zip(tokenizers, (source, target), strict=True)
+    ]
+    batches = batch_order(*lengths, max_tokens=4096, seed=1, epoch=0)
+    real = sum(int(side.sum()) for side in lengths)
+    padded = sum(len(batch) * int(side[batch].max()) for batch in batches for side in lengths)
+    assert len(source) == 29_000
+    assert len(batches) > 100
+    assert 1 - real / padded < 0.05
+
+
+def test_collate_by_hand() -> None:
+    batch = collate(
+        [
+            (np.array([7, 8, 3], dtype=np.int32), np.array([9, 3], dtype=np.int32)),
+            (np.array([5, 3], dtype=np.int32), np.array([4, 5, 6, 3], dtype=np.int32)),
+        ]
+    )
+    assert batch.source.tolist() == [[7, 8, 3], [5, 3, 0]]
+    assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.target_in.tolist() == [[2, 9, 0, 0], [2, 4, 5, 6]]
+    assert batch.target_out.tolist() == [[9, 3, 0, 0], [4, 5, 6, 3]]
+    assert batch.target_mask.tolist() == [[True, True, False, False], [True] * 4]
+    assert batch.source.dtype == batch.target_in.dtype == batch.target_out.dtype == torch.int64
+    assert all(tensor.device.type == "meta" for tensor in batch.to("meta"))

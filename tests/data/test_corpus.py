@@ -1,0 +1,112 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt.data import corpus
+from mt.data.corpus import Corpus, Example
+from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
+from mt.errors import UserError
+
+EXAMPLES = {
+    "train": [Example("a house", "ein Haus", "0-0 1-1"), Example("old", "alt"), Example("a  dog\u2028!", "ein Hund !")],
+    "dev": [Example("a cat", "eine Katze", "0-0 1-1")],
+    "test": [Example("a bird", "ein Vogel")],
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> Tokenizers:
+    texts = [(example.source, example.target) for examples in EXAMPLES.values() for example in examples]
+    return Tokenizers.train(TokenizerConfig(kind="char", size=100), texts)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tokenizers: Tokenizers) -> Path:
+    corpus.write(tmp_path / "kept" / "small", EXAMPLES, tokenizers, {"fingerprint": "f00"})
+    return tmp_path / "kept" / "small"
+
+
+def test_what_is_written_is_read(folder: Path, tokenizers: Tokenizers) -> None:
+    opened = Corpus.open(folder)
+    assert opened.meta == {"format": 1, "counts": {"train": 3, "dev": 1, "test": 1}, "fingerprint": "f00"}
+    assert opened.tokenizers.source.model == tokenizers.source.model
+    train = opened.split("train")
+    assert len(train) == 3
+    assert train.column("source") == ["a house", "old", "a  dog\u2028!"]
+    assert train.column("target") == ["ein Haus", "alt", "ein Hund !"]
+    assert train.column("references") == [["ein Haus"], ["alt"], ["ein Hund !"]]
+    assert train.column("links") == ["0-0 1-1", "", ""]
+    assert opened.split("dev").column("source") == ["a cat"]
+    assert opened.split("test").column("target") == ["ein Vogel"]
+
+
+def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
+    train = Corpus.open(folder).split("train")
+    source, target = train.lengths()
+    assert source.tolist() == [9, 5, 9]  # the blank before the first word, the characters, EOS
+    assert target.tolist() == [10, 5, 12]
+    pairs = train.ids(np.array([2, 0]))
+    assert [tokenizers.target.decode(ids) for _, ids in pairs] == ["ein Hund !", "ein Haus"]
+    assert [tokenizers.source.decode(ids) for ids, _ in pairs] == ["a dog !", "a house"]
+    assert all(ids[-1] == EOS and ids.dtype == np.int32 for pair in pairs for ids in pair)
+    assert [ids.tolist() for ids, _ in train.ids([1])] == tokenizers.source.encode(["old"])
+
+
+def test_a_large_split_is_written_in_chunks(
+    tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "_CHUNK", 7)
+    many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(50)]
+    corpus.write(tmp_path / "many", EXAMPLES | {"train": iter(many)}, tokenizers, {})
+    train = Corpus.open(tmp_path / "many").split("train")
+    assert train.column("source") == [example.source for example in many]
+    assert train.lengths()[0].tolist() == [len(example.source) + 2 for example in many]
+    picked = [49, 0, 13, 13]
+    assert [len(source) for source, _ in train.ids(picked)] == [train.lengths()[0][i] for i in picked]
+
+
+def test_ids_are_not_read_into_memory(folder: Path) -> None:
+    train = Corpus.open(folder).split("train")
+    [file] = train._dataset.cache_files
+    assert Path(file["filename"]).parent == folder / "train"
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path: Path, tokenizers: Tokenizers) -> None:
+    def interrupted():
+        yield from EXAMPLES["test"]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        corpus.write(tmp_path / "half", EXAMPLES | {"test": interrupted()}, tokenizers, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_writers_the_first_stays(folder: Path, tokenizers: Tokenizers) -> None:
+    corpus.write(folder, EXAMPLES, tokenizers, {"fingerprint": "second"})
+    assert Corpus.open(folder).meta["fingerprint"] == "f00"
+    assert [path.name for path in folder.parent.iterdir()] == ["small"]
+
+
+def test_a_folder_without_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is not a prepared corpus .*: make one with `python -m data_prep"):
+        Corpus.open(tmp_path)
+
+
+def test_another_format_is_refused(folder: Path) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"format": 99}))
+    with pytest.raises(UserError, match=r"corpus of format 99, this version reads format 1: .* `python -m data_prep"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_damaged_split_is_refused(folder: Path, damage: str) -> None:
+    [table] = (folder / "dev").glob("*.arrow")
+    if damage == "missing":
+        table.unlink()
+    else:
+        table.write_bytes(table.read_bytes()[:40])
+    with pytest.raises(UserError, match=r"small is damaged .*: delete it and make it again"):
+        Corpus.open(folder)

@@ -1,0 +1,164 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, word_index
+from mt.errors import UserError
+
+ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
+GERMAN = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser …"]
+JAPANESE = ["私は英語を勉強します。", "彼は「ペン」を持っています！", "これは１２３円です。"]
+TEXTS = [*ENGLISH, *GERMAN, *JAPANESE]
+SIZES = {"bpe": 130, "unigram": 1000, "char": 1000, "word": 1000}
+KINDS = sorted(SIZES)
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> dict[str, Tokenizer]:
+    return {kind: train(TokenizerConfig(kind=kind, size=SIZES[kind]), TEXTS) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_survives_the_round_trip(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    tokenizer = tokenizers[kind]
+    for text, ids in zip(TEXTS, tokenizer.encode(TEXTS), strict=True):
+        assert ids[-1] == EOS
+        assert UNK not in ids
+        assert tokenizer.decode(ids) == text
+        assert len(tokenizer.split(text)) == len(ids)
+        assert tokenizer.pieces(ids) == tokenizer.split(text)
+        assert "".join(tokenizer.split(text)[:-1]).replace("▁", " ").strip() == text
+
+
+@given(st.text(alphabet=sorted(set("".join(TEXTS)) | set(" \t\u3000\u2028"))))
+def test_any_text_of_known_characters_survives(tokenizers: dict[str, Tokenizer], text: str) -> None:
+    for kind in ("bpe", "unigram", "char"):
+        [ids] = tokenizers[kind].encode([text])
+        assert tokenizers[kind].decode(ids) == " ".join(text.split())
+
+
+def test_normalization_composes_and_joins_blanks_and_nothing_else() -> None:
+    assert normalize(" Ha\u0308user\u00a0und\n\u3000ﬁ １ … ") == "Häuser und ﬁ １ …"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_special_ids(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    tokenizer = tokenizers[kind]
+    assert tokenizer.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+    [ids] = tokenizer.encode([ENGLISH[0]])
+    assert tokenizer.decode([BOS, *ids, PAD, PAD]) == ENGLISH[0]
+    assert tokenizer.encode([""]) == [[EOS]]
+    assert tokenizer.decode([EOS]) == ""
+
+
+def test_unknown_text_is_marked(tokenizers: dict[str, Tokenizer]) -> None:
+    words = tokenizers["word"]
+    [ids] = words.encode(["The castle, is old"])
+    assert ids.count(UNK) == 1
+    assert words.decode(ids) == "The ⁇, is old"
+    assert words.split("The castle, is old") == ["▁The", "▁castle", ",", "▁is", "▁old", "</s>"]
+    [ids] = tokenizers["char"].encode(["oЖd"])
+    assert tokenizers["char"].split("oЖd") == ["▁", "o", "Ж", "d", "</s>"]
+    assert UNK in ids
+
+
+def test_a_word_vocabulary_sets_punctuation_apart(tokenizers: dict[str, Tokenizer]) -> None:
+    assert tokenizers["word"].split("house, T-shirts") == ["▁house", ",", "▁T", "-", "shirts", "</s>"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_is_deterministic(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    assert train(TokenizerConfig(kind=kind, size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_tokenizers_are_saved_and_loaded(joint: bool, tmp_path: Path) -> None:
+    pairs = list(zip(ENGLISH, GERMAN, strict=True))
+    made = Tokenizers.train(TokenizerConfig(size=80, joint=joint), pairs)
+    made.save(tmp_path)
+    names = {"tokenizer.model"} if joint else {"tokenizer.source.model", "tokenizer.target.model"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    loaded = Tokenizers.load(tmp_path)
+    assert loaded.joint == joint
+    assert [tokenizer.encode(TEXTS) for tokenizer in loaded] == [tokenizer.encode(TEXTS) for tokenizer in made]
+    assert joint or len({UNK} & set(loaded.source.encode(["größere Häuser"])[0])) == 1
+
+
+def test_a_word_vocabulary_is_known_again_after_loading(tmp_path: Path, tokenizers: dict[str, Tokenizer]) -> None:
+    Tokenizers(tokenizers["word"], tokenizers["word"]).save(tmp_path)
+    assert Tokenizers.load(tmp_path).source.split("old, old") == ["▁old", ",", "▁old", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "sentence"),
+    [
+        ("bpe", 5000, r"dataset\.tokenizer\.size=5000 is more than .*: choose at most \d+$"),
+        ("bpe", 20, r"dataset\.tokenizer\.size=20 is less than the characters .*: choose at least \d+, or lower"),
+    ],
+)
+def test_a_size_that_does_not_suit_the_text_is_refused(kind: str, size: int, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence) as refusal:
+        train(TokenizerConfig(kind=kind, size=size), TEXTS)
+    advised = next(int(word.strip(",")) for word in str(refusal.value).split() if word.strip(",").isdigit())
+    assert len(train(TokenizerConfig(kind=kind, size=advised), TEXTS)) == advised
+
+
+@pytest.mark.parametrize("kind", ["unigram", "char", "word"])
+def test_for_other_kinds_than_bpe_the_size_is_the_most(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    assert 20 < len(tokenizers[kind]) < SIZES[kind]
+
+
+def test_a_small_character_vocabulary_keeps_the_frequent_ones() -> None:
+    tokenizer = train(TokenizerConfig(kind="char", size=6), ["eee aaaa e", "bee e"])
+    assert tokenizer.pieces([4, 5]) == ["e", "▁"]
+
+
+def test_no_text_is_refused() -> None:
+    with pytest.raises(UserError, match="SentencePiece learnt no vocabulary"):
+        train(TokenizerConfig(), [])
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"<!DOCTYPE html>"])
+def test_a_broken_file_is_named(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(content)
+    with pytest.raises(UserError, match=r"tokenizer\.model is not a SentencePiece model"):
+        Tokenizers.load(tmp_path)
+
+
+def test_a_truncated_file_is_named(tmp_path: Path, tokenizers: dict[str, Tokenizer]) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(tokenizers["bpe"].model[:-7])
+    with pytest.raises(UserError, match=r"tokenizer\.model is not a SentencePiece model"):
+        Tokenizers.load(tmp_path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"tokenizer\.source\.model is missing"):
+        Tokenizers.load(tmp_path)
+
+
+def test_words_of_pieces() -> None:
+    words = ["twenty-one", "houses", "."]
+    assert word_index(words, ["▁twenty", "-", "one", "▁", "hou", "ses", ".", "</s>"]) == [0, 0, 0, 1, 1, 1, 2, -1]
+    assert word_index(words, ["▁twenty-one", "▁h", "ouses.", "</s>"]) == [0, 1, 1, -1]
+    assert word_index(["a", "bc"], ["▁a", "▁bc", "▁", "</s>"]) == [0, 1, -1, -1]
+    assert word_index(["Ha\u0308user", "!"], ["▁Hä", "user!"]) == [0, 0]
+
+
+def test_words_of_pieces_of_another_text_are_refused() -> None:
+    with pytest.raises(ValueError, match="do not spell the words"):
+        word_index(["old", "house"], ["▁old", "▁mouse", "</s>"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_of_real_pieces(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    words = ["Das", "kleine", "Haus", "ist", "alt", ",", "oder", "?"]
+    pieces = tokenizers[kind].split("Das kleine Haus ist alt, oder?")
+    spelt = [""] * len(words)
+    for piece, word in zip(pieces, word_index(words, pieces), strict=True):
+        if word >= 0:
+            spelt[word] += piece.removeprefix("▁")
+    assert pieces[-1] == "</s>"
+    assert "".join(spelt) == "".join(words)
+    if kind in ("char", "word"):
+        assert spelt == words

@@ -1,0 +1,61 @@
+from collections import Counter
+
+import pytest
+
+from data_prep.clean import checked, cleaned, fault
+from mt.data.corpus import Example
+from mt.data.dataset import CleaningConfig
+from mt.errors import UserError
+
+PLACES = ("d/test.en, line", "d/test.de, line")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("a b", "c d", None),
+        ("", "c d", "empty"),
+        ("a b", " ", "empty"),
+        ("a", "b c", "shorter than 2 words"),
+        ("a b c d e f", "a b c", "longer than 5 words"),
+        ("a b", "a b c d e f", "longer than 5 words"),
+        ("a b", "a b c d e", "length ratio over 2"),
+        ("a b", "a b c d", None),
+    ],
+)
+def test_faults(source: str, target: str, reason: str | None) -> None:
+    config = CleaningConfig(min_length=2, max_length=5, max_ratio=2.0)
+    assert fault(Example(source, target), config) == reason
+
+
+def test_cleaning_keeps_order_and_counts() -> None:
+    pairs = [Example("a", "b"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
+    dropped: Counter[str] = Counter()
+    assert list(cleaned(pairs, CleaningConfig(), dropped)) == [pairs[0], pairs[2], pairs[4]]
+    assert dropped == {"empty": 1, "duplicate": 1}
+
+
+def test_duplicates_may_stay() -> None:
+    pairs = [Example("a", "b"), Example("a", "b")]
+    assert list(cleaned(pairs, CleaningConfig(drop_duplicates=False), Counter())) == pairs
+
+
+def test_a_source_of_100_000_tokens_is_dropped_from_train() -> None:
+    dropped: Counter[str] = Counter()
+    assert list(cleaned([Example("word " * 100_000, "wort")], CleaningConfig(), dropped)) == []
+    assert dropped == {"longer than 100 words": 1}
+
+
+def test_dev_and_test_stay_whole() -> None:
+    pairs = [Example("a", "b"), Example("a", "b"), Example("a " * 500, "b")]
+    assert list(checked(pairs, CleaningConfig(), PLACES)) == pairs
+
+
+def test_an_empty_line_of_test_is_refused() -> None:
+    with pytest.raises(UserError, match=r"d/test\.de, line 2 is empty, .*: fill it in, or remove the line"):
+        list(checked([Example("a", "b"), Example("a", " ")], CleaningConfig(), PLACES))
+
+
+def test_a_line_of_100_000_tokens_in_test_is_refused() -> None:
+    with pytest.raises(UserError, match=r"d/test\.en, line 1 has 100,000 words, more than the 10,000 of"):
+        list(checked([Example("word " * 100_000, "b")], CleaningConfig(), PLACES))

@@ -1,0 +1,195 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from data_prep.prepare import prepare
+from data_prep.preview import preview
+from mt.data import corpus
+from mt.data.corpus import SPLITS, Corpus
+from mt.data.dataset import DatasetConfig
+from mt.data.tokenizer import EOS, UNK
+from mt.errors import UserError
+
+_ROOT = Path(__file__).parents[2]
+_MULTI30K = _ROOT / ".." / "shared" / "data" / "multi30k"
+_WORDS = {"a": "ein", "cat": "Kater", "dog": "Hund", "sees": "sieht", "big": "großer", "one": "jemand", "hears": "hört"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    draws = random.Random(1)
+    for split, count in {"train": 300, "dev": 20, "test": 20}.items():
+        rows = [draws.choices(sorted(_WORDS), k=draws.randint(3, 8)) for _ in range(count)]
+        (tmp_path / f"{split}.en").write_text("".join(f"{' '.join(row)}.\n" for row in rows), encoding="utf-8")
+        german = [" ".join(_WORDS[word] for word in row) for row in rows]
+        (tmp_path / f"{split}.de").write_text("".join(f"{row}.\n" for row in german), encoding="utf-8")
+    return tmp_path
+
+
+def _config(folder: Path, **settings) -> DatasetConfig:
+    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"size": 45}} | settings
+    return DatasetConfig.model_validate_json(json.dumps(plain))
+
+
+def _prepare(folder: Path, **settings) -> Path:
+    return prepare(_config(folder, **settings), folder / "corpora", progress=False)
+
+
+def test_a_corpus_holds_the_text_and_its_ids(folder: Path) -> None:
+    made = _prepare(folder)
+    opened = Corpus.open(made)
+    assert made.name == f"files-{opened.meta['fingerprint'][:12]}"
+    assert opened.meta["counts"]["dev"] == opened.meta["counts"]["test"] == 20
+    assert opened.meta["vocabulary"] == {"source": 45, "target": 45}
+    for name in SPLITS:
+        split = opened.split(name)
+        for side, tokenizer, position in zip(("source", "target"), opened.tokenizers, (0, 1), strict=True):
+            ids = [pair[position] for pair in split.ids(range(len(split)))]
+            assert [tokenizer.decode(row) for row in ids] == split.column(side)
+            assert all(row[-1] == EOS and UNK not in row for row in ids)
+            assert [len(row) for row in ids] == split.lengths()[position].tolist()
+    german = (folder / "test.de").read_text(encoding="utf-8").splitlines()
+    assert opened.split("test").column("references") == [[line] for line in german]
+
+
+def test_a_corpus_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _prepare(folder)
+    monkeypatch.setattr(corpus, "write", lambda *_: pytest.fail("written again"))
+    assert _prepare(folder) == made
+    assert _prepare(folder, licence="other", metrics=["chrf"]) == made
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"limit": 100}, {"tokenizer": {"size": 40}}, {"cleaning": {"max_length": 5}}, {"source": "de", "target": "en"}],
+)
+def test_other_settings_make_another_corpus(folder: Path, settings: dict) -> None:
+    assert _prepare(folder) != _prepare(folder, **settings)
+
+
+def test_other_text_makes_another_corpus(folder: Path) -> None:
+    first = _prepare(folder)
+    with (folder / "train.en").open("a") as source, (folder / "train.de").open("a") as target:
+        source.write("one\n")
+        target.write("jemand\n")
+    second = _prepare(folder)
+    assert Corpus.open(second).meta["counts"]["train"] == Corpus.open(first).meta["counts"]["train"] + 1
+
+
+def test_the_folder_may_move(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    moved = tmp_path_factory.mktemp("elsewhere") / "text"
+    first = _prepare(folder)
+    folder.rename(moved)
+    assert prepare(_config(moved), moved / "corpora", progress=False).name == first.name
+
+
+def test_the_same_text_makes_the_same_corpus(folder: Path) -> None:
+    first, second = (prepare(_config(folder), folder / name, progress=False) for name in ("one", "two"))
+    files = sorted(path.relative_to(first) for path in first.rglob("*") if path.suffix in (".arrow", ".model"))
+    assert len(files) == 4
+    assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
+
+
+def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["a cat.", "a cat.", "", "a " * 100_000, "a", "a dog."]
+    (folder / "train.en").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines = ["ein Kater.", "ein Kater.", "ein", "ein", "ein " * 11, "ein großer Hund."]
+    (folder / "train.de").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    config = _config(folder, tokenizer={"kind": "char"})
+    made = prepare(config, folder / "corpora", progress=True)
+    assert Corpus.open(made).split("train").column("source") == ["a cat.", "a dog."]
+    printed = capsys.readouterr().out
+    assert "train: 2 of 6 pairs kept; dropped: " in printed
+    for reason in ("1 duplicate", "1 empty", "1 longer than 100 words", "1 length ratio over 9"):
+        assert reason in printed
+    assert "dev: 20 pairs; test: 20 pairs" in printed
+    assert Corpus.open(made).meta["dropped"]["empty"] == 1
+
+
+def test_limit_keeps_the_first_pairs(folder: Path) -> None:
+    whole, part = (Corpus.open(_prepare(folder, limit=limit)).split("train").column("source") for limit in (None, 30))
+    assert part == whole[:30]
+
+
+def test_a_sample_for_the_vocabulary(folder: Path) -> None:
+    made = Corpus.open(_prepare(folder, tokenizer={"kind": "word", "sample": 10}))
+    whole = Corpus.open(_prepare(folder, tokenizer={"kind": "word"}))
+    assert made.meta["counts"] == whole.meta["counts"]
+    assert 4 < len(made.tokenizers.source) <= len(whole.tokenizers.source)
+
+
+def test_a_corpus_in_which_nothing_is_left_is_refused(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words\)"):
+        _prepare(folder, cleaning={"max_length": 1})
+
+
+def test_an_empty_line_in_test_is_refused_by_its_number(folder: Path) -> None:
+    lines = (folder / "test.de").read_text(encoding="utf-8").splitlines()
+    (folder / "test.de").write_text("\n".join([*lines[:6], "", *lines[7:]]) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"test\.de, line 7 is empty"):
+        _prepare(folder)
+    assert not (folder / "corpora").exists()
+
+
+def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(folder.rglob("*"))
+    lines = list(preview(_config(folder)))
+    assert sorted(folder.rglob("*")) == before
+    text = "\n".join(lines)
+    assert "dev: 20 pairs; test: 20 pairs" in text
+    assert "unknown pieces in test: source 0.00%, target 0.00%" in text
+    assert sum(line.startswith("  source  ▁") for line in lines) == 5
+    shares = [line.split()[-2:] for line in lines if " to " in line]
+    assert [sum(float(row[side].strip("%")) for row in shares) for side in (0, 1)] == pytest.approx([100, 100], abs=0.3)
+
+
+def test_the_command_refuses_in_one_sentence(folder: Path) -> None:
+    command = [sys.executable, "-m", "data_prep", "dataset=files", f"dataset.folder={folder}"]
+    done = subprocess.run(
+        [*command, "dataset.source=en", "dataset.target=fr"], cwd=_ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {folder} lacks train.fr, dev.fr, test.fr (there is: dev.de, ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_killed_preparation_leaves_no_corpus(folder: Path) -> None:
+    root = folder / "corpora"
+    script = (
+        "import sys, time; from pathlib import Path; from data_prep.prepare import prepare; from mt.data import corpus;"
+        "from mt.data.dataset import DatasetConfig; from mt.data.tokenizer import TokenizerConfig, Tokenizers;"
+        "Tokenizers.save = lambda *_: (print('writing', flush=True), time.sleep(60));"  # all splits are on disk by now
+        "prepare(DatasetConfig(folder=sys.argv[1], source='en', target='de', tokenizer=TokenizerConfig(size=45)),"
+        " Path(sys.argv[2]), progress=False)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(folder), str(root)], cwd=_ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        process.send_signal(signal.SIGKILL)
+    assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
+    assert Corpus.open(_prepare(folder)).meta["counts"]["dev"] == 20
+
+
+@pytest.mark.skipif(not _MULTI30K.is_dir(), reason="needs ../shared/data/multi30k")
+def test_multi30k_is_prepared_quickly(tmp_path: Path) -> None:
+    plain = {
+        "name": "multi30k",
+        "folder": os.fspath(_MULTI30K),
+        "source": "en",
+        "target": "de",
+        "splits": {"train": "train", "dev": "val", "test": "test_2016_flickr"},
+    }
+    began = time.perf_counter()
+    made = Corpus.open(prepare(DatasetConfig.model_validate_json(json.dumps(plain)), tmp_path, progress=False))
+    assert time.perf_counter() - began < 30
+    assert made.meta["counts"] == {"train": 28_997, "dev": 1_014, "test": 1_000}
+    assert made.split("test").column("target")[0] == "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt."

@@ -1,0 +1,85 @@
+"""Every mechanism in the tables, with every choice of its options: a new entry is tested without a new test."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+import pytest
+import torch
+from pydantic import BaseModel
+from torch import Tensor, nn
+
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig
+
+SIZE = 6
+"""Of queries and values, so that every energy is possible."""
+LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
+ENERGIES = (DotConfig(), GeneralConfig(), ConcatConfig(size=5))
+
+
+class Case(NamedTuple):
+    """An attention with its options, to be read soft or hard."""
+
+    config: Any
+    hard: bool
+
+
+def choices(config: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """All combinations of the energies, the named choices and the switches of a configuration."""
+    options: dict[str, tuple[Any, ...]] = {}
+    for name, field in config.model_fields.items():
+        if name == "energy":
+            options[name] = ENERGIES
+        elif get_origin(field.annotation) is Literal:
+            options[name] = get_args(field.annotation)
+        elif field.annotation is bool:
+            options[name] = (False, True)
+    for values in itertools.product(*options.values()):
+        yield dict(zip(options, values, strict=True))
+
+
+def cases() -> Iterator[tuple[Case, str]]:
+    for attention in ATTENTIONS.values():
+        for options in choices(attention.Config):
+            label = "-".join(str(getattr(value, "name", value)) for value in options.values())
+            for hard in (False, True) if attention.can_be_hard else (False,):
+                yield Case(attention.Config(**options), hard), f"{label}-{'hard' if hard else 'soft'}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        found, names = zip(*cases(), strict=True)
+        metafunc.parametrize("case", found, ids=names)
+
+
+class Batch(NamedTuple):
+    values: Tensor
+    """[B, S, V], garbage on padding."""
+    mask: Tensor
+    queries: Tensor
+    """[B, T, Q]"""
+
+
+@pytest.fixture
+def batch() -> Batch:
+    generator = torch.Generator().manual_seed(11)
+    mask = torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]
+    values = torch.randn(len(LENGTHS), max(LENGTHS), SIZE, generator=generator)
+    return Batch(
+        values.masked_fill(~mask[..., None], 1e4), mask, torch.randn(len(LENGTHS), 7, SIZE, generator=generator)
+    )
+
+
+@pytest.fixture
+def shake():
+    """Gives parameters a size at which decisions go both ways, reproducibly; returns the module in eval mode."""
+
+    def shaken(module: nn.Module, seed: int = 0, scale: float = 0.8) -> Any:
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.normal_(0, scale, generator=generator)
+        return module.eval()
+
+    return shaken

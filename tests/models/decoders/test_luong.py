@@ -1,0 +1,121 @@
+"""The decoder's equations (Luong et al. 2015, sections 3 and 3.3) in scalar arithmetic, on numbers of one digit."""
+
+import math
+
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.models.attention.energy import DotConfig
+from mt.models.attention.global_ import Global, GlobalConfig
+from mt.models.decoders.luong import Luong, LuongConfig
+from mt.models.embedding import Embedding, EmbeddingConfig
+from mt.models.encoders import Encoded
+
+VECTORS = [0.0, -0.5, 0.8]
+SOURCE = [0.4, -0.9]
+SUMMARY = 0.6
+# Weights of the gates in, forget, cell, out.
+FROM_INPUT, FROM_FEED = [0.3, -0.2, 0.9, 0.5], [0.7, 0.1, -0.6, 0.2]
+FROM_STATE, BIAS = [-0.4, 0.6, 0.2, 0.1], [0.1, 0.2, -0.3, 0.4]
+BRIDGE_HIDDEN, BRIDGE_CELL = 0.9, -1.1
+FROM_CONTEXT, FROM_QUERY = 0.7, -0.8
+TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
+
+
+def build(*, input_feeding: bool, start: str) -> Luong:
+    config = LuongConfig(hidden=1, features=1, input_feeding=input_feeding, start=start)
+    embedding = Embedding(3, EmbeddingConfig(size=1))
+    attention = Global(GlobalConfig(energy=DotConfig()), 1, 1)
+    decoder = Luong(config, embedding, attention, value_size=1, summary_size=1, tied=False)
+    columns = (FROM_INPUT, FROM_FEED) if input_feeding else (FROM_INPUT,)
+    numbers = {
+        "embedding.table.weight": [[x] for x in VECTORS],
+        "lstm.weight_ih_l0": list(zip(*columns, strict=True)),
+        "lstm.weight_hh_l0": [[x] for x in FROM_STATE],
+        "lstm.bias_ih_l0": BIAS,
+        "lstm.bias_hh_l0": [0.0] * 4,
+        "combine.weight": [[FROM_CONTEXT, FROM_QUERY]],
+        "output.weight": [[x] for x in TO_LOGITS],
+        "output.bias": LOGIT_BIAS,
+    }
+    if start == "summary":
+        numbers |= {"bridge.weight": [[BRIDGE_HIDDEN], [BRIDGE_CELL]], "bridge.bias": [0.0, 0.0]}
+    decoder.load_state_dict({name: torch.tensor(value) for name, value in numbers.items()})
+    return decoder.eval()
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def by_hand(tokens: list[int], *, input_feeding: bool, start: str) -> tuple[list[list[float]], list[list[float]]]:
+    """Logits and weights of each step."""
+    h = math.tanh(BRIDGE_HIDDEN * SUMMARY) if start == "summary" else 0.0
+    c = math.tanh(BRIDGE_CELL * SUMMARY) if start == "summary" else 0.0
+    feed, logits, weights = 0.0, [], []
+    for token in tokens:
+        gates = [
+            w * VECTORS[token] + (f * feed if input_feeding else 0.0) + u * h + b
+            for w, f, u, b in zip(FROM_INPUT, FROM_FEED, FROM_STATE, BIAS, strict=True)
+        ]
+        c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * math.tanh(gates[2])
+        h = sigmoid(gates[3]) * math.tanh(c)
+        shares = [math.exp(h * s) for s in SOURCE]
+        weights.append([share / sum(shares) for share in shares])
+        context = sum(a * s for a, s in zip(weights[-1], SOURCE, strict=True))
+        feed = math.tanh(FROM_CONTEXT * context + FROM_QUERY * h)
+        logits.append([w * feed + b for w, b in zip(TO_LOGITS, LOGIT_BIAS, strict=True)])
+    return logits, weights
+
+
+@pytest.mark.parametrize("input_feeding", [False, True])
+@pytest.mark.parametrize("start", ["summary", "zeros"])
+def test_equations(input_feeding: bool, start: str):
+    decoder = build(input_feeding=input_feeding, start=start)
+    encoded = Encoded(torch.tensor([[[s] for s in SOURCE]]), torch.tensor([[SUMMARY]]))
+    memory = decoder.remember(encoded, torch.ones(1, 2, dtype=torch.bool))
+    features, weights = decoder(torch.tensor([[2, 1, 1]]), memory)
+    expected_logits, expected_weights = by_hand([2, 1, 1], input_feeding=input_feeding, start=start)
+    torch.testing.assert_close(decoder.output(features)[0], torch.tensor(expected_logits))
+    torch.testing.assert_close(weights[0], torch.tensor(expected_weights))
+    assert decoder.reads_ahead == (start == "summary")
+
+
+def test_the_numbers_tell_the_variants_apart():
+    variants = [by_hand([2, 1, 1], input_feeding=f, start=s)[0][2] for f in (False, True) for s in ("summary", "zeros")]
+    assert len({round(logits[2], 3) for logits in variants}) == 4
+
+
+def test_a_zero_start_does_not_see_the_source():
+    decoder = build(input_feeding=True, start="zeros")
+    memory = decoder.remember(Encoded(torch.ones(2, 3, 1), torch.tensor([[5.0], [-5.0]])), torch.ones(2, 3) > 0)
+    assert not any(part.any() for part in decoder.start(memory)[:3])
+
+
+def test_tying_refuses_unequal_sizes():
+    attention = Global(GlobalConfig(), 4, 4)
+    embedding = Embedding(9, EmbeddingConfig(size=3))
+    with pytest.raises(UserError) as refusal:
+        Luong(LuongConfig(hidden=4, features=5), embedding, attention, value_size=4, summary_size=4, tied=True)
+    assert str(refusal.value) == (
+        "embedding.tie_output makes the output matrix the embedding table, but decoder.features is 5 and "
+        "embedding.size is 3: make them equal or set embedding.tie_output=false"
+    )
+
+
+def test_tying_shares_the_table():
+    decoders = [
+        Luong(
+            LuongConfig(hidden=4, features=3),
+            Embedding(9, EmbeddingConfig(size=3)),
+            Global(GlobalConfig(), 4, 4),
+            value_size=4,
+            summary_size=4,
+            tied=tied,
+        )
+        for tied in (True, False)
+    ]
+    assert [decoder.output.weight is decoder.embedding.table.weight for decoder in decoders] == [True, False]
+    tied, free = (sum(p.numel() for p in decoder.parameters()) for decoder in decoders)
+    assert free - tied == 9 * 3

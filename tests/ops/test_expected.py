@@ -1,0 +1,189 @@
+"""Against the paper's recurrence in float64, and independently of it against every path that the process can take."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import Tensor
+
+from mt.ops import expected_alignment, oracle
+
+# Values that break closed forms: nothing, everything, almost nothing, almost everything.
+EXTREMES = torch.tensor([0.0, 1.0, 1e-30, 1e-8, 1 - 2**-24, 0.5])
+KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
+
+
+def probabilities(kind: str, shape: tuple[int, ...], seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    uniform = torch.rand(shape, generator=generator)
+    return {
+        "any": uniform,
+        "zeros and ones": (uniform < 0.3).float(),
+        "extremes": EXTREMES[(uniform * len(EXTREMES)).long()],
+        "ones": torch.ones(shape),
+        "zeros": torch.zeros(shape),
+        "sharp": torch.sigmoid(100 * (uniform - 0.5)),
+    }[kind]
+
+
+def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
+    if kind == "one-hot":
+        return torch.eye(positions)[:1].expand(batch, -1).clone()
+    weights = torch.rand(batch, positions, generator=torch.Generator().manual_seed(seed))
+    return weights / weights.sum(-1, keepdim=True) * (1.0 if kind == "distribution" else 0.6)
+
+
+def every_path(p: list[list[float]], start: list[float]) -> list[list[float]]:
+    """The same expectation as a sum over whole paths: where each step stops, or that it runs off the sentence."""
+    steps, positions = len(p), len(start)
+    alpha = [[0.0] * positions for _ in p]
+
+    def walk(step: int, begin: int, probability: float) -> None:
+        if step == steps:
+            return
+        for stop in range(begin, positions):
+            passed = math.prod(1 - p[step][j] for j in range(begin, stop))
+            here = probability * passed * p[step][stop]
+            alpha[step][stop] += here
+            walk(step + 1, stop, here)
+
+    for position, probability in enumerate(start):
+        walk(0, position, probability)
+    return alpha
+
+
+def assert_equals_oracle(p: Tensor, start: Tensor, seed: int = 0) -> None:
+    """Values to 1e-6, both gradients to 1e-5 of their largest entry (1e-14 is the rounding of the truth itself)."""
+    upstream = torch.randn(p.shape, generator=torch.Generator().manual_seed(seed))
+    fast = [p.clone().requires_grad_(), start.clone().requires_grad_()]
+    slow = [p.double().requires_grad_(), start.double().requires_grad_()]
+    alpha, truth = expected_alignment(*fast), oracle.expected_alignment(*slow)
+    assert alpha.dtype == torch.float32
+    torch.testing.assert_close(alpha.double(), truth, atol=1e-6, rtol=0)
+    alpha.backward(upstream)
+    truth.backward(upstream.double())
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours.grad is not None and theirs.grad is not None
+        scale = theirs.grad.abs().max().item()
+        torch.testing.assert_close(ours.grad.double(), theirs.grad, atol=1e-5 * scale + 1e-14, rtol=0)
+
+
+def test_worked_out_by_hand():
+    p = torch.tensor([[[0.5, 0.5], [0.5, 0.5]]])
+    assert expected_alignment(p, torch.tensor([[1.0, 0.0]])).tolist() == [[[0.5, 0.25], [0.25, 0.25]]]
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    start=st.sampled_from(["one-hot", "distribution", "less"]),
+    batch=st.integers(1, 3),
+    steps=st.integers(1, 6),
+    positions=st.integers(1, 60),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=40, deadline=None)
+def test_equals_the_recurrence(kind: str, start: str, batch: int, steps: int, positions: int, seed: int):
+    p = probabilities(kind, (batch, steps, positions), seed)
+    assert_equals_oracle(p, starts(start, batch, positions, seed), seed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_recurrence_on_a_long_source(kind: str):
+    assert_equals_oracle(probabilities(kind, (1, 4, 400), 3), starts("one-hot", 1, 400, 3))
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    start=st.sampled_from(["one-hot", "distribution", "less"]),
+    steps=st.integers(1, 4),
+    positions=st.integers(1, 5),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_equals_the_sum_over_every_path(kind: str, start: str, steps: int, positions: int, seed: int):
+    p, first = probabilities(kind, (1, steps, positions), seed), starts(start, 1, positions, seed)
+    truth = torch.tensor(every_path(p[0].double().tolist(), first[0].double().tolist()), dtype=torch.float64)
+    torch.testing.assert_close(oracle.expected_alignment(p, first)[0], truth, atol=1e-12, rtol=0)
+    torch.testing.assert_close(expected_alignment(p, first)[0].double(), truth, atol=1e-6, rtol=0)
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    steps=st.integers(1, 8),
+    positions=st.integers(1, 60),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_mass_only_leaves(kind: str, steps: int, positions: int, seed: int):
+    alpha = expected_alignment(
+        probabilities(kind, (2, steps, positions), seed), starts("distribution", 2, positions, seed)
+    )
+    mass = alpha.double().sum(-1)
+    assert (alpha >= 0).all()
+    assert (mass <= 1 + 1e-6).all()
+    assert (mass.diff(dim=1) <= 1e-6).all()
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    steps=st.integers(2, 8),
+    cut=st.integers(1, 7),
+    positions=st.integers(1, 30),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=40, deadline=None)
+def test_can_be_continued_from_any_step(kind: str, steps: int, cut: int, positions: int, seed: int):
+    p, start = probabilities(kind, (2, steps, positions), seed), starts("one-hot", 2, positions, seed)
+    cut = min(cut, steps - 1)
+    whole, first = expected_alignment(p, start), expected_alignment(p[:, :cut], start)
+    rest = expected_alignment(p[:, cut:], first[:, -1])
+    torch.testing.assert_close(torch.cat((first, rest), 1), whole, atol=1e-7, rtol=0)
+
+
+def test_decisions_give_exact_decisions():
+    p = torch.tensor([[[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]])
+    alpha = expected_alignment(p, torch.tensor([[1.0, 0.0, 0.0]]))
+    # The head may stop again where it is, never goes back, and does not return once it has left the sentence.
+    assert alpha.tolist() == [[[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 0]]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", [1, 7])
+def test_a_masked_tail_changes_nothing(kind: str, length: int):
+    p, start = probabilities(kind, (2, 5, length), 1), starts("one-hot", 2, length, 1)
+    padded = expected_alignment(torch.nn.functional.pad(p, (0, 9)), torch.nn.functional.pad(start, (0, 9)))
+    assert torch.equal(padded[..., :length], expected_alignment(p, start))
+    assert not padded[..., length:].any()
+
+
+def test_a_sentence_does_not_see_its_batch():
+    p, start = probabilities("any", (8, 6, 20), 2), starts("distribution", 8, 20, 2)
+    whole = expected_alignment(p, start)
+    for row in range(8):
+        assert torch.equal(expected_alignment(p[row : row + 1], start[row : row + 1])[0], whole[row])
+
+
+def test_gradients_in_float64():
+    p, start = probabilities("any", (2, 3, 4), 5).double(), starts("less", 2, 4, 5).double()
+    p[0, 1, 2], p[1, 0, 0] = 0.0, 1.0
+    assert expected_alignment(p, start).dtype == torch.float64
+    assert torch.autograd.gradcheck(expected_alignment, (p.requires_grad_(), start.requires_grad_()))
+
+
+def test_half_precision_is_computed_in_single():
+    p, start = probabilities("any", (2, 5, 30), 7).bfloat16(), starts("one-hot", 2, 30, 7).bfloat16()
+    alpha = expected_alignment(p, start)
+    assert alpha.dtype == torch.float32
+    assert torch.equal(alpha, expected_alignment(p.float(), start.float()))
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0, 2, 3), (2, 3, 0)])
+def test_nothing_gives_nothing(shape: tuple[int, int, int]):
+    assert expected_alignment(torch.zeros(shape), torch.zeros(shape[0], shape[2])).shape == shape
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((2, 3, 4), (2, 3)), ((2, 3, 4), (1, 4))])
+def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], tuple[int, ...]]):
+    with pytest.raises(ValueError, match=r"expected p \[B, T, S\] and start \[B, S\]"):
+        expected_alignment(torch.zeros(shapes[0]), torch.zeros(shapes[1]))

@@ -1,0 +1,51 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from mt.ops import masked_softmax
+
+
+def test_worked_out_by_hand():
+    weights = masked_softmax(
+        torch.tensor([[0.0, math.log(3.0), 9.0], [7.0, 7.0, 7.0]]),
+        torch.tensor([[True, True, False], [False, False, True]]),
+    )
+    torch.testing.assert_close(weights, torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]))
+
+
+@given(size=st.sampled_from([1.0, 50.0, 1e4]), positions=st.integers(1, 40), data=st.data(), seed=st.integers(0, 2**31))
+@settings(max_examples=50, deadline=None)
+def test_is_the_softmax_of_the_real_positions(size: float, positions: int, data: st.DataObject, seed: int):
+    length = data.draw(st.integers(1, positions))
+    energy = size * torch.randn(3, positions, generator=torch.Generator().manual_seed(seed))
+    energy[:, length:] = data.draw(st.sampled_from([0.0, 1e9, -math.inf]))
+    energy.requires_grad_()
+    truth = energy[:, :length].detach().double().requires_grad_()
+    mask = torch.arange(positions) < length
+    upstream = torch.randn(3, positions, generator=torch.Generator().manual_seed(seed + 1))
+    weights, true_weights = masked_softmax(energy, mask), truth.softmax(-1)
+    torch.testing.assert_close(weights[:, :length].double(), true_weights, atol=1e-6, rtol=0)
+    assert not weights[:, length:].any()
+    weights.backward(upstream)
+    true_weights.backward(upstream[:, :length].double())
+    assert energy.grad is not None and truth.grad is not None
+    torch.testing.assert_close(energy.grad[:, :length].double(), truth.grad, atol=1e-5, rtol=0)
+    assert not energy.grad[:, length:].any()
+
+
+def test_a_row_without_a_real_position_is_zero_with_a_zero_gradient():
+    energy = torch.randn(2, 4, requires_grad=True)
+    weights = masked_softmax(energy, torch.zeros(2, 4, dtype=torch.bool))
+    weights.sum().backward()
+    assert not weights.any()
+    assert energy.grad is not None and not energy.grad.any()
+
+
+@pytest.mark.parametrize(("given_type", "returned"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
+def test_precision(given_type: torch.dtype, returned: torch.dtype):
+    energy, mask = torch.randn(2, 5).to(given_type), torch.tensor([True, True, True, False, True])
+    weights = masked_softmax(energy, mask)
+    assert weights.dtype == returned
+    torch.testing.assert_close(weights, masked_softmax(energy.to(returned), mask))

@@ -1,0 +1,54 @@
+"""The linters, and what no linter knows."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# A path that exists on one machine alone.
+LOCAL = re.compile(r"(?<![\w.~}])/(work|root|home|Users|mnt)/\w")
+
+
+def run(*command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]], ids=" ".join)
+def test_is_clean(command: list[str]):
+    run(*command)
+
+
+def test_lint_catches_what_it_is_there_for(tmp_path: Path):
+    (tmp_path / "new.py").write_text("import pickle\nimport torch\n\npickle.dumps(torch.load('x'))\n")
+    with pytest.raises(AssertionError, match=r"(?s)pickle.*is banned.*torch\.load.*is banned"):
+        run("ruff", "check", "--config", str(ROOT / "pyproject.toml"), str(tmp_path))
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode:
+        pytest.skip("this is no clone")
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_file_names_a_place_on_one_machine():
+    found = []
+    for path in tracked():
+        lines = path.read_bytes().decode(errors="replace").splitlines()
+        found += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if LOCAL.search(line)]
+    assert found == []
+
+
+@pytest.mark.parametrize("place", ["home", "root", "Users"])
+def test_such_a_place_is_noticed(place: str):
+    assert LOCAL.search(f'open("/{place}/me/data.txt")')
+    assert not LOCAL.search(f"https://example.org/{place}/me")

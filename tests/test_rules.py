@@ -1,0 +1,248 @@
+"""The rules of the house, executed: imports, doors, state, sizes, configuration. Each is shown to catch a violation."""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mt.models.attention import ATTENTIONS
+from mt.models.encoders import ENCODERS
+
+ROOT = Path(__file__).parents[1]
+OURS = ("mt", "data_prep", "scripts", "train")
+JOINS = ("mt.config", "mt.device", "mt.translator")
+# Who may import what of ours, besides mt.errors, which all may. The first pattern that fits a module decides.
+LAYERS = {
+    "mt.errors": (),
+    "mt.lines": (),
+    "mt.ops": ("mt.ops",),
+    "mt.models": ("mt.models", "mt.ops"),
+    "mt.data": ("mt.data",),
+    "mt.search": ("mt.search",),
+    "mt.metrics": ("mt.metrics",),
+    "mt.plots": (),
+    "mt.device": (),
+    "mt.config": ("mt.data", "mt.models", "mt.search", "mt.training"),
+    "mt.training": ("mt.data", "mt.metrics", "mt.models", "mt.plots", "mt.search", "mt.training", *JOINS),
+    "mt.translator": ("mt.config", "mt.data", "mt.device", "mt.models", "mt.search", "mt.training.checkpoint"),
+    "mt.cli": ("mt.config", "mt.search.config"),
+    "mt": ("mt.translator",),
+    "data_prep.__main__": ("data_prep", "mt.cli", "mt.config", "mt.data", "mt.lines"),
+    "data_prep": ("data_prep", "mt.data", "mt.lines"),
+    "scripts": ("mt", "data_prep"),
+    "train": ("mt", "data_prep"),
+}
+ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
+# The one door of each dependency, or the few.
+DOORS = {
+    "hydra": ENTRIES,
+    "omegaconf": ENTRIES,
+    "sentencepiece": ("mt.data.tokenizer",),
+    "sacrebleu": ("mt.metrics.bleu",),
+    "rouge_score": ("mt.metrics.rouge",),
+    "matplotlib": ("mt.plots",),
+    "tensorboard": ("mt.training.log",),
+    "torch.utils.tensorboard": ("mt.training.log",),
+    "pickle": ("mt.training.checkpoint",),
+    "triton": (),
+}
+NAMES = {*ATTENTIONS, *ENCODERS}
+
+Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every imported name in full, as `from a import b` may mean module a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide the layers"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """Imports go down the house only, and mt/ops needs nothing but torch."""
+    package = max((name for name in LAYERS if within(module, name)), key=len)
+    for line, name in imported(tree):
+        if within(name, "mt") or within(name, "data_prep") or within(name, "scripts") or within(name, "train"):
+            if not any(within(name, allowed) for allowed in ("mt.errors", *LAYERS[package])):
+                yield line, f"{module} imports {name}"
+        elif package == "mt.ops" and name.split(".")[0] not in {"torch", *sys.stdlib_module_names}:
+            yield line, f"{module} imports {name}"
+
+
+def doors(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """A dependency that has a door is imported there alone."""
+    for line, name in imported(tree):
+        for dependency, allowed in DOORS.items():
+            if within(name, dependency) and not any(within(module, door) for door in allowed):
+                yield line, f"{name} is imported in {module}"
+
+
+def no_state(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """In mt/models, an attribute is assigned in __init__ or never."""
+    if not within(module, "mt.models"):
+        return
+    for function in functions(tree):
+        if function.name == "__init__":
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)):
+                yield node.lineno, f"{ast.unparse(node)} is assigned in {function.name}"
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("setattr", ".register_buffer")):
+                yield node.lineno, f"{ast.unparse(node)} in {function.name}"
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                yield node.lineno, f"{ast.unparse(node)} in {function.name}"
+
+
+def no_kwargs(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """Every function of mt/ says what it takes."""
+    for node in ast.walk(tree):
+        if within(module, "mt") and isinstance(node, ast.arguments) and node.kwarg is not None:
+            yield node.kwarg.lineno, f"**{node.kwarg.arg} in {module}"
+
+
+def no_type_tests(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """Search and training ask a model what it can do, never what it is, be it by class or by name."""
+    if not any(within(module, package) for package in ("mt.search", "mt.training", "mt.translator")):
+        return
+    parts = {name.rsplit(".", 1)[1] for _, name in imported(tree) if within(name, "mt.models")}
+    for node in ast.walk(tree):
+        tested: list[ast.expr] = []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            tested = node.args[1:]
+        elif isinstance(node, ast.Compare):
+            tested = [node.left, *node.comparators]
+            if any(re.search(r"\btype\(|__class__", ast.unparse(side)) for side in tested):
+                yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.MatchClass):
+            tested = [node.cls]
+        for part in (inner for expression in tested for inner in ast.walk(expression)):
+            if getattr(part, "id", None) in parts or getattr(part, "value", None) in NAMES:
+                yield node.lineno, ast.unparse(node)
+
+
+def sizes(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """Functions up to 50 lines, files up to 250, constructors up to 7 arguments; `# rule: why` excuses one."""
+    lines = text.splitlines()
+    if len(lines) > 250 and "# rule:" not in lines[0]:
+        yield 1, f"{module} has {len(lines)} lines"
+    for function in functions(tree):
+        length = (function.end_lineno or 0) - function.lineno + 1
+        arguments = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
+        if "# rule:" in lines[function.lineno - 1]:
+            continue
+        if length > 50:
+            yield function.lineno, f"{function.name} has {length} lines"
+        if function.name == "__init__" and len(arguments) - 1 > 7:
+            yield function.lineno, f"a constructor has {len(arguments) - 1} arguments"
+
+
+def no_foreign_code(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """Nothing is loaded that could choose code to run."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Attribute, ast.Name)):
+            name = ast.unparse(node)
+            if name == "torch.load" and module != "mt.training.checkpoint":
+                yield node.lineno, f"torch.load in {module}"
+            if name.endswith(("hydra.utils.instantiate", "yaml.unsafe_load")) or name in ("eval", "exec", "__import__"):
+                yield node.lineno, f"{name} in {module}"
+        if isinstance(node, ast.Constant) and node.value == "_target_":
+            yield node.lineno, f"_target_ in {module}"
+    for line, name in imported(tree):
+        if within(name, "hydra.utils.instantiate") or name in ("torch.load", "importlib.import_module"):
+            yield line, f"{name} in {module}"
+
+
+RULES: tuple[Rule, ...] = (layers, doors, no_state, no_kwargs, no_type_tests, sizes, no_foreign_code)
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    yield from (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Dotted name and text of every module of the project."""
+    for path in [ROOT / "train.py", *(path for folder in OURS for path in sorted((ROOT / folder).rglob("*.py")))]:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path.read_text(encoding="utf-8")
+
+
+def violations(rule: Rule, module: str, text: str) -> list[str]:
+    return [f"{module}:{line}: {what}" for line, what in rule(module, ast.parse(text), text)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps(rule: Rule):
+    everything = list(modules())
+    assert len(everything) > 40
+    assert [found for module, text in everything for found in violations(rule, module, text)] == []
+
+
+def test_tests_are_of_readable_size():
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    assert [found for name, text in texts.items() for found in violations(sizes, name, text)] == []
+
+
+LONG = "def f():\n" + "    x = 1\n" * 50
+
+
+@pytest.mark.parametrize(
+    ("rule", "module", "text"),
+    [
+        (layers, "mt.ops.new", "from mt.models.base import x"),
+        (layers, "mt.ops.new", "import numpy"),
+        (layers, "mt.models.new", "import mt.training.run"),
+        (layers, "mt.models.new", "from mt import search"),
+        (layers, "mt.data.new", "from mt.config import Config"),
+        (layers, "mt.search.new", "from mt.models.seq2seq import Seq2Seq"),
+        (layers, "mt.metrics.new", "from mt.data.words import words"),
+        (layers, "mt.plots", "from mt.search.hypothesis import Hypothesis"),
+        (layers, "mt.errors", "import mt.device"),
+        (layers, "mt.training.new", "def f():\n    from mt.cli import compose"),
+        (layers, "mt.training.new", "import data_prep"),
+        (layers, "data_prep.new", "from mt.models.seq2seq import Seq2Seq"),
+        (doors, "mt.training.new", "from omegaconf import OmegaConf"),
+        (doors, "data_prep.prepare", "import hydra"),
+        (doors, "mt.metrics.rouge", "import sacrebleu"),
+        (doors, "mt.training.report", "import matplotlib.pyplot as plt"),
+        (doors, "mt.training.run", "from torch.utils.tensorboard import SummaryWriter"),
+        (doors, "data_prep.new", "import pickle"),
+        (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.last = 1"),
+        (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.count += 1"),
+        (no_state, "mt.models.new", "class A:\n    def step(self):\n        a, self.b = 1, 2"),
+        (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.register_buffer('x', y)"),
+        (no_state, "mt.models.new", "def f():\n    global x"),
+        (no_kwargs, "mt.new", "def f(**options): ..."),
+        (no_kwargs, "mt.new", "f = lambda **options: options"),
+        (no_type_tests, "mt.search.new", "if type(model) is MoChA: ..."),
+        (no_type_tests, "mt.training.new", "from mt.models.attention import Global\nisinstance(a, (int, Global))"),
+        (no_type_tests, "mt.training.new", "from mt.models.attention import Global\nmatch a:\n    case Global(): ..."),
+        (no_type_tests, "mt.training.new", "if config.attention.name == 'mocha': ..."),
+        (no_type_tests, "mt.training.new", "if name in ('mocha', 'monotonic'): ..."),
+        (sizes, "mt.new", LONG),
+        (sizes, "mt.new", "x = 1\n" * 251),
+        (sizes, "mt.new", "class A:\n    def __init__(self, a, b, c, d, *, e, f, g, h): ..."),
+        (no_foreign_code, "mt.new", "torch.load(path)"),
+        (no_foreign_code, "mt.new", "from torch import load"),
+        (no_foreign_code, "mt.cli", "hydra.utils.instantiate(config)"),
+        (no_foreign_code, "mt.cli", "from hydra.utils import instantiate"),
+        (no_foreign_code, "mt.new", "plain['_target_']"),
+        (no_foreign_code, "mt.new", "eval(text)"),
+    ],
+)
+def test_a_rule_catches(rule: Rule, module: str, text: str):
+    assert violations(rule, module, text)
+
+
+def test_an_exception_says_why():
+    assert not violations(sizes, "mt.new", LONG.replace("def f():", "def f():  # rule: one table, read as a whole"))
+    assert not violations(sizes, "mt.new", "# rule: one table, read as a whole\n" + "x = 1\n" * 251)

@@ -1,0 +1,148 @@
+"""YAML is the manual: every choice composes into a configuration, and every option stands there, explained."""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from pydantic import BaseModel
+
+from mt.cli import CONF
+from mt.config import Config, parse
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.energy import ENERGIES, build_energy
+from mt.models.attention.global_ import GlobalConfig
+from mt.models.decoders import DECODERS
+from mt.models.encoders import ENCODERS
+from mt.models.seq2seq import Seq2Seq
+
+FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
+# What train.py takes for itself.
+OF_THE_ENTRY = {"folder", "resume"}
+
+
+def names(group: str) -> list[str]:
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+def choices() -> Iterator[list[str]]:
+    """Every choice of every group, and every pair that a choice nests."""
+    for group in sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*") if path.is_dir()):
+        outer = group.rpartition("/")[0]
+        for chosen, within in itertools.product(names(group), names(outer) if outer else [None]):
+            yield [f"{group}={chosen}", *([f"{outer}={within}"] if within else [])]
+
+
+def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        found = compose(root, list(overrides))
+    # Values alone: the names of runs come from parts of Hydra that a test has not.
+    plain = OmegaConf.to_container(found, resolve=False)
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items() if key not in OF_THE_ENTRY}
+
+
+def written(plain: Any, parsed: Any) -> Iterator[tuple[type[BaseModel], set[str]]]:
+    """Each configuration class in `parsed`, with the options that `plain` gives it."""
+    if isinstance(parsed, BaseModel):
+        yield type(parsed), set(plain)
+        for name in plain:
+            yield from written(plain[name], getattr(parsed, name))
+
+
+def unwritten(everything: Iterable[tuple[Any, Any]]) -> list[str]:
+    """The options that no plain configuration among (plain, parsed) pairs gives."""
+    given: dict[type[BaseModel], set[str]] = {}
+    for plain, parsed in everything:
+        for kind, options in written(plain, parsed):
+            given.setdefault(kind, set()).update(options)
+    return sorted(f"{kind.__name__}.{name}" for kind, seen in given.items() for name in {*kind.model_fields} - seen)
+
+
+@pytest.fixture(scope="module")
+def everything() -> list[tuple[dict[str, Any], Config]]:
+    """Every choice, composed and parsed."""
+    found = []
+    for overrides in choices():
+        plain = composed(*overrides, *(FILES if "dataset=files" in overrides else []))
+        found.append((plain, parse(plain, where=" ".join(overrides))))
+    return found
+
+
+def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(everything):
+    assert len(everything) > 40
+    assert unwritten(everything) == []
+    kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
+    assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS) for part in table.values()}
+
+
+def test_a_missing_option_is_noticed():
+    plain = composed()
+    parsed = parse(plain)
+    del plain["training"]["epochs"]
+    assert unwritten([(plain, parsed)]) == ["TrainingConfig.epochs"]
+
+
+@pytest.mark.parametrize("dataset", ["phrasebook", "multi30k", "files"])
+@pytest.mark.parametrize("attention", names("attention"))
+def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
+    plain = composed(f"dataset={dataset}", f"attention={attention}", *(FILES if dataset == "files" else []))
+    with torch.device("meta"):
+        Seq2Seq(parse(plain), 100, 100)
+
+
+def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():
+    recipe = OmegaConf.load(CONF / "recipe" / "phrasebook.yaml")
+    plain = OmegaConf.create(composed())
+    assert OmegaConf.merge(plain, recipe) == plain
+    assert composed("embedding.size=7")["embedding"]["size"] == 7
+    assert composed("encoder=lstm")["encoder"]["name"] == "lstm"
+
+
+def test_the_commands_of_data_preparation_compose():
+    for dataset in names("dataset"):
+        plain = composed(f"dataset={dataset}", *(FILES if dataset == "files" else []), root="data_prep")
+        assert set(plain) == {"dataset", "dry_run", "corpora"}
+
+
+def explained(path: Path) -> set[str]:
+    """The keys of a file that have a comment on their line or on the lines above."""
+    found, above = set(), False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        key = re.match(r"\s*(\w+):", line)
+        if key and ("#" in line or above):
+            found.add(key[1])
+        above = line.lstrip().startswith("#")
+    return found
+
+
+def test_every_option_is_explained_in_some_file_of_its_group(everything):
+    groups: dict[str, set[str]] = {}
+    for path in CONF.rglob("*.yaml"):
+        groups.setdefault(path.relative_to(CONF).parts[0], set()).update(explained(path))
+
+    def unexplained(plain: dict[str, Any], known: set[str], path: str) -> Iterator[str]:
+        for name, value in plain.items():
+            if isinstance(value, dict):
+                yield from unexplained(value, known | groups.get(name, set()) if not path else known, f"{path}{name}.")
+            elif name not in known | {"name"}:
+                yield f"{path}{name}"
+
+    of_root = groups["config.yaml"]
+    assert sorted({found for plain, _ in everything for found in unexplained(plain, of_root, "")}) == []
+
+
+@pytest.mark.parametrize("table", [ATTENTIONS, ENCODERS, DECODERS], ids=["attention", "encoder", "decoder"])
+def test_a_table_is_keyed_by_the_names_of_its_configurations(table: dict[str, Any]):
+    assert [kind.Config().name for kind in table.values()] == list(table)
+
+
+def test_energies_are_keyed_by_the_names_of_their_configurations():
+    configs = [GlobalConfig.model_validate({"energy": {"name": name}}).energy for name in ENERGIES]
+    assert [type(build_energy(config, 4, 4)) for config in configs] == list(ENERGIES.values())
+    assert sorted(ENERGIES) == names("attention/energy")
