@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, Field, ValidationError
 
 from mt.data.dataset import DatasetConfig
+from mt.device import DEVICES
 from mt.errors import UserError, nearest
 from mt.models.seq2seq import ModelConfig
 from mt.search.config import SearchConfig
@@ -24,7 +25,7 @@ class Config(ModelConfig, frozen=True, extra="forbid", strict=True):
     search: SearchConfig = SearchConfig()
     seed: int = Field(1, ge=0)
     """Of the weights, the order of batches, dropout and noise."""
-    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?|mps)$")
+    device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware

@@ -1,16 +1,22 @@
 """Where and in what precision a model runs: plain PyTorch."""
 
 import contextlib
+import re
 
 import torch
 
-from mt.errors import UserError
+from mt.errors import UserError, nearest
+
+DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
+"""Names of devices, as a regular expression."""
 
 
 def choose(name: str) -> torch.device:
-    """`auto` is the first GPU where there is one. Raises UserError where the named device does not exist."""
+    """auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. Raises UserError where there is no such."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if not re.fullmatch(DEVICES, name):
+        raise UserError(f"device={name} is no choice: {nearest(name, ['auto', 'cpu', 'cuda', 'cuda:1', 'mps'])}")
     device = torch.device(name)
     counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if (device.index or 0) >= counts[device.type]:

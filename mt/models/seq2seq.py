@@ -10,7 +10,7 @@ from mt.models.attention import AttentionConfig, build_attention
 from mt.models.attention.global_ import GlobalConfig
 from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, Prediction
 from mt.models.decoders.luong import LuongConfig
-from mt.models.embedding import PAD, Embedding, EmbeddingConfig
+from mt.models.embedding import Embedding, EmbeddingConfig
 from mt.models.encoders import ENCODERS, EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 
@@ -23,7 +23,7 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     decoder: DecoderConfig = LuongConfig()
     attention: AttentionConfig = GlobalConfig()
     init: float = Field(default=0.1, gt=0)
-    """Matrices start uniform in [-init, init] (Luong et al. 2015, section 4.1: 0.1)."""
+    """Matrices start uniform in [-init, init], but for word vectors (Luong et al. 2015, section 4.1: 0.1)."""
 
 
 class Seq2Seq(nn.Module):
@@ -50,11 +50,9 @@ class Seq2Seq(nn.Module):
             summary_size=self.encoder.summary_size,
             tied=config.embedding.tie_output,
         )
-        for parameter in self.parameters():
-            if parameter.dim() > 1:
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1 and not name.endswith("table.weight"):
                 nn.init.uniform_(parameter, -config.init, config.init)
-        for embedding in (self.source_embedding, self.target_embedding):
-            nn.init.zeros_(embedding.table.weight[PAD])
 
     @property
     def online(self) -> bool:

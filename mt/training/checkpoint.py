@@ -9,6 +9,7 @@ import json
 import os
 import pickle  # noqa: TID251 - for the name of its error only
 import shutil
+import zipfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -42,6 +43,8 @@ def save(
     write_json(draft / "config.json", config.model_dump(mode="json"))
     try:
         save_tensors(model, str(draft / MODEL))
+        # safetensors lets nobody else read its files.
+        shutil.copymode(draft / "config.json", draft / MODEL)
         if training is not None:
             torch.save(training, draft / TRAINING)
     except (SafetensorError, RuntimeError) as error:
@@ -143,11 +146,13 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
 def load_training(folder: Path) -> dict[str, Any]:
     """The `training` of `save`. Raises UserError where the file holds anything but tensors and plain data."""
     path = folder / TRAINING
+    if not path.is_file():
+        raise UserError(f"{path} is missing, so training cannot go on from this checkpoint")
     try:
-        return torch.load(path, weights_only=True)  # noqa: TID251 - the one place
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing, so training cannot go on from this checkpoint") from None
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        # What is no archive of tensors would be read as a bare pickle, by a reader made for old files.
+        with zipfile.ZipFile(path):
+            return torch.load(path, weights_only=True)  # noqa: TID251 - the one place
+    except (zipfile.BadZipFile, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
         raise UserError(
             f"{path} is not a training state of plain tensors ({type(error).__name__}): it is damaged or "
             "hostile; resume from another checkpoint"

@@ -98,7 +98,7 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
         if torch.cuda.is_available() and state["random_cuda"]:
             torch.cuda.set_rng_state_all(state["random_cuda"])
         progress = Progress(**state["progress"])
-    except (KeyError, TypeError, ValueError, RuntimeError):
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
         raise UserError(
             f"{last / checkpoint.TRAINING} does not belong to its model: copy the checkpoint again"
         ) from None

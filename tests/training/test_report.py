@@ -33,7 +33,6 @@ def test_scores_are_those_of_the_hypotheses_that_were_written(trained: Path, tex
 
 
 def test_the_small_run_has_learnt_and_knows_it(results: dict) -> None:
-    # Of 23 pieces: chance is 23, and half the information of a word is sqrt(3).
     assert results["perplexity"] == pytest.approx(math.exp(results["loss"])) and results["perplexity"] < 4
     assert results["bleu"]["score"] > 5
     assert results["search"]["name"] == "beam" and results["search"]["mode"] == "soft"

@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+
+import mt
+from mt.training.validate import forced_links
+
+SOURCE = "two cats see houses\n\nthe green birds find streets\n"
+TARGET = "zwei Katzen sehen Häuser\n\ndie grünen 鳥 finden Straßen\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def written(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return written
+
+
+def test_links_and_their_error(call, write, trained: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    done = call("align", trained, *files)
+    translator = mt.load(trained, device="cpu")
+    expected = forced_links(translator, SOURCE.split("\n")[:3], TARGET.split("\n")[:3], hard=False)
+    assert done.out == "".join(f"{line}\n" for line in expected)
+    assert (done.status, done.err) == (0, "") and expected[0] and expected[1] == ""
+    scored = call("align", trained, *files, "--gold", write("gold", done.out))
+    assert scored.out == done.out
+    assert scored.err.startswith("aer 0.00  n:3|sure:")
+
+
+def test_hard(call, write, trained_hard: Path, trained: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET), "--hard"]
+    assert call("align", trained_hard, *files).out.count("\n") == 3
+    refused = call("align", trained, *files)
+    assert refused.status == 2 and "search.mode=hard needs an attention that can stop" in refused.err
+
+
+def test_unequal_counts_name_both_files(call, write, trained: Path) -> None:
+    source, target, gold = write("en", SOURCE), write("de", TARGET), write("gold", "0-0\n")
+    done = call("align", trained, "--source", source, "--target", write("short", "zwei\n"))
+    assert done.status == 2
+    assert done.err == (
+        f"error: {source} has 3 lines but {source.with_name('short')} has 1: line n of each must belong to the same pair\n"
+    )
+    done = call("align", trained, "--source", source, "--target", target, "--gold", gold)
+    assert f"{source} has 3 lines but {gold} has 1" in done.err and done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("de", b"a\nGr\xfc\n\n", "de, line 2 is not UTF-8"),
+        ("de", "", "de is empty"),
+        ("de", "a\n\n" + "wort " * 100_000 + "\n", "de, line 3 has 100000 words"),
+        ("en", "a\n" + "word " * 20_000 + "\n\n", "en, line 2 has 20000 words"),
+        ("gold", "0-0\nx\n\n", "gold, line 2: 'x' is not a link"),
+    ],
+)
+def test_refusals(call, write, trained: Path, name: str, content: str | bytes, sentence: str) -> None:
+    paths = {"en": write("en", SOURCE), "de": write("de", TARGET), "gold": write("gold", "0-0\n\n\n")}
+    paths[name] = write(name, content)
+    done = call("align", trained, "--source", paths["en"], "--target", paths["de"], "--gold", paths["gold"])
+    assert done.status == 2 and sentence in done.err and done.err.count("\n") == 1
+
+
+def test_a_missing_file(call, write, trained: Path, tmp_path: Path) -> None:
+    done = call("align", trained, "--source", write("en", SOURCE), "--target", tmp_path / "absent")
+    assert done.err == f"error: {tmp_path}/absent cannot be read (No such file or directory): give an existing text file\n"

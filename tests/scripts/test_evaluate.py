@@ -1,0 +1,69 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
+
+
+def test_the_test_split_scores_as_training_said(call, run: Path, corpora: Path) -> None:
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    done = call("evaluate", run, "--corpora", corpora)
+    assert done.status == 0
+    results = json.loads((run / "evaluations/test-beam/results.json").read_text())
+    trained = json.loads((run / "results.json").read_text())
+    for name in ("bleu", "chrf", "search", "parameters"):
+        assert results[name] == trained[name]
+    assert results["loss"] == pytest.approx(trained["loss"])
+    assert f"bleu               {results['bleu']['score']:8.2f}   nrefs:1|" in done.out
+    assert done.out.endswith(f"\n\n{run}/evaluations/test-beam\n")
+    assert all(path.read_bytes() == content for path, content in before.items())
+    written = run / "evaluations/test-beam/hypotheses/test.txt"
+    assert written.read_bytes() == (run / "hypotheses/test.txt").read_bytes()
+
+
+def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path) -> None:
+    call("evaluate", run, "--corpora", corpora, "--split", "dev", "--search", "greedy", "--checkpoint", "last")
+    results = json.loads((run / "evaluations/dev-greedy/results.json").read_text())
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    last = [line for line in lines if line["kind"] == "dev"][-1]
+    assert results["bleu"]["score"] == pytest.approx(last["bleu"]) and results["loss"] == pytest.approx(last["loss"])
+    assert results["checkpoint"] == "last" and results["split"] == "dev"
+    wide = ["--beam", 7, "--length-penalty", 0, "--out", tmp_path / "wide"]
+    call("evaluate", run, "--corpora", corpora, *wide)
+    search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
+    assert (search["name"], search["beam"], search["length_penalty"]) == ("beam", 7, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--search", "online"], "online decoding writes while it reads"),
+        (["--mode", "hard"], "search.mode=hard needs an attention that can stop"),
+        (["--length-penalty", "-1"], "length_penalty=-1.0 is not possible"),
+        (["--checkpoint", "beast"], "has no checkpoint beast; it has: "),
+    ],
+)
+def test_refusals(call, run: Path, corpora: Path, arguments: list, sentence: str) -> None:
+    done = call("evaluate", run, "--corpora", corpora, *arguments)
+    assert done.status == 2 and sentence in done.err
+    assert not (run / "evaluations").exists()
+
+
+def test_a_corpus_that_has_changed_is_refused(call, run: Path, texts: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(texts, tmp_path / "moved"))
+    (moved / "train.en").write_text("quite other words\n" * 3)
+    (moved / "train.de").write_text("ganz andere Wörter\n" * 3)
+    path = (run / "checkpoints/best").resolve()
+    config = json.loads((path / "config.json").read_text())
+    config["dataset"]["folder"] = str(moved)
+    meta = json.loads((path / "meta.json").read_text())
+    del meta["sha256"]["config.json"]
+    (path / "meta.json").write_text(json.dumps(meta))
+    (path / "config.json").write_text(json.dumps(config))
+    done = call("evaluate", run, "--corpora", tmp_path / "corpora")
+    assert done.status == 2 and "would now be prepared with another vocabulary" in done.err

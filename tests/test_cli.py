@@ -1,0 +1,163 @@
+"""What is typed at the shell: choices, options and sweeps; every mistake ends as one sentence and status 2."""
+
+import re
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.cli import compose, merged
+from mt.config import Config, parse
+from mt.errors import UserError
+
+ROOT = Path(__file__).parents[1]
+Run = Callable[..., list[tuple[Config, list[str]]]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Calls the command line in this process, in a folder of its own; gives the configuration of each job."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+
+    def called(*arguments: str, name: str = "config") -> list[tuple[Config, list[str]]]:
+        jobs = []
+
+        def main(plain: dict[str, Any], overrides: list[str]) -> None:
+            jobs.append((parse({key: plain[key] for key in plain if key not in ("folder", "resume")}), overrides))
+
+        monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
+        compose(main, name)
+        return jobs
+
+    return called
+
+
+def test_choices_and_options(run: Run):
+    ((config, overrides),) = run("attention=mocha", "attention.width=3", "training.epochs=2", "recipe=multi30k")
+    assert (config.attention.name, config.attention.width, config.training.epochs) == ("mocha", 3, 2)
+    assert overrides == ["attention=mocha", "attention.width=3", "training.epochs=2", "recipe=multi30k"]
+
+
+def test_a_recipe_can_be_left_out(run: Run):
+    ((config, _),) = run("~recipe")
+    assert config.embedding.size == 256
+
+
+def test_a_sweep_runs_every_combination(run: Run):
+    jobs = run("-m", "attention=dot,mocha", "seed=1,2")
+    assert [(config.attention.name, config.seed) for config, _ in jobs] == [
+        ("global", 1),
+        ("global", 2),
+        ("mocha", 1),
+        ("mocha", 2),
+    ]
+
+
+def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
+    run()
+    assert list(tmp_path.iterdir()) == []
+
+
+TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder, folder, init, optimizer, "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["attention=mocah"],
+            "attention=mocah is no choice: did you mean mocha? There is: concat, dot, general, mocha, ",
+        ),
+        (
+            ["attention/energy=dto"],
+            "attention/energy=dto is no choice: did you mean dot? There is: concat, dot, general",
+        ),
+        (["recipe=multi3k"], "recipe=multi3k is no choice: did you mean multi30k? There is: multi30k, phrasebook"),
+        (["training=3"], "training=3 is no choice: There is: default"),
+        (["-m", "attention=dot,mocah"], "attention=mocah is no choice: did you mean mocha? "),
+        (["training.epoch=3"], "unknown option training.epoch: did you mean epochs? There is: accumulate, average, "),
+        (["+training.epoch=3"], "unknown option training.epoch: did you mean epochs? There is: accumulate, average, "),
+        (["trainin.epochs=3"], f"unknown option trainin: did you mean training? There is: {TOP}"),
+        (["atention=mocha"], f"unknown option atention: did you mean attention? There is: {TOP}"),
+        (["optimizer/schedul=luong"], "unknown option optimizer/schedul: did you mean optimizer/schedule? There is: "),
+        (
+            ["attention.widht=3", "attention=mocha"],
+            "unknown option attention.widht: did you mean width? There is: energy, exhausted, name, noise, offset, ",
+        ),
+        (["attention.width=3", "attention=dot"], "unknown option attention.width: There is: energy, name"),
+        (["training.epochs.x=3"], "unknown option training.epochs.x: training.epochs has no options"),
+        (["dataset.hub.id=x"], "unknown option dataset.hub.id: dataset.hub has no options"),
+        (["search.beam=x"], 'search.beam="x" is not possible: input should be a valid integer'),
+        (["foo"], "foo cannot be read: write group=choice or key=value, and put a value with brackets, "),
+        (["training.epochs=[1"], "training.epochs=[1 cannot be read: write group=choice or key=value, "),
+        (["seed=${sead}"], "Interpolation key 'sead' not found"),
+        (["training.epochs=1,2"], "Ambiguous value for argument 'training.epochs=1,2'"),
+        (["dataset=files"], "dataset files does not say where its text is: set dataset.folder=DIR "),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_ends_as_one_sentence(run: Run, capfd, arguments: list[str], sentence: str):
+    with pytest.raises(SystemExit) as end:
+        run(*arguments)
+    output, errors = capfd.readouterr()
+    assert end.value.code == 2
+    assert errors.startswith(f"error: {sentence}")
+    assert errors.count("\n") == 1
+    assert output == ""
+
+
+def test_a_fault_of_the_program_is_none_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def main(plain: dict[str, Any], overrides: list[str]) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    with pytest.raises(ZeroDivisionError):
+        compose(main, "config")
+
+
+def test_a_resumed_run_may_be_told_to_go_on_for_longer():
+    before = Config(seed=5)
+    after = merged(before, ["resume=RUN", "folder=x", "training.epochs=99", "search.beam=2", "device=cpu"])
+    assert (after.training.epochs, after.search.beam, after.device) == (99, 2, "cpu")
+    assert merged(before, ["training.patience=null"]) == before
+    assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before
+
+
+@pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "training.batch_tokens=9"])
+def test_a_resumed_run_stays_the_run_that_it_is(override: str):
+    key = override.partition("=")[0]
+    with pytest.raises(UserError, match=rf"^{re.escape(key)} cannot change when a run is resumed, since it would be"):
+        merged(Config(), [override])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        lambda: runpy.run_path(str(ROOT / "train.py"), run_name="__main__"),
+        lambda: runpy.run_module("data_prep", run_name="__main__"),
+    ],
+    ids=["train.py", "data_prep"],
+)
+def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch, tmp_path: Path, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["entry", "dataset=phrasbook"])
+    with pytest.raises(SystemExit) as end:
+        entry()
+    assert end.value.code == 2
+    assert capfd.readouterr().err == (
+        "error: dataset=phrasbook is no choice: did you mean phrasebook? There is: files, multi30k, phrasebook\n"
+    )
+
+
+def test_help_lists_groups_and_options(run: Run, capfd):
+    with pytest.raises(SystemExit) as end:
+        run("--help")
+    assert end.value.code == 0
+    output = capfd.readouterr().out
+    for expected in ("attention: concat, dot, general, mocha, monotonic", "epochs: ", "precision: fp32"):
+        assert expected in output

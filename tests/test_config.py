@@ -1,0 +1,145 @@
+"""Plain data in, a frozen configuration or one sentence out."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from mt.config import Config, parse, revised
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+from mt.models.attention.mocha import MoChAConfig
+from mt.search.config import SearchConfig
+
+
+def sentence(plain: dict[str, Any]) -> str:
+    with pytest.raises(UserError) as refusal:
+        parse(plain)
+    return str(refusal.value)
+
+
+def test_nothing_gives_the_defaults():
+    assert parse({}) == Config()
+
+
+def test_what_was_dumped_is_parsed_again():
+    config = parse({"attention": {"name": "mocha", "width": 3}, "optimizer": {"betas": [0.8, 0.9]}})
+    assert isinstance(config.attention, MoChAConfig)
+    assert config.optimizer.betas == (0.8, 0.9)
+    assert parse(json.loads(json.dumps(config.model_dump(mode="json")))) == config
+
+
+def test_it_cannot_be_changed():
+    with pytest.raises(ValidationError, match="frozen"):
+        Config().seed = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("plain", "expected"),
+    [
+        ({"sed": 1}, "unknown option sed: did you mean seed? There is: attention, dataset, "),
+        (
+            {"training": {"epoch": 3}},
+            "unknown option training.epoch: did you mean epochs? There is: accumulate, average, ",
+        ),
+        (
+            {"attention": {"name": "mocha", "widht": 3}},
+            "unknown option attention.widht: did you mean width? There is: energy, exhausted, name, noise, offset, ",
+        ),
+        ({"attention": {"name": "global", "width": 3}}, "unknown option attention.width: There is: energy, name"),
+        (
+            {"attention": {"name": "mocha", "energy": {"name": "concat", "siz": 3}}},
+            "unknown option attention.energy.siz: did you mean size? There is: name, size",
+        ),
+        (
+            {"optimizer": {"schedule": {"name": "plateau", "factr": 0.1}}},
+            "unknown option optimizer.schedule.factr: did you mean factor? There is: factor, name, patience",
+        ),
+        (
+            {"dataset": {"generator": "phrasebook", "hub": {"ids": "x"}}},
+            "unknown option dataset.hub.ids: did you mean id? There is: config, id, revision, splits",
+        ),
+        (
+            {"dataset": {"generator": "phrasebook", "tokenizer": {"knd": "bpe"}}},
+            "unknown option dataset.tokenizer.knd: did you mean kind? There is: ",
+        ),
+    ],
+)
+def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], expected: str):
+    assert sentence(plain).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("plain", "expected"),
+    [
+        (
+            {"attention": {"name": "mocah"}},
+            "attention.name=mocah is no choice: did you mean mocha? There is: global, mocha, monotonic",
+        ),
+        (
+            {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
+            "attention.energy.name=genral is no choice: did you mean general? There is: concat, dot, general",
+        ),
+        (
+            {"attention": {"name": "mocha", "exhausted": "lst"}},
+            "attention.exhausted=lst is no choice: did you mean last? There is: last, zeros",
+        ),
+        ({"decoder": {"name": "bahdanau"}}, "decoder.name=bahdanau is no choice: There is: luong"),
+        ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
+        (
+            {"dataset": {"generator": "phrasebook", "metrics": ["bleu", "chr"]}},
+            "dataset.metrics.1=chr is no choice: did you mean chrf? There is: bleu, chrf, rouge",
+        ),
+    ],
+)
+def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expected: str):
+    assert sentence(plain) == expected
+
+
+@pytest.mark.parametrize(
+    ("plain", "expected"),
+    [
+        ({"training": {"epochs": "3"}}, 'training.epochs="3" is not possible: input should be a valid integer'),
+        ({"training": {"epochs": 2.5}}, "training.epochs=2.5 is not possible: input should be a valid integer"),
+        ({"training": {"epochs": True}}, "training.epochs=true is not possible: input should be a valid integer"),
+        ({"training": {"epochs": 0}}, "training.epochs=0 is not possible: input should be greater than 0"),
+        (
+            {"attention": {"name": "mocha", "width": 0}},
+            "attention.width=0 is not possible: input should be greater than 0",
+        ),
+        ({"optimizer": {"lr": None}}, "optimizer.lr=null is not possible: input should be a valid number"),
+        ({"optimizer": {"lr": float("nan")}}, "optimizer.lr=NaN is not possible: input should be greater than 0"),
+        ({"training": 3}, "training=3 is not possible: input should be an object"),
+        (
+            {"attention": {"width": 3}},
+            "attention={\"width\": 3} is not possible: unable to extract tag using discriminator 'name'",
+        ),
+        ({"device": "gpu"}, 'device="gpu" is not possible: string should match pattern '),
+        ({"optimizer": {"betas": [0.9]}}, "optimizer.betas.1="),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_with_what_is_wanted(plain: dict[str, Any], expected: str):
+    assert sentence(plain).startswith(expected)
+
+
+def test_refusals_of_several_options_together_come_through():
+    assert sentence({"search": {"name": "greedy", "n_best": 2}}).startswith("search.n_best=2 asks for more hypotheses")
+
+
+def test_the_place_that_it_comes_from_is_named():
+    with pytest.raises(UserError, match=r"^run/config\.json: unknown option sede: did you mean seed\?"):
+        parse({"sede": 1}, where="run/config.json")
+
+
+def test_a_part_can_be_parsed_alone():
+    assert parse({"generator": "phrasebook"}, DatasetConfig) == Config().dataset
+    with pytest.raises(UserError, match=r"^dataset: unknown option cleaning\.ratio: did you mean max_ratio\?"):
+        parse({"generator": "phrasebook", "cleaning": {"ratio": 2.0}}, DatasetConfig, "dataset")
+
+
+def test_a_revision_is_as_valid_as_what_was_read():
+    search = SearchConfig(beam=4)
+    assert revised(search, {"n_best": 3, "name": None}) == SearchConfig(beam=4, n_best=3)
+    with pytest.raises(UserError, match="n_best=5 asks for more"):
+        revised(search, {"n_best": 5})
