@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from data_prep.prepare import prepare
-from mt.cli import compose, merged
+from mt.cli import compose, merged, save_composed
 from mt.config import parse
 from mt.data.corpus import Corpus
 from mt.training import checkpoint
@@ -23,6 +23,7 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     else:
         config = parse(composed)
         run = begin(config, Corpus.open(prepare(config.dataset, CORPORA)), folder)
+        save_composed(composed, run.folder)
     results = complete(run)
     print(f"{table(results)}\n\n{run.folder}")
 

@@ -59,6 +59,11 @@ def merged(config: Config, overrides: Sequence[str]) -> Config:
     return parse(_plain(OmegaConf.merge(config.model_dump(mode="json"), OmegaConf.from_dotlist(changes))))
 
 
+def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
+    """Writes `config.yaml`: what was composed for a run."""
+    OmegaConf.save(OmegaConf.create(dict(composed)), folder / "config.yaml")
+
+
 def add_search_options(parser: ArgumentParser) -> None:
     """How to decode; what is left out stays as the run was configured."""
     parser.add_argument("--search", choices=("greedy", "beam", "online"))

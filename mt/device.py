@@ -12,7 +12,7 @@ DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 
 
 def choose(name: str) -> torch.device:
-    """auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. Raises UserError where there is no such."""
+    """auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. Raises UserError where it is absent."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(DEVICES, name):

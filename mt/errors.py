@@ -24,10 +24,11 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Around an entry point: a `UserError` becomes a sentence on standard error and exit status 2; Ctrl-C gives 130."""
+    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; Ctrl-C gives 130."""
     try:
         yield
-    except UserError as error:
+    except (UserError, OSError) as error:
+        # A full disk or a folder that may not be written is nobody's bug either, and says what it is.
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as interrupt:

@@ -26,7 +26,7 @@ def test_an_unknown_device_is_refused(name: str) -> None:
 
 def test_cuda_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(UserError, match="^device=cuda is not on this machine"):
+    with pytest.raises(UserError, match=r"^device=cuda is not on this machine"):
         choose("cuda")
 
 

@@ -15,6 +15,13 @@ def test_a_user_error_becomes_its_sentence_and_status_2(capsys: pytest.CaptureFi
     assert capsys.readouterr() == ("", "error: x is wrong: do y\n")
 
 
+def test_what_the_system_refuses_becomes_a_sentence_too(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end, reported():
+        raise PermissionError(13, "Permission denied", "outputs")
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "error: [Errno 13] Permission denied: 'outputs'\n"
+
+
 def test_an_interrupt_becomes_status_130(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as end, reported():
         raise KeyboardInterrupt

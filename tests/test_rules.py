@@ -25,7 +25,7 @@ LAYERS = {
     "mt.metrics": ("mt.metrics",),
     "mt.plots": (),
     "mt.device": (),
-    "mt.config": ("mt.data", "mt.models", "mt.search", "mt.training"),
+    "mt.config": ("mt.data", "mt.device", "mt.models", "mt.search", "mt.training"),
     "mt.training": ("mt.data", "mt.metrics", "mt.models", "mt.plots", "mt.search", "mt.training", *JOINS),
     "mt.translator": ("mt.config", "mt.data", "mt.device", "mt.models", "mt.search", "mt.training.checkpoint"),
     "mt.cli": ("mt.config", "mt.search.config"),

@@ -30,12 +30,18 @@ def names(group: str) -> list[str]:
     return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
 
 
-def choices() -> Iterator[list[str]]:
-    """Every choice of every group, and every pair that a choice nests."""
-    for group in sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*") if path.is_dir()):
-        outer = group.rpartition("/")[0]
-        for chosen, within in itertools.product(names(group), names(outer) if outer else [None]):
-            yield [f"{group}={chosen}", *([f"{outer}={within}"] if within else [])]
+def choices() -> list[list[str]]:
+    """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests."""
+    columns = []
+    for group in sorted(path.name for path in CONF.iterdir() if path.is_dir()):
+        nested = sorted(path.name for path in (CONF / group).iterdir() if path.is_dir())
+        lists = [names(group), *(names(f"{group}/{inner}") for inner in nested)]
+        keys = [group, *(f"{group}/{inner}" for inner in nested)]
+        columns.append(
+            [[f"{key}={name}" for key, name in zip(keys, chosen, strict=True)] for chosen in itertools.product(*lists)]
+        )
+    count = max(len(column) for column in columns)
+    return [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
 
 
 def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
@@ -75,7 +81,8 @@ def everything() -> list[tuple[dict[str, Any], Config]]:
 
 
 def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(everything):
-    assert len(everything) > 40
+    given = {override for overrides in choices() for override in overrides}
+    assert given == {f"{path.parent.relative_to(CONF).as_posix()}={path.stem}" for path in CONF.glob("*/**/*.yaml")}
     assert unwritten(everything) == []
     kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
     assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS) for part in table.values()}

@@ -1,5 +1,6 @@
 """One run from start, or from where it stopped, to its results."""
 
+import contextlib
 import itertools
 import time
 from collections.abc import Mapping
@@ -74,7 +75,6 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     decodes_hard(config.search, model)
     require_measured(config, model)
     folder = new_folder(wanted)
-    write_json(folder / "config.json", config.model_dump(mode="json"))
     optimizer = build_optimizer(config.optimizer, model)
     return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0))
 
@@ -111,19 +111,18 @@ def complete(run: Run) -> dict[str, Any]:
     Raises UserError where the disk fails, and KeyboardInterrupt with a sentence that says how to go on.
     """
     try:
-        train(run)
-        choose_best(run)
-        results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=True)
-        results |= {"updates": run.progress.update, "training_seconds": run.progress.seconds}
-        write_json(run.folder / "results.json", results)
-        run.log.hyperparameters(run.config.model_dump(), results)
-        return results
+        with contextlib.closing(run.log):
+            train(run)
+            choose_best(run)
+            results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=True)
+            results |= {"updates": run.progress.update, "training_seconds": run.progress.seconds}
+            write_json(run.folder / "results.json", results)
+            run.log.hyperparameters(run.config.model_dump(), results)
+            return results
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{error}: mend the disk or make room on it; {_how_to_go_on(run)}") from error
-    finally:
-        run.log.close()
 
 
 def _how_to_go_on(run: Run) -> str:

@@ -42,9 +42,8 @@ def test_unequal_counts_name_both_files(call, write, trained: Path) -> None:
     source, target, gold = write("en", SOURCE), write("de", TARGET), write("gold", "0-0\n")
     done = call("align", trained, "--source", source, "--target", write("short", "zwei\n"))
     assert done.status == 2
-    assert done.err == (
-        f"error: {source} has 3 lines but {source.with_name('short')} has 1: line n of each must belong to the same pair\n"
-    )
+    counts = f"{source} has 3 lines but {source.with_name('short')} has 1"
+    assert done.err == f"error: {counts}: line n of each must belong to the same pair\n"
     done = call("align", trained, "--source", source, "--target", target, "--gold", gold)
     assert f"{source} has 3 lines but {gold} has 1" in done.err and done.out == ""
 
@@ -68,4 +67,6 @@ def test_refusals(call, write, trained: Path, name: str, content: str | bytes, s
 
 def test_a_missing_file(call, write, trained: Path, tmp_path: Path) -> None:
     done = call("align", trained, "--source", write("en", SOURCE), "--target", tmp_path / "absent")
-    assert done.err == f"error: {tmp_path}/absent cannot be read (No such file or directory): give an existing text file\n"
+    assert (
+        done.err == f"error: {tmp_path}/absent cannot be read (No such file or directory): give an existing text file\n"
+    )

@@ -79,6 +79,3 @@ def test_as_a_command(trained: Path, tmp_path: Path) -> None:
     )
     assert (done.stderr, done.returncode) == (b"", 0)
     assert done.stdout.decode().count("\n") == 4 and any(character in done.stdout.decode() for character in "äöüß鳥")
-    done = subprocess.run([*command, tmp_path], env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "is not a run folder" in done.stderr and done.stderr.count("\n") == 1

@@ -56,7 +56,9 @@ def test_plateau_falls_after_bad_validations(bad: list[int], expected: float) ->
 
 @pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
 def test_adam_is_built_as_configured(name: str, kind: type) -> None:
-    optimizer = build_optimizer(config(name=name, lr=0.1, betas=[0.5, 0.6], eps=1e-3, weight_decay=0.2), nn.Linear(2, 2))
+    optimizer = build_optimizer(
+        config(name=name, lr=0.1, betas=[0.5, 0.6], eps=1e-3, weight_decay=0.2), nn.Linear(2, 2)
+    )
     assert type(optimizer) is kind
     group = optimizer.param_groups[0]
     assert (group["lr"], group["betas"], group["eps"], group["weight_decay"]) == (0.1, (0.5, 0.6), 1e-3, 0.2)

@@ -1,6 +1,5 @@
 import errno
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,32 +9,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import mt.training.run as training
-from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.training import checkpoint
-from mt.training.run import Run, begin, choose_best, complete, new_folder, resume, save, train
-
-TIMES = {"seconds", "tokens_per_second", "training_seconds"}
-
-
-@pytest.fixture
-def start(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> Callable[..., Run]:
-    def started(changes: dict | None = None) -> Run:
-        return begin(configure({"search": {"name": "greedy"}} | (changes or {})), corpus, tmp_path / "run")
-
-    return started
-
-
-@pytest.fixture
-def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
-    """Replaces what validations measure by a list of BLEU scores, in turn."""
-
-    def replace(values: list[float], name: str = "bleu") -> None:
-        turn = iter(values)
-        monkeypatch.setattr(training, "dev_scores", lambda *_: ({name: next(turn)}, []))
-
-    return replace
+from mt.training.run import Run, choose_best, complete, new_folder, save, train
 
 
 def names(run: Run) -> list[str]:
@@ -128,7 +105,9 @@ def test_the_average_is_taken_where_it_is_better(
 def test_blank_dev_sentences_are_not_drawn(start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
     run = start()
     split = run.corpus.split("dev")
-    run.corpus = Corpus({"dev": Blank(split), "train": run.corpus.split("train")}, run.corpus.tokenizers, run.corpus.meta)
+    run.corpus = Corpus(
+        {"dev": Blank(split), "train": run.corpus.split("train")}, run.corpus.tokenizers, run.corpus.meta
+    )
     assert training.validate(run)
     run.log.close()
 
@@ -145,59 +124,6 @@ class Blank:
     def column(self, name: str) -> list:
         column = self.split.column(name)
         return ["", *column[1:]] if name == "source" else column
-
-
-# Going on
-
-
-def finished(folder: Path) -> tuple[dict, list, dict]:
-    results = json.loads((folder / "results.json").read_text())
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    weights = load_file(folder / "checkpoints/last" / checkpoint.MODEL)
-    timeless = [{name: value for name, value in line.items() if name not in TIMES} for line in lines]
-    return {name: value for name, value in results.items() if name not in TIMES}, timeless, weights
-
-
-def test_a_finished_run_can_be_resumed(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
-    folder = Path(shutil.copytree(trained, tmp_path / "again", symlinks=True))
-    before = finished(folder)
-    complete(resume(configure(), corpus, folder))
-    after = finished(folder)
-    assert after[:2] == before[:2]
-    assert all(torch.equal(tensor, before[2][name]) for name, tensor in after[2].items())
-
-
-def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "average": 1, "validate_every": None}
-        return configure({"training": options, "embedding": {"size": 32, "dropout": 0.2}, "search": {"name": "greedy"}})
-
-    complete(begin(config(3), corpus, tmp_path / "straight"))
-    complete(begin(config(1), corpus, tmp_path / "extended"))
-    complete(resume(config(3), corpus, tmp_path / "extended"))
-    straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
-    assert extended[:2] == straight[:2]
-    assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
-
-
-def test_another_corpus_is_refused(trained: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
-    other = Corpus({}, corpus.tokenizers, corpus.meta | {"fingerprint": "other"})
-    with pytest.raises(UserError, match="was trained on another corpus: .* restore them, or start a new run"):
-        resume(configure(), other, trained)
-
-
-def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored: Callable[..., None]) -> None:
-    scored([10, 20, 30, 5])
-    run = start({"training": {"validate_every": 1, "max_updates": 3, "average": 1}})
-    train(run)
-    run.log.close()
-    raised = run.config.model_copy(update={"training": run.config.training.model_copy(update={"average": 3})})
-    again = resume(raised, run.corpus, run.folder)
-    choose_best(again)
-    again.log.close()
-    assert (run.checkpoints / "best").resolve().name == "update-0000003"
 
 
 # What may go wrong on the way

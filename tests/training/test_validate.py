@@ -84,7 +84,12 @@ def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) ->
 
 @pytest.mark.parametrize(
     ("metrics", "metric", "expected"),
-    [(["bleu"], None, "bleu"), (["chrf", "bleu"], None, "chrf"), (["rouge"], None, "rougeL"), (["bleu"], "loss", "loss")],
+    [
+        (["bleu"], None, "bleu"),
+        (["chrf", "bleu"], None, "chrf"),
+        (["rouge"], None, "rougeL"),
+        (["bleu"], "loss", "loss"),
+    ],
 )
 def test_what_chooses_the_best(
     metrics: list[str], metric: str | None, expected: str, configure: Callable[..., Config], texts: Path
@@ -99,9 +104,7 @@ def test_an_unknown_metric_is_refused_with_the_nearest(configure: Callable[..., 
     config = configure({"training": {"metric": "belu"}})
     with pytest.raises(UserError) as caught:
         require_measured(config, Seq2Seq(config, 9, 9))
-    assert str(caught.value) == (
-        "training.metric=belu is not measured: did you mean bleu? There is: bleu, chrf, loss"
-    )
+    assert str(caught.value) == ("training.metric=belu is not measured: did you mean bleu? There is: bleu, chrf, loss")
     mocha = configure({"training": {"metric": "bleu_hard"}, "attention": {"name": "mocha"}})
     require_measured(mocha, Seq2Seq(mocha, 9, 9))
 
@@ -129,5 +132,5 @@ def test_alignment_error() -> None:
     score = alignment_error(["0-0 1-1"], ["0-0 1-2 1p1"])
     # One of two sure ones is found, and both are possible: 1 - (1 + 2) / (2 + 2).
     assert score.score == pytest.approx(25)
-    with pytest.raises(UserError, match="gold.txt, line 1: 'x' is not a link"):
+    with pytest.raises(UserError, match=r"gold\.txt, line 1: 'x' is not a link"):
         alignment_error(["0-0"], ["x"], "gold.txt")

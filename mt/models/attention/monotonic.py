@@ -12,17 +12,17 @@ from pydantic import BaseModel, Field
 from torch import Tensor
 
 from mt.models.attention.base import Attention, Memory, Read, State
-from mt.models.attention.energy import ConcatConfig, EnergyConfig, Scaled, build_energy
+from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.ops import expected_alignment
 
 
 class MonotonicConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     name: Literal["monotonic"] = "monotonic"
-    energy: EnergyConfig = ConcatConfig()
+    energy: EnergyConfig = GeneralConfig()
     """concat is Raffel et al. 2017, equation 16; general is equation 17."""
     offset: float = -2.0
     """Initial r, in nats: negative, so that at first the head moves (Raffel et al. 2017, appendices D, G: -1 to -5)."""
-    noise: float = Field(1.0, ge=0)
+    noise: float = Field(2.0, ge=0)
     """Standard deviation of the noise before the sigmoid, in training (Raffel et al. 2017, section 2.4: 1;
     Arivazhagan et al. 2019, table 4: 4)."""
     exhausted: Literal["zeros", "last"] = "last"

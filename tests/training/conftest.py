@@ -1,0 +1,42 @@
+"""Fixtures of the tests of training: a finished run to be damaged, and new runs."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mt.training.run as training
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.training.run import Run, begin
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run, to be damaged."""
+    return Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
+
+
+@pytest.fixture
+def last(run: Path) -> Path:
+    return (run / "checkpoints/last").resolve()
+
+
+@pytest.fixture
+def start(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> Callable[..., Run]:
+    def started(changes: dict | None = None) -> Run:
+        return begin(configure({"search": {"name": "greedy"}} | (changes or {})), corpus, tmp_path / "run")
+
+    return started
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
+    """Replaces what validations measure by a list of BLEU scores, in turn."""
+
+    def replace(values: list[float], name: str = "bleu") -> None:
+        turn = iter(values)
+        monkeypatch.setattr(training, "dev_scores", lambda *_: ({name: next(turn)}, []))
+
+    return replace

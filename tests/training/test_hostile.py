@@ -1,0 +1,200 @@
+"""What is no checkpoint, or a hostile one, and the sentence that refuses it."""
+
+import hashlib
+import io
+import json
+import os
+import pickle  # noqa: TID251 - to make hostile ones
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import mt
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
+from mt.errors import UserError
+from mt.training import checkpoint
+from mt.training.run import resume
+
+
+def sign(folder: Path) -> None:
+    """Makes the sums fit again, as somebody who means harm would."""
+    meta = json.loads((folder / "meta.json").read_text())
+    meta["sha256"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in meta["sha256"]}
+    (folder / "meta.json").write_text(json.dumps(meta))
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        checkpoint.load_model(folder, "last")
+    assert str(folder) in str(caught.value)
+    return str(caught.value)
+
+
+class Bomb:
+    """A pickle of this would make a folder when it is loaded."""
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, ("exploded",)
+
+
+def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    for name in ("empty", "absent"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(UserError, match=r"is not a run folder: .* give the folder that training printed"):
+            mt.load(tmp_path / name)
+
+
+def test_a_missing_checkpoint_names_those_present(run: Path) -> None:
+    with pytest.raises(UserError, match=r"run has no checkpoint beast; it has: .*best, last, update-"):
+        mt.load(run, checkpoint="beast")
+
+
+def test_a_checkpoint_folder_itself_can_be_loaded(last: Path) -> None:
+    assert mt.load(last, device="cpu").translate(["two cats see houses"])[0].text
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.model"])
+@pytest.mark.parametrize("damage", ["truncated", "missing", "changed"])
+def test_damaged_files(name: str, damage: str, last: Path) -> None:
+    path = last / name
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] if damage == "truncated" else bytes([content[0] ^ 1]) + content[1:])
+    if damage == "missing":
+        path.unlink()
+    message = refusal(last)
+    if damage == "missing":
+        assert name == "model.safetensors" or f"{name} is missing: restore it" in message
+    else:
+        assert f"{name} is not the file that was saved (its SHA-256 differs): copy the checkpoint again" in message
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.model", "training.pt"])
+def test_truncated_files_with_sums_that_fit(name: str, last: Path) -> None:
+    path = last / name
+    path.write_bytes(path.read_bytes()[:100])
+    sign(last)
+    if name == "training.pt":
+        with pytest.raises(UserError, match=r"training\.pt is not a training state of plain tensors"):
+            checkpoint.load_training(last)
+        return
+    expected = {
+        "config.json": "cannot be read as JSON",
+        "model.safetensors": "is not a safetensors file",
+        "tokenizer.model": "is not a SentencePiece model",
+    }
+    assert expected[name] in refusal(last)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', '{"format": 1, "sha256": ["a"]}'])
+def test_broken_meta(text: str, last: Path) -> None:
+    (last / "meta.json").write_text(text)
+    assert "copy the checkpoint again" in refusal(last)
+
+
+def test_another_format(last: Path) -> None:
+    meta = json.loads((last / "meta.json").read_text())
+    (last / "meta.json").write_text(json.dumps(meta | {"format": 99}))
+    assert "is a checkpoint of format 99, and this version reads 1: load it with the version that wrote" in refusal(
+        last
+    )
+
+
+def test_a_pickle_in_place_of_the_weights_is_not_run(
+    last: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (last / "model.safetensors").write_bytes(pickle.dumps(Bomb()))
+    assert "is not the file that was saved" in refusal(last)
+    sign(last)
+    assert "is not a safetensors file" in refusal(last)
+    assert not Path("exploded").exists()
+
+
+@pytest.mark.parametrize("kind", ["pickle", "torch"])
+def test_a_pickle_in_the_training_state_is_not_run(
+    kind: str, last: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = io.BytesIO()
+    if kind == "torch":
+        torch.save({"optimizer": Bomb()}, content)
+    else:
+        content.write(pickle.dumps(Bomb()))
+    (last / "training.pt").write_bytes(content.getvalue())
+    sign(last)
+    with pytest.raises(UserError, match="it is damaged or hostile; resume from another checkpoint"):
+        checkpoint.load_training(last)
+    assert not Path("exploded").exists()
+
+
+def test_a_missing_training_state(last: Path) -> None:
+    (last / "training.pt").unlink()
+    with pytest.raises(UserError, match=r"training\.pt is missing, so training cannot go on"):
+        checkpoint.load_training(last)
+
+
+@pytest.mark.parametrize("state", [{}, {"optimizer": 3}, {"optimizer": {}, "random": 1, "progress": {"update": 1}}])
+def test_a_training_state_of_something_else(
+    state: dict, run: Path, last: Path, configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    torch.save(state, last / "training.pt")
+    sign(last)
+    with pytest.raises(UserError, match=r"training\.pt does not belong to its model: copy the checkpoint again"):
+        resume(configure(), corpus, run)
+
+
+def edit_config(folder: Path, part: str, values: dict) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {part: {**config[part], **values}}))
+    sign(folder)
+
+
+@pytest.mark.parametrize("part", ["encoder", "attention", "optimizer", "dataset"])
+def test_a_target_to_instantiate_is_an_unknown_option(part: str, last: Path) -> None:
+    edit_config(last, part, {"_target_": "os.mkdir", "path": "exploded"})
+    assert f"config.json: unknown option {part}._target_" in refusal(last)
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("encoder", {"hidden": 17}),
+        ("encoder", {"layers": 2}),
+        ("decoder", {"hidden": 10**6}),
+        ("attention", {"energy": {"name": "concat"}}),
+        ("embedding", {"tie_output": False}),
+        ("embedding", {"share": True}),
+    ],
+)
+def test_weights_of_another_shape(part: str, values: dict, last: Path) -> None:
+    edit_config(last, part, values)
+    assert "does not fit config.json" in refusal(last)
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("encoder", {"hidden": 10**12}),
+        ("decoder", {"hidden": 10**30}),
+        ("encoder", {"layers": 10**9}),
+        ("decoder", {"layers": 10**9}),
+        ("attention", {"energy": {"name": "concat", "size": 10**18}}),
+    ],
+)
+def test_gigantic_models_are_refused_before_they_are_made(part: str, values: dict, last: Path) -> None:
+    edit_config(last, part, values)
+    assert refusal(last)
+
+
+@pytest.mark.parametrize("size", [30, 15])
+def test_another_tokenizer(size: int, last: Path, texts: Path) -> None:
+    text = (texts / "train.en").read_text() + "some other words are here and they make another vocabulary"
+    other = train(TokenizerConfig(kind="word", size=size), text.splitlines())
+    Tokenizers(other, other).save(last)
+    assert "tokenizer.model is not the file that was saved" in refusal(last)
+    sign(last)
+    assert "does not fit config.json and the tokenizer beside it" in refusal(last)
