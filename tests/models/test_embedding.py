@@ -1,6 +1,21 @@
+import pytest
 import torch
 
 from mt.models.embedding import PAD, Embedding, EmbeddingConfig
+
+
+def test_vectors_leave_larger_than_the_table_by_the_root_of_their_size():
+    embedding = Embedding(4, EmbeddingConfig(size=9))
+    with torch.no_grad():
+        embedding.table.weight[2] = torch.arange(9.0)
+    torch.testing.assert_close(embedding(torch.tensor([[2]]))[0, 0], 3 * torch.arange(9.0))
+
+
+def test_vectors_begin_at_unit_variance_and_padding_at_zero():
+    torch.manual_seed(0)
+    embedding = Embedding(500, EmbeddingConfig(size=64))
+    assert embedding(torch.arange(1, 500)).std().item() == pytest.approx(1.0, abs=0.02)
+    assert not embedding(torch.tensor([PAD])).any()
 
 
 def test_looking_padding_up_teaches_nothing():

@@ -90,13 +90,17 @@ def test_a_global_attention_is_not_online():
     assert not Seq2Seq(small(**parts), 20, 14).online
 
 
-def test_matrices_start_uniform_and_the_vector_of_padding_zero():
-    model = Seq2Seq(small(init=0.02), 20, 14)
+@pytest.mark.parametrize("tied", [False, True])
+def test_matrices_start_uniform_but_for_word_vectors(tied: bool):
+    model = Seq2Seq(small(init=0.02, embedding=EmbeddingConfig(size=5, tie_output=tied)), 40, 40)
+    tables = {id(embedding.table.weight) for embedding in (model.source_embedding, model.target_embedding)}
     for name, parameter in model.named_parameters():
-        if parameter.dim() > 1:
+        if id(parameter) in tables:
+            assert parameter[1:].std().item() == pytest.approx(5**-0.5, rel=0.3), name
+            assert parameter.any(-1).tolist() == [False] + [True] * 39
+        elif parameter.dim() > 1:
             assert 0.01 < parameter.abs().max() <= 0.02, name
-    for embedding in (model.source_embedding, model.target_embedding):
-        assert embedding.table.weight.any(-1).tolist() == [False] + [True] * (embedding.vocabulary - 1)
+    assert (id(model.decoder.output.weight) in tables) == tied
 
 
 def test_shared_tables():
