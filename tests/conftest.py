@@ -1,5 +1,10 @@
 """A tiny language pair, its prepared corpus, and one small run trained on it, shared by all tests that need one."""
 
+import os
+
+# Before torch is imported, and for the processes that tests start: on tensors this small a second thread only waits.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import json
 import random
 from collections.abc import Callable, Mapping
