@@ -1,7 +1,7 @@
 """Lines of UTF-8 text, from files and streams. Only a newline ends one: Unicode's other separators may stand inside."""
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mt.errors import UserError
@@ -31,3 +31,15 @@ def read_lines(path: Path) -> list[str]:
     if not lines:
         raise UserError(f"{path} is empty: give a file with one sentence per line")
     return lines
+
+
+def read_parallel(paths: Sequence[Path], what: str) -> list[list[str]]:
+    """Files whose lines n belong together, to one `what`. Raises UserError as `read_lines`, or where counts differ."""
+    texts = [read_lines(path) for path in paths]
+    for path, lines in zip(paths, texts, strict=True):
+        if len(lines) != len(texts[0]):
+            raise UserError(
+                f"{paths[0]} has {len(texts[0])} lines but {path} has {len(lines)}: "
+                f"line n of each must belong to the same {what}"
+            )
+    return texts

@@ -2,9 +2,9 @@
 
     python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
 
-Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines; words are runs of letters and
-digits, and single punctuation marks. --gold, in the same format with ipj for possible links, adds the alignment error
-rate on standard error.
+Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines; words are those of
+`mt.data.words.words`. --gold, in the same format with ipj for possible links, adds the alignment error rate on standard
+error.
 """
 
 import argparse
@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.errors import UserError, reported
-from mt.lines import read_lines
+from mt.errors import reported
+from mt.lines import read_parallel
 from mt.training.validate import alignment_error, forced_links
 from mt.translator import load
 
@@ -30,13 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         paths = [path for path in (options.source, options.target, options.gold) if path]
-        sources, targets, *gold = texts = [read_lines(path) for path in paths]
-        for path, lines in zip(paths, texts, strict=True):
-            if len(lines) != len(sources):
-                raise UserError(
-                    f"{options.source} has {len(sources)} lines but {path} has {len(lines)}: "
-                    "line n of each must belong to the same pair"
-                )
+        sources, targets, *gold = read_parallel(paths, "pair")
         translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")

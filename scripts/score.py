@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from mt.errors import UserError, reported
-from mt.lines import read_lines
+from mt.errors import reported
+from mt.lines import read_parallel
 from mt.metrics.bleu import bleu, chrf
 from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
@@ -20,14 +20,7 @@ from mt.metrics.score import Score
 
 def score_files(task: str, hypothesis: Path, references: Sequence[Path], tokenizer: str) -> dict[str, Score]:
     """Scores by name; raises UserError for a file that cannot be used, unequal lengths or an unknown tokenizer."""
-    hypotheses = read_lines(hypothesis)
-    streams = [read_lines(path) for path in references]
-    for path, stream in zip(references, streams, strict=True):
-        if len(stream) != len(hypotheses):
-            raise UserError(
-                f"{hypothesis} has {len(hypotheses)} lines but {path} has {len(stream)}: "
-                "line n of each must belong to the same example"
-            )
+    hypotheses, *streams = read_parallel([hypothesis, *references], "example")
     groups = list(zip(*streams, strict=True))
     if task == "summarization":
         return rouge(hypotheses, groups)

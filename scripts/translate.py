@@ -4,7 +4,7 @@
 
 A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
 the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
-output; words are runs of letters and digits, and single punctuation marks.
+output; words are those of `mt.data.words.words`.
 """
 
 import argparse

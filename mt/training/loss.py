@@ -19,12 +19,15 @@ def token_loss(output: nn.Linear, features: Tensor, targets: Tensor, mask: Tenso
 
     Differentiable once. Products are taken in the type of `features`; softmax and sums in float32.
     """
-    return _TokenLoss.apply(features[mask], output.weight, output.bias, targets[mask], smoothing)
+    parameters = (output.weight, output.bias)
+    return _TokenLoss.apply(features[mask], *parameters, targets[mask], smoothing, torch.is_grad_enabled())
 
 
 class _TokenLoss(Function):
     @staticmethod
-    def forward(ctx, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    def forward(
+        ctx, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, differentiable: bool
+    ) -> Tensor:
         weight_cast, bias_cast = weight.to(features.dtype), bias.to(features.dtype)
         grad_features = torch.empty_like(features)
         grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
@@ -35,6 +38,8 @@ class _TokenLoss(Function):
             block, wanted = features[begin : begin + rows], targets[begin : begin + rows, None]
             log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
             loss -= (1 - smoothing) * log_probs.gather(1, wanted).sum() + smoothing * log_probs.mean(-1).sum()
+            if not differentiable:
+                continue
             grad = log_probs.exp_().sub_(smoothing / len(weight))
             grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
             grad_bias += grad.sum(0)
@@ -46,6 +51,6 @@ class _TokenLoss(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
-        return grad * grad_features, grad * grad_weight, grad * grad_bias, None, None
+        return grad * grad_features, grad * grad_weight, grad * grad_bias, None, None, None
