@@ -1,16 +1,28 @@
-"""`python scripts/benchmark.py ops`: what is fast beside what it replaces, in turn in one process; read the ratios."""
+"""What is fast beside what it replaces, forward and backward, in turn in one process: read the ratios.
+
+    python scripts/benchmark.py ops         the expected alignment beside the clipped closed form
+    python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
+
+OMP_NUM_THREADS sets the threads.
+"""
+
+# Longer than the other scripts: it contains the published expressions that it compares with.
 
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from mt.ops import expected_alignment, oracle
+from mt.ops import additive_energy, expected_alignment, oracle
+from mt.ops.expected import Wavefront
 
-SHAPES = ((64, 30, 30), (64, 50, 400))
+Function = Callable[..., Tensor]
 
 
 def clipped(p: Tensor, start: Tensor) -> Tensor:
@@ -23,39 +35,87 @@ def clipped(p: Tensor, start: Tensor) -> Tensor:
     return torch.stack(rows, 1)
 
 
-def seconds(function: Callable[[Tensor, Tensor], Tensor], p: Tensor, start: Tensor) -> float:
+def wavefront(p: Tensor, start: Tensor) -> Tensor:
+    """What `expected_alignment` does where it has no machine code."""
+    return Wavefront.apply(p, start)
+
+
+def plain(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+    return torch.tanh(queries[:, :, None] + keys[:, None]) @ direction
+
+
+def seconds(function: Function, arguments: Sequence[Tensor]) -> float:
     """Of one forward and backward pass."""
+    leaves = [x.detach().requires_grad_() for x in arguments]
     began = time.perf_counter()
-    function(p, start).square().sum().backward()
+    function(*leaves).square().sum().backward()
     return time.perf_counter() - began
 
 
-def ops(rounds: int) -> None:
-    """Time and error of `expected_alignment` beside the clipped closed form, for energies uniform in [-4, 4]."""
-    print(f"{torch.get_num_threads()} threads, median of {rounds} rounds, forward and backward")
-    for batch, steps, positions in SHAPES:
-        torch.manual_seed(1)
-        p = (8 * torch.rand(batch, steps, positions) - 4).sigmoid().requires_grad_()
-        start = torch.zeros(batch, positions)
-        start[:, 0] = 1.0
-        pairs = [(seconds(clipped, p, start), seconds(expected_alignment, p, start)) for _ in range(rounds + 1)][1:]
-        theirs, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
-        ratio = statistics.median(a / b for a, b in pairs)
-        # A few sentences are enough to show an error, and the oracle is slow.
-        few, few_start = p[:2].detach(), start[:2]
-        truth = oracle.expected_alignment(few, few_start)
-        errors = [(function(few, few_start) - truth).abs().max().item() for function in (clipped, expected_alignment)]
-        print(
-            f"({batch}, {steps}, {positions})  clipped {1000 * theirs:.1f} ms, ours {1000 * ours:.1f} ms, "
-            f"ratio {ratio:.1f}; largest error {errors[0]:.1e} and {errors[1]:.1e}"
-        )
+def speeds(functions: Sequence[Function], arguments: Sequence[Tensor], rounds: int) -> list[str]:
+    """Of each function its median time, and the median ratio of the first function's time to its own."""
+    turns = [[seconds(function, arguments) for function in functions] for _ in range(rounds + 1)][1:]
+    ratios = [[turn[0] / own for own in turn] for turn in turns]
+    medians = [[statistics.median(column) for column in zip(*rows, strict=True)] for rows in (turns, ratios)]
+    return [f"{1000 * t:.2f} ms, {ratio:.2f} times as fast" for t, ratio in zip(*medians, strict=True)]
+
+
+def ops(shape: Sequence[int], rounds: int) -> None:
+    functions = (clipped, wavefront, expected_alignment)
+    p, start = (8 * torch.rand(*shape) - 4).sigmoid(), torch.eye(1, shape[2]).repeat(shape[0], 1)
+    # A few sentences are enough to show an error, and the oracle is slow.
+    truth = oracle.expected_alignment(p[:2], start[:2])
+    for function, speed in zip(functions, speeds(functions, (p, start), rounds), strict=True):
+        error = (function(p[:2], start[:2]) - truth).abs().max().item()
+        print(f"    {function.__name__}: {speed}, largest error {error:.1e}")
+
+
+def inputs(batch: int, steps: int, positions: int, hidden: int) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.randn(batch, steps, hidden), torch.randn(batch, positions, hidden), torch.randn(hidden) / hidden**0.5
+
+
+def additive(shape: Sequence[int], rounds: int) -> None:
+    functions, peaks = (plain, additive_energy), []
+    for function in functions:
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            peaks.append(process.submit(peak, function, shape).result())
+    for function, own, speed in zip(functions, peaks, speeds(functions, inputs(*shape), rounds), strict=True):
+        print(f"    {function.__name__}: {speed}, peak {own:.0f} MiB, {own / peaks[0]:.3f} of the first")
+
+
+def peak(function: Function, shape: Sequence[int]) -> float:
+    """MiB that one pass adds to this process, which must be new; gradients are part of it, arguments are not."""
+    seconds(function, inputs(2, 2, 2, 2))  # Loads what a pass needs.
+    arguments = inputs(*shape)
+    before = resident("VmRSS")
+    seconds(function, arguments)
+    return (resident("VmHWM") - before) / 1024
+
+
+def resident(field: str) -> int:
+    """KiB of this process: VmRSS, now; VmHWM, at most so far."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+RUNS: dict[str, tuple[Callable[[Sequence[int], int], None], list[tuple[int, ...]]]] = {
+    "ops": (ops, [(64, 30, 30), (64, 50, 400)]),
+    "additive": (additive, [(64, 30, 30, 256), (64, 50, 400, 512)]),
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("ops",))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=RUNS)
     parser.add_argument("--rounds", type=int, default=9)
-    ops(parser.parse_args().rounds)
+    parser.add_argument("--shape", type=int, nargs="+", metavar="N", help="B T S, or B T S H; otherwise two of them")
+    options = parser.parse_args()
+    run, usual = RUNS[options.what]
+    print(f"{torch.get_num_threads()} threads, medians of {options.rounds} rounds, forward and backward")
+    for shape in [tuple(options.shape)] if options.shape else usual:
+        torch.manual_seed(1)
+        print(f"{shape}:")
+        run(shape, options.rounds)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ With p[i, j] the probability of stopping at source position j in target step i, 
 The closed form of the paper (equation 29) divides by a cumulative product that underflows; every implementation of it
 clamps, and is then wrong by up to the whole mass. But both terms of q[i, j] lie on the anti-diagonal i + j - 1, so all
 cells of one anti-diagonal can be computed at once: T + S - 1 vectorised steps, sums of non-negative products only,
-exact for any p in [0, 1]. The gradient is the same sweep backwards.
+exact for any p in [0, 1]. The gradient is the same sweep backwards. On a CPU the cells are better computed one by one,
+in machine code (`mt.ops.compiled`), where that can be had.
 """
 
 import torch
@@ -16,6 +17,9 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
+
+from mt.ops.compiled import CompiledAlignment, kernels
+from mt.ops.precision import returned
 
 
 def expected_alignment(p: Tensor, start: Tensor) -> Tensor:
@@ -29,13 +33,17 @@ def expected_alignment(p: Tensor, start: Tensor) -> Tensor:
     """
     if p.dim() != 3 or start.shape != (p.shape[0], p.shape[2]):
         raise ValueError(f"expected p [B, T, S] and start [B, S], got {tuple(p.shape)} and {tuple(start.shape)}")
+    dtype = returned(p, start)
+    p, start = p.to(dtype), start.to(dtype)
     if p.numel() == 0:
         return torch.zeros_like(p)
-    dtype = torch.promote_types(torch.promote_types(p.dtype, start.dtype), torch.float32)
-    return _ExpectedAlignment.apply(p.to(dtype), start.to(dtype))
+    compiled = kernels(dtype) if p.device.type == "cpu" else None
+    return CompiledAlignment.apply(p, start, *compiled) if compiled else Wavefront.apply(p, start)
 
 
-class _ExpectedAlignment(Function):
+class Wavefront(Function):
+    """`expected_alignment` of p [B, T, S] and start [B, S] of one dtype, on any device."""
+
     @staticmethod
     def forward(ctx, p: Tensor, start: Tensor) -> Tensor:
         positions = p.shape[2]

@@ -1,0 +1,16 @@
+"""The types that sums and ratios of probabilities are computed and returned in."""
+
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+
+def returned(*arguments: Tensor) -> torch.dtype:
+    """float64 if an argument has it, float32 otherwise."""
+    return reduce(torch.promote_types, (argument.dtype for argument in arguments), torch.float32)
+
+
+def inside(device: torch.device) -> torch.dtype:
+    """float64, or float32 on the one kind of device that has no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64

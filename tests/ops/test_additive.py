@@ -1,0 +1,135 @@
+"""Against the plain expression in float64."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.ops import additive, additive_energy
+
+SHAPES = [(3, 5, 7, 4), (4, 1, 9, 8), (2, 6, 1, 3), (1, 1, 1, 1), (5, 4, 3, 1)]
+# Hidden units per block: more than all, a few sentences, a few steps with a remainder, less than one step.
+BLOCKS = [2**20, 300, 60, 1]
+
+
+def plain(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+    return torch.tanh(queries[:, :, None] + keys[:, None]) @ direction
+
+
+def arguments(shape: tuple[int, int, int, int], size: float = 1.0) -> list[Tensor]:
+    (batch, steps, positions, hidden), generator = shape, torch.Generator().manual_seed(1)
+    shapes = (batch, steps, hidden), (batch, positions, hidden), (hidden,)
+    return [size * torch.randn(shape, generator=generator) for shape in shapes]
+
+
+def assert_equals_plain(inputs: list[Tensor]) -> None:
+    """Values to 2e-6 in float32, gradients to 1e-5 of their largest entry."""
+    fast = [x.detach().requires_grad_() for x in inputs]
+    slow = [x.detach().double().requires_grad_() for x in inputs]
+    energy, truth = additive_energy(*fast), plain(*slow)
+    upstream = torch.randn(truth.shape, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(energy.double(), truth, atol=2e-6, rtol=0)
+    energy.backward(upstream)
+    truth.backward(upstream.double())
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours.grad is not None and theirs.grad is not None
+        torch.testing.assert_close(ours.grad.double(), theirs.grad, atol=1e-5 * theirs.grad.abs().max().item(), rtol=0)
+
+
+@pytest.fixture(params=BLOCKS)
+def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additive, "CACHED", request.param)
+
+
+def test_worked_out_by_hand():
+    # tanh(log 2) = 0.6, tanh(log 3) = 0.8
+    queries, keys = torch.tensor([[[2.0, 1.0]]]).log(), torch.tensor([[[1.0, 3.0], [0.5, 1 / 3]]]).log()
+    energy = additive_energy(queries, keys, torch.tensor([10.0, 100.0]))
+    torch.testing.assert_close(energy, torch.tensor([[[86.0, -80.0]]]))
+
+
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equals_the_plain_expression(shape: tuple[int, int, int, int]):
+    assert_equals_plain(arguments(shape))
+
+
+@pytest.mark.parametrize("size", [0.01, 0.1, 10.0])
+def test_is_exact_for_small_and_large_arguments(size: float):
+    queries, keys, direction = arguments((2, 8, 30, 64), size)
+    assert_equals_plain([queries, keys, direction / direction.norm()])
+
+
+@pytest.mark.usefixtures("block")
+def test_gradients_in_float64():
+    inputs = [x.double().requires_grad_() for x in arguments((2, 3, 4, 5))]
+    assert additive_energy(*inputs).dtype == torch.float64
+    assert torch.autograd.gradcheck(additive_energy, inputs)
+
+
+@pytest.mark.usefixtures("block")
+def test_any_layout():
+    queries, keys, direction = arguments((3, 5, 7, 4))
+    assert_equals_plain([queries.mT.contiguous().mT, keys.flip(0).expand(3, 7, 4), direction])
+    assert_equals_plain([queries[:1].expand(3, 5, 4), keys[:, ::2], direction[:1].expand(4)])
+
+
+def test_a_gradient_of_any_layout():
+    inputs = [x.requires_grad_() for x in arguments((3, 5, 7, 4))]
+    additive_energy(*inputs).sum().backward()  # expands one number
+    expected = torch.autograd.grad(plain(*inputs).sum(), inputs)
+    torch.testing.assert_close([x.grad for x in inputs], list(expected), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 3, 0, 4), (2, 3, 4, 0)])
+def test_nothing_gives_nothing(shape: tuple[int, int, int, int]):
+    inputs = [x.requires_grad_() for x in arguments(shape)]
+    energy = additive_energy(*inputs)
+    assert energy.shape == shape[:3]
+    assert not energy.any()
+    energy.sum().backward()
+    assert not any(x.grad is None or x.grad.any() for x in inputs)
+
+
+@pytest.mark.parametrize("autocast", [True, False])
+def test_half_precision_is_computed_in_single(autocast: bool):
+    inputs = [x.bfloat16().requires_grad_() for x in arguments((3, 40, 50, 16))]
+    single = [x.detach().float().requires_grad_() for x in inputs]
+    upstream = torch.randn(3, 40, 50, generator=torch.Generator().manual_seed(2)).bfloat16()
+    with torch.autocast("cpu", enabled=autocast):
+        energy = additive_energy(*inputs)
+        energy.backward(upstream)
+    truth = additive_energy(*single)
+    truth.backward(upstream.float())
+    assert energy.dtype == torch.bfloat16
+    assert torch.equal(energy, truth.bfloat16())
+    for half, whole in zip(inputs, single, strict=True):
+        assert half.grad is not None and whole.grad is not None
+        assert torch.equal(half.grad, whole.grad.bfloat16())
+
+
+def test_single_precision_is_kept_under_autocast():
+    inputs = arguments((3, 5, 7, 4))
+    with torch.autocast("cpu"):
+        energy = additive_energy(*inputs)
+    assert torch.equal(energy, additive_energy(*inputs))
+
+
+def test_hidden_units_are_not_kept_for_the_backward_pass():
+    kept: list[Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x):
+        additive_energy(*(x.requires_grad_() for x in arguments((3, 20, 30, 16))))
+    assert sum(x.numel() for x in kept) == 3 * 20 * 16 + 3 * 30 * 16 + 16
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((2, 3), (2, 3, 4), (4,)),
+        ((2, 3, 4), (1, 3, 4), (4,)),
+        ((2, 3, 4), (2, 3, 5), (4,)),
+        ((2, 3, 4), (2, 3, 4), (5,)),
+    ],
+)
+def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...]):
+    with pytest.raises(ValueError, match=r"expected queries \[B, T, H\], keys \[B, S, H\] and direction \[H\], got"):
+        additive_energy(*(torch.zeros(shape) for shape in shapes))

@@ -1,0 +1,201 @@
+"""Against the equation's double sum over starts and stops, in float64."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import Tensor
+from torch.nn.functional import one_hot, pad
+
+import mt.ops.between
+from mt.ops import expected_alignment, oracle, spread_between
+
+KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
+STARTS = ("distribution", "one position")
+
+
+def test_worked_out_by_hand():
+    # From 0 (0.5): stops at 1 (0.25), shared as 1 : 3, or passes to 2 and stops there (0.25), shared as 1 : 3 : 4.
+    # From 1 (0.5): stops at 1 (0.25), or passes to 2 and stops there (0.25), shared as 3 : 4.
+    previous, p = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 1.0])
+    energy = torch.tensor([0.0, math.log(3.0), math.log(4.0)])
+    truth = torch.tensor([0.0625 + 0.03125, 0.1875 + 0.09375 + 0.25 + 0.75 / 7, 0.125 + 1 / 7])
+    torch.testing.assert_close(spread_between(previous, p, energy), truth)
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    start=st.sampled_from(STARTS),
+    size=st.sampled_from([1.0, 50.0, 300.0]),
+    positions=st.integers(1, 20),
+    padded=st.integers(0, 8),
+    fill=st.sampled_from([-math.inf, 0.0, 1e4]),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_equals_the_equation(
+    probabilities,
+    energies,
+    assert_agree,
+    kind: str,
+    start: str,
+    size: float,
+    positions: int,
+    padded: int,
+    fill: float,
+    seed: int,
+):
+    shape = (2, 3, positions)
+    previous = pad(probabilities(start, shape, seed), (0, padded))
+    p = pad(probabilities(kind, shape, seed + 1), (0, padded))
+    energy = pad(energies(size, shape, seed), (0, padded), value=fill)
+    assert_agree(spread_between, oracle.spread_between, (previous, p, energy), seed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_the_equation_on_a_longer_source(probabilities, energies, assert_agree, kind: str):
+    shape = (2, 40)
+    arguments = (probabilities("distribution", shape, 3), probabilities(kind, shape, 4), energies(50.0, shape, 3))
+    assert_agree(spread_between, oracle.spread_between, arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_known_starts_it_looks_back_as_far_as_those(probabilities, energies, assert_agree, kind: str):
+    """Which is a sum over stops alone, and so can be checked on a long source."""
+    begins, shape = (0, 137, 399), (2, 400)
+
+    def ours(weights: Tensor, p: Tensor, energy: Tensor) -> Tensor:
+        previous = torch.zeros(shape).index_copy(1, torch.tensor(begins), weights)
+        return spread_between(previous, p, energy)
+
+    def truth(weights: Tensor, p: Tensor, energy: Tensor) -> Tensor:
+        beta = torch.zeros(shape, dtype=torch.float64)
+        for begin, weight in zip(begins, weights.T, strict=True):
+            stops = oracle.expected_alignment(p[:, None, begin:], torch.eye(400 - begin)[:1].expand(2, -1))[:, 0]
+            beta = beta + weight[:, None] * pad(oracle.look_back(stops, energy[:, begin:]), (begin, 0))
+        return beta
+
+    p = probabilities(kind, shape, 4) * (0.1 if kind == "any" else 1.0)
+    assert_agree(ours, truth, (torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1]]), p, energies(50.0, shape, 3)))
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    size=st.sampled_from([1.0, 300.0]),
+    positions=st.integers(1, 200),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=30, deadline=None)
+def test_mass_is_that_of_the_stops(probabilities, energies, kind: str, size: float, positions: int, seed: int):
+    previous, p = probabilities("distribution", (3, positions), seed), probabilities(kind, (3, positions), seed + 1)
+    beta = spread_between(previous, p, energies(size, (3, positions), seed))
+    stops = expected_alignment(p[:, None].double(), previous.double())[:, 0]
+    assert (beta >= 0).all()
+    torch.testing.assert_close(beta.double().sum(-1), stops.sum(-1), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(("begin", "stop"), [(0, 0), (0, 8), (3, 6), (5, 5), (8, 8)])
+def test_decisions_give_the_softmax_of_the_chunk(energies, begin: int, stop: int):
+    energy = energies(50.0, (9,), begin)
+    p = (torch.arange(9) == stop).float()
+    p[:begin], p[stop + 1 :] = 1.0, 1.0  # what lies before the start and behind the stop is not looked at
+    beta = spread_between(one_hot(torch.tensor(begin), 9).float(), p, energy)
+    truth = pad(energy[begin : stop + 1].softmax(0), (begin, 8 - stop))
+    torch.testing.assert_close(beta, truth, atol=1e-7, rtol=0)
+    assert not beta[:begin].any() and not beta[stop + 1 :].any()
+
+
+def test_without_a_stop_nothing_is_spread(energies):
+    assert not spread_between(torch.eye(4)[:1], torch.zeros(1, 4), energies(50.0, (1, 4), 0)).any()
+
+
+def test_padding_has_no_weight_and_no_gradient(probabilities, energies):
+    previous, p, energy = probabilities("distribution", (2, 7), 1), probabilities("any", (2, 7), 2), torch.randn(2, 7)
+    upstream = torch.randn(2, 12)
+    alone = [x.clone().requires_grad_() for x in (previous, p, energy)]
+    beta = spread_between(*alone)
+    beta.backward(upstream[:, :7])
+    for fill in (-math.inf, 0.0, 1e4):
+        padded = [pad(x, (0, 5), value=v).requires_grad_() for x, v in ((previous, 0.0), (p, 0.0), (energy, fill))]
+        padded_beta = spread_between(*padded)
+        padded_beta.backward(upstream)
+        torch.testing.assert_close(padded_beta, pad(beta, (0, 5)), atol=1e-7, rtol=0)
+        assert not padded_beta[:, 7:].any()
+        for long, short in zip(padded, alone, strict=True):
+            assert long.grad is not None and short.grad is not None
+            assert long.grad.isfinite().all()
+            torch.testing.assert_close(long.grad[:, :7], short.grad, atol=1e-6, rtol=0)
+        # Of p on padding the gradient is that of the equation, as in expected_alignment: whoever masks p drops it.
+        assert padded[0].grad is not None and not padded[0].grad[:, 7:].any()
+        assert padded[2].grad is not None and not padded[2].grad[:, 7:].any()
+
+
+def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree):
+    arguments = (probabilities("distribution", (1, 9), 5), probabilities("any", (1, 9), 6), energies(3.0, (1, 9), 6))
+    arguments[2][0, 0:2] = arguments[2][0, 4] = arguments[2][0, 6:] = -math.inf
+    assert_agree(spread_between, oracle.spread_between, arguments)
+
+
+def test_a_row_does_not_see_its_batch_nor_its_block(probabilities, energies, monkeypatch: pytest.MonkeyPatch):
+    arguments = [
+        x.requires_grad_()
+        for x in (
+            probabilities("distribution", (8, 3, 20), 1),
+            probabilities("any", (8, 3, 20), 2),
+            energies(50.0, (8, 3, 20), 2),
+        )
+    ]
+    whole = spread_between(*arguments)
+    gradients = torch.autograd.grad(whole.square().sum(), arguments)
+    for row in range(8):
+        torch.testing.assert_close(spread_between(*(x[row] for x in arguments)), whole[row], atol=1e-7, rtol=0)
+    # A row has 210 chunks, of 3 numbers forward and 5 backward, of 8 bytes: 5 rows at a time and 3, of 24.
+    monkeypatch.setitem(mt.ops.between.BLOCK_BYTES, "cpu", 5 * 210 * 3 * 8)
+    blocks = spread_between(*arguments)
+    torch.testing.assert_close(blocks, whole, atol=1e-7, rtol=0)
+    for ours, truth in zip(torch.autograd.grad(blocks.square().sum(), arguments), gradients, strict=True):
+        torch.testing.assert_close(ours, truth, atol=1e-7, rtol=1e-6)
+
+
+@pytest.mark.parametrize("gap", [-40.0, 40.0])
+def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
+    # One position has all but exp(-40) of the chunk: the derivative of the softmax, times the gradients' difference.
+    energy = torch.tensor([0.0, gap], requires_grad=True)
+    beta = spread_between(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), energy)
+    beta.backward(torch.tensor([3.0, 1.0]))
+    truth = 2 * math.exp(-40.0)
+    assert energy.grad is not None
+    torch.testing.assert_close(energy.grad, torch.tensor([truth, -truth]), atol=0, rtol=1e-6)
+
+
+def test_gradients_in_float64(probabilities, energies):
+    previous, p = probabilities("distribution", (2, 5), 7).double(), probabilities("any", (2, 5), 8).double()
+    p[0, 2], p[1, 1] = 0.0, 1.0
+    arguments = (previous, p, energies(2.0, (2, 5), 8).double())
+    assert spread_between(*arguments).dtype == torch.float64
+    assert torch.autograd.gradcheck(spread_between, [x.requires_grad_() for x in arguments])
+
+
+def test_half_precision_returns_single(probabilities, energies):
+    arguments = [
+        x.bfloat16()
+        for x in (
+            probabilities("distribution", (2, 12), 1),
+            probabilities("any", (2, 12), 2),
+            energies(5.0, (2, 12), 2),
+        )
+    ]
+    beta = spread_between(*arguments)
+    assert beta.dtype == torch.float32
+    assert torch.equal(beta, spread_between(*(x.float() for x in arguments)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3), (4,)])
+def test_any_shape(shape: tuple[int, ...]):
+    assert spread_between(*torch.zeros(3, *shape)).shape == shape
+
+
+def test_refuses_shapes_that_differ():
+    with pytest.raises(ValueError, match=r"must have one shape, got \(1, 3\) and \(1, 4\) and \(1, 3\)"):
+        spread_between(torch.zeros(1, 3), torch.zeros(1, 4), torch.zeros(1, 3))

@@ -1,0 +1,73 @@
+"""Where there is no machine code to be had, there is still a result. What it is worth: test_expected.py."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from mt.ops import compiled, expected_alignment
+
+numba = pytest.importorskip("numba")
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """As at the first call of a process, before and after."""
+    compiled.kernels.cache_clear()
+    yield
+    compiled.kernels.cache_clear()
+
+
+def assert_right() -> None:
+    p = torch.tensor([[[0.5, 0.5], [0.5, 0.5]]], requires_grad=True)
+    alpha = expected_alignment(p, torch.tensor([[1.0, 0.0]]))
+    assert alpha.tolist() == [[[0.5, 0.25], [0.25, 0.25]]]
+    alpha[0, 1, 1].backward()
+    # alpha[1, 1] = p11 ((1 - p10) p00 + p01 (1 - p00)); of p00: p11 ((1 - p10) - p01) = 0; of p01: p11 (1 - p00)
+    assert p.grad is not None
+    assert p.grad.tolist() == [[[0.0, 0.25], [-0.25, 0.5]]]
+
+
+def test_with_machine_code():
+    assert compiled.kernels(torch.float32) is not None
+    assert_right()
+
+
+def test_without_numba(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert compiled.kernels(torch.float32) is None
+    assert_right()
+
+
+def test_with_a_numba_that_cannot_compile(monkeypatch: pytest.MonkeyPatch):
+    def broken(*arguments: object, cache: bool) -> None:
+        raise numba.core.errors.LoweringError("no such target")
+
+    monkeypatch.setattr(numba, "njit", broken)
+    assert compiled.kernels(torch.float32) is None
+    assert_right()
+
+
+def test_with_no_folder_for_the_cache(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    with pytest.raises(RuntimeError, match="no locator available"):
+        numba.njit(cache=True)(assert_right)
+    assert compiled.kernels(torch.float32) is not None
+    assert_right()
+
+
+def test_with_a_damaged_cache(monkeypatch: pytest.MonkeyPatch):
+    def damaged(*arguments: object) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "load", damaged)
+    assert compiled.kernels(torch.float32) is not None
+    assert_right()
+
+
+def test_numba_is_not_loaded_before_it_is_needed():
+    program = "import sys, mt.ops; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
