@@ -1,7 +1,5 @@
 """Which training pairs are kept, and what dev and test must be."""
 
-import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from mt.data.corpus import Example
@@ -10,10 +8,9 @@ from mt.data.words import count_words
 from mt.errors import UserError
 
 
-def fault(example: Example, config: CleaningConfig) -> str | None:
-    """Why a training pair is dropped, or None."""
-    source, target = count_words(example.source), count_words(example.target)
-    shorter, longer = sorted((source, target))
+def fault(source: str, target: str, config: CleaningConfig) -> str | None:
+    """Why a training pair is dropped, or None. Duplicates are another matter: see `data_prep.shards`."""
+    shorter, longer = sorted((count_words(source), count_words(target)))
     if shorter == 0:
         return "empty"
     if shorter < config.min_length:
@@ -23,22 +20,6 @@ def fault(example: Example, config: CleaningConfig) -> str | None:
     if longer > config.max_ratio * shorter:
         return f"length ratio over {config.max_ratio:g}"
     return None
-
-
-def cleaned(examples: Iterable[Example], config: CleaningConfig, dropped: Counter[str]) -> Iterator[Example]:
-    """The training pairs that stay, in order; counts in `dropped` the others by reason."""
-    seen: set[bytes] = set()
-    for example in examples:
-        reason = fault(example, config)
-        if reason is None and config.drop_duplicates:
-            # 16 bytes stand for the pair, so that memory holds no text.
-            key = hashlib.blake2b(f"{example.source}\n{example.target}".encode(), digest_size=16).digest()
-            reason = "duplicate" if key in seen else None
-            seen.add(key)
-        if reason is None:
-            yield example
-        else:
-            dropped[reason] += 1
 
 
 def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[str, str]) -> Iterator[Example]:

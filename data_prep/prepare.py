@@ -1,73 +1,73 @@
 """Raw text to a prepared corpus: clean, learn the vocabulary, encode, write."""
 
+import contextlib
+import fcntl
 import hashlib
 import json
-import random
-from collections import Counter
+import shutil
 from collections.abc import Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
-from data_prep.clean import checked, cleaned
+from data_prep import shards
+from data_prep.clean import checked
+from data_prep.shards import Shards
 from data_prep.sources import Source, open_source
 from mt.data import corpus
-from mt.data.corpus import Example
+from mt.data.corpus import Example, whole
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 
-_NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "licence"}
+_TOKENIZERS = "tokenizers"
+_NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "licence", "workers", "shuffle_buffer"}
+
+Evaluation = dict[str, list[Example]]
+"""dev and test, whole."""
 
 
 @dataclass(frozen=True)
 class Draft:
     """What is known of a dataset once all of it has been read."""
 
-    evaluation: dict[str, list[Example]]
-    """dev and test, whole."""
-    sample: list[Example]
-    """Cleaned training pairs, `tokenizer.sample` of them at the most, drawn evenly."""
-    counts: dict[str, int]
-    """`read` and `kept` training pairs."""
-    dropped: Counter[str]
-    """Training pairs that cleaning drops, by reason."""
+    evaluation: Evaluation
+    shards: Shards
+    """The cleaned training pairs."""
     tokenizers: Tokenizers
 
 
 def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path:
     """The folder of the prepared corpus, `<root>/<name>-<fingerprint>`; made where it is missing.
 
-    A corpus is reused as long as the settings and the raw text that made it are the same.
+    A corpus is reused as long as the settings and the raw text that made it are the same. What an interrupted
+    preparation has finished waits in a hidden folder beside it, and is not done again.
 
     Args:
         root: where corpora are kept.
         progress: show bars, and print what cleaning dropped.
 
     Raises:
-        UserError: the raw text or the settings are not fit for a corpus.
+        UserError: the raw text or the settings are not fit for a corpus, or the disk is not.
     """
     source = open_source(config)
     mark = fingerprint(config, source)
     folder = root / f"{config.name}-{mark[:12]}"
     if folder.is_dir():
         return folder
-    draft = read(config, source, progress=progress)
-    if progress:
-        print("\n".join(report(config, draft)))
-    raw = _bar(source.examples("train"), "encode train", draft.counts["read"], progress)
-    splits = {"train": _training_pairs(config, raw, Counter()), **draft.evaluation}
-    meta = {
-        "name": config.name,
-        "fingerprint": mark,
-        "read": draft.counts["read"],
-        "dropped": dict(draft.dropped),
-        "vocabulary": {"source": len(draft.tokenizers.source), "target": len(draft.tokenizers.target)},
-        "settings": config.model_dump(mode="json"),
-    }
-    corpus.write(folder, splits, draft.tokenizers, meta)
+    evaluation = read_evaluation(config, source)
+    with _workshop(folder, progress) as work:
+        # Another process may have made it while this one waited.
+        if not folder.is_dir():
+            draft = read(config, source, evaluation, work, progress=progress)
+            if progress:
+                print("\n".join([*source.notes(), *report(config, draft)]))
+            _write(config, draft, work, progress)
+            corpus.finish(work / "corpus", folder, draft.tokenizers, _meta(config, draft, mark))
     return folder
 
 
@@ -78,56 +78,112 @@ def fingerprint(config: DatasetConfig, source: Source) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read(config: DatasetConfig, source: Source, *, progress: bool) -> Draft:
-    """Read and check all splits, clean the training pairs, and learn the vocabularies.
+def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
+    """Read and check dev and test.
 
-    Memory holds dev, test and the sample, not the training pairs.
+    Raises:
+        UserError: a line is empty or too long, or the sizes of a split's sides differ.
     """
-    sizes = {split: source.size(split) for split in corpus.SPLITS}
-    evaluation = {
+    for split in corpus.SPLITS:
+        source.size(split)
+    return {
         split: list(checked(source.examples(split), config.cleaning, source.places(split))) for split in ("dev", "test")
     }
-    dropped: Counter[str] = Counter()
-    raw = _bar(source.examples("train"), "clean train", sizes["train"], progress)
-    kept, sample = _sample(_training_pairs(config, raw, dropped), config.tokenizer.sample)
-    if kept == 0:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in dropped.most_common())
+
+
+def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Path, *, progress: bool) -> Draft:
+    """Clean the training pairs and learn the vocabularies. What `work` holds of it already is not done again."""
+    size = source.size("train")
+    limits = [config.limit, config.tokenizer.sample if config.streaming else None]
+    limit = min((limit for limit in limits if limit is not None), default=None)
+    total = size if limit is None else min(size, limit)
+    raw = islice(source.examples("train"), limit)
+    with _bar("clean train", total or None, progress, raw) as shown:
+        kept = shards.clean(shown, config.cleaning, work, config.workers)
+    if kept.kept == 0:
         raise UserError(
-            f"cleaning dropped all {sizes['train']:,} training pairs ({reasons}): "
+            f"cleaning dropped all {kept.read:,} training pairs ({_reasons(kept)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
-    tokenizers = Tokenizers.train(config.tokenizer, [(pair.source, pair.target) for pair in sample])
-    counts = {"read": sizes["train"], "kept": kept}
-    return Draft(evaluation, sample, counts, dropped, tokenizers)
+    if not (work / _TOKENIZERS).is_dir():
+        sample = [(pair.source, pair.target) for pair in kept.sample(config.tokenizer.sample)]
+        with whole(work / _TOKENIZERS) as folder:
+            folder.mkdir(exist_ok=True)
+            Tokenizers.train(config.tokenizer, sample).save(folder)
+    return Draft(evaluation, kept, Tokenizers.load(work / _TOKENIZERS))
 
 
 def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     """Lines on sizes, cleaning and vocabularies."""
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in draft.dropped.most_common()) or "none"
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
-    yield f"train: {draft.counts['kept']:,} of {draft.counts['read']:,} pairs kept{limit}; dropped: {reasons}"
+    yield f"train: {draft.shards.kept:,} of {draft.shards.read:,} pairs kept{limit}; dropped: {_reasons(draft.shards)}"
     yield f"dev: {len(draft.evaluation['dev']):,} pairs; test: {len(draft.evaluation['test']):,} pairs"
     source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
     sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
     yield f"vocabulary: {config.tokenizer.kind}, {sizes}"
 
 
-def _training_pairs(config: DatasetConfig, raw: Iterable[Example], dropped: Counter[str]) -> Iterator[Example]:
-    return islice(cleaned(raw, config.cleaning, dropped), config.limit)
+def _write(config: DatasetConfig, draft: Draft, work: Path, progress: bool) -> None:
+    """The three splits, in the folder `corpus` of `work`."""
+    unfinished = work / "corpus"
+    for split in corpus.SPLITS:
+        (unfinished / split).mkdir(parents=True, exist_ok=True)
+    for split, examples in draft.evaluation.items():
+        corpus.write_shard(unfinished / split / "data-00000.arrow", corpus.text_table(examples), draft.tokenizers)
+        corpus.finish_split(unfinished / split, ["data-00000.arrow"])
+    with _bar("encode train", sum(draft.shards.sizes), progress) as bar:
+        for count in shards.encode(draft.shards, work / _TOKENIZERS, unfinished / "train", config.workers):
+            bar.update(count)
 
 
-def _sample(examples: Iterable[Example], size: int) -> tuple[int, list[Example]]:
-    """The number of examples, and `size` of them with equal chances (Vitter 1985, algorithm R; the seed is fixed)."""
-    draws = random.Random(0)
-    count = 0
-    sample: list[Example] = []
-    for count, example in enumerate(examples, start=1):
-        if len(sample) < size:
-            sample.append(example)
-        elif (place := draws.randrange(count)) < size:
-            sample[place] = example
-    return count, sample
+def _meta(config: DatasetConfig, draft: Draft, mark: str) -> dict[str, Any]:
+    return {
+        "name": config.name,
+        "fingerprint": mark,
+        "read": draft.shards.read,
+        "dropped": draft.shards.dropped,
+        "vocabulary": {"source": len(draft.tokenizers.source), "target": len(draft.tokenizers.target)},
+        "settings": config.model_dump(mode="json"),
+    }
 
 
-def _bar(examples: Iterator[Example], name: str, total: int, progress: bool) -> Iterable[Example]:
+@contextlib.contextmanager
+def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
+    """A hidden folder beside `folder` to make it in, for one process at a time.
+
+    It is deleted at the end, and where the data are refused. Any other interruption leaves it, to go on from.
+    """
+    work = folder.with_name(f".{folder.name}.partial")
+    try:
+        work.parent.mkdir(parents=True, exist_ok=True)
+        with (work.parent / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if progress:
+                    print(f"waiting for another preparation in {work.parent}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            work.mkdir(exist_ok=True)
+            yield work
+            shutil.rmtree(work)
+    except UserError:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    except OSError as error:
+        raise UserError(
+            f"the corpus could not be written ({error}): make room on the disk, or mend it; the same command goes on "
+            f"from what is finished, in {work}"
+        ) from error
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a process of the preparation was killed, most likely for want of memory: set dataset.workers to fewer "
+            f"processes; the same command goes on from what is finished, in {work}"
+        ) from error
+
+
+def _reasons(kept: Shards) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in kept.dropped.items()) or "none"
+
+
+def _bar(name: str, total: int | None, progress: bool, examples: Iterable[Example] | None = None) -> tqdm:
     return tqdm(examples, desc=name, total=total, unit=" pairs", unit_scale=True, disable=not progress)

@@ -1,38 +1,62 @@
 """What preparation would do, without writing anything."""
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
-from data_prep.prepare import Draft, read, report
+from data_prep.prepare import Draft, read, read_evaluation, report
 from data_prep.sources import open_source
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import UNK, Tokenizer
+from mt.errors import UserError
 
 _EDGES = (5, 10, 20, 40, 80, 160)  # pieces
+_MEASURED = 20_000  # training pairs
 _SHOWN = 5
 
 
 def preview(config: DatasetConfig) -> Iterator[str]:
     """Lines: sizes and what cleaning drops, length histograms, unknown rates, and tokenised pairs.
 
+    The training text lies in the system's temporary folder meanwhile.
+
     Raises:
         UserError: as `data_prep.prepare.prepare`.
     """
-    draft = read(config, open_source(config), progress=True)
+    source = open_source(config)
+    evaluation = read_evaluation(config, source)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            draft = read(config, source, evaluation, Path(folder), progress=True)
+            sample = draft.shards.sample(_MEASURED)
+    except OSError as error:
+        raise UserError(
+            f"the training text does not fit into the temporary folder ({error}): set TMPDIR to a larger one, or look "
+            "at the first pairs with dataset.limit=100000"
+        ) from error
+    yield from source.notes()
     yield from report(config, draft)
-    yield from _lengths(draft)
+    yield from _dropped(draft)
+    yield from _lengths(draft, sample)
     yield from _unknown(draft)
     yield "tokenised training pairs:"
-    for example in draft.sample[:_SHOWN]:
+    for example in sample[:: max(1, len(sample) // _SHOWN)][:_SHOWN]:
         yield f"  source  {' '.join(draft.tokenizers.source.split(example.source))}"
         yield f"  target  {' '.join(draft.tokenizers.target.split(example.target))}"
 
 
-def _lengths(draft: Draft) -> Iterator[str]:
+def _dropped(draft: Draft) -> Iterator[str]:
+    for reason, (number, source, target) in draft.shards.shown.items():
+        yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
+
+
+def _lengths(draft: Draft, sample: list[Example]) -> Iterator[str]:
     sides = [
-        [len(ids) for ids in draft.tokenizers.source.encode([example.source for example in draft.sample])],
-        [len(ids) for ids in draft.tokenizers.target.encode([example.target for example in draft.sample])],
+        [len(ids) for ids in draft.tokenizers.source.encode([example.source for example in sample])],
+        [len(ids) for ids in draft.tokenizers.target.encode([example.target for example in sample])],
     ]
-    yield f"length in pieces (of {len(draft.sample):,} training pairs)   source   target"
+    yield f"length in pieces (of {len(sample):,} training pairs)   source   target"
     lower = 1
     for upper in (*_EDGES, max(map(max, sides))):
         if lower > upper:

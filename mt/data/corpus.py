@@ -4,21 +4,19 @@ import contextlib
 import itertools
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasets.arrow_writer import ArrowWriter
 
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the columns, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
@@ -35,7 +33,10 @@ _FEATURES = datasets.Features(
         "links": _TEXT,  # gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown
     }
 )
-_CHUNK = 10_000  # examples encoded at a time
+_SCHEMA = _FEATURES.arrow_schema
+TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links")])
+"""Examples before they are encoded."""
+_CHUNK = 5_000  # examples encoded at a time
 
 
 class Example(NamedTuple):
@@ -44,6 +45,16 @@ class Example(NamedTuple):
     source: str
     target: str
     links: str = ""
+
+
+class Training(Protocol):
+    """What can be trained on: a split, or a stream of pairs that are not on disk."""
+
+    def parts(self) -> Iterable["Split"]:
+        """The pairs of one epoch, in parts that are ordered into batches one after another, the same in every epoch.
+
+        A list, or read as they are asked for where nobody knows how many there are.
+        """
 
 
 class Split:
@@ -69,22 +80,33 @@ class Split:
         table: pa.Table = self._ids[indices]
         return list(zip(_arrays(table["source_ids"]), _arrays(table["target_ids"]), strict=True))
 
+    def parts(self) -> list["Split"]:
+        return [self]
+
     def column(self, name: str) -> list[Any]:
         """A whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
         return self._dataset.data.column(name).to_pylist()
 
 
 class Corpus:
-    """A prepared corpus: `tokenizers`, `meta` (as given to `write`, with `format` and `counts`) and three splits."""
+    """A prepared corpus: `tokenizers`, `meta` (as given to `finish`, with `format` and `counts`) and three splits."""
 
-    def __init__(self, splits: Mapping[str, Split], tokenizers: Tokenizers, meta: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        splits: Mapping[str, Split],
+        tokenizers: Tokenizers,
+        meta: Mapping[str, Any],
+        stream: Training | None = None,
+    ) -> None:
+        """stream: to train on in place of the split `train`, which is a sample of it then."""
         self._splits = splits
+        self._stream = stream
         self.tokenizers = tokenizers
         self.meta = meta
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
-        """Open what `write` wrote.
+    def open(cls, folder: Path, stream: Training | None = None) -> Self:
+        """Open what `finish` finished. stream: see `__init__`.
 
         Raises:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.
@@ -109,74 +131,91 @@ class Corpus:
                 f"{folder} is damaged ({' '.join(str(error).split())}): "
                 "delete it and make it again with `python -m data_prep dataset=...`"
             ) from error
-        return cls(splits, Tokenizers.load(folder), meta)
+        return cls(splits, Tokenizers.load(folder), meta, stream)
 
     def split(self, name: str) -> Split:
         """The split `train`, `dev` or `test`."""
         return self._splits[name]
 
-
-def write(
-    folder: Path, splits: Mapping[str, Iterable[Example]], tokenizers: Tokenizers, meta: Mapping[str, Any]
-) -> None:
-    """Encode the examples of `train`, `dev` and `test` and write the corpus.
-
-    It is made under a temporary name beside `folder` and renamed last, so that `folder` is whole or not there.
-    Where another process made it first, that one's stays.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-        draft = Path(temporary, "corpus")
-        counts = {name: _write_split(draft / name, splits[name], tokenizers) for name in SPLITS}
-        tokenizers.save(draft)
-        text = json.dumps({"format": FORMAT, "counts": counts, **meta}, indent=2, ensure_ascii=False)
-        (draft / "meta.json").write_text(text + "\n", encoding="utf-8")
-        try:
-            os.rename(draft, folder)
-        except OSError:
-            if not (folder / "meta.json").is_file():
-                raise
+    @property
+    def training(self) -> Training:
+        """What to train on."""
+        return self._stream or self._splits["train"]
 
 
-def _write_split(folder: Path, examples: Iterable[Example], tokenizers: Tokenizers) -> int:
-    """Returns the number of examples. Memory holds one chunk at a time."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    table = folder.with_suffix(".arrow")
-    writer = ArrowWriter(path=str(table), features=_FEATURES)
-    examples = iter(examples)
-    while chunk := list(itertools.islice(examples, _CHUNK)):
-        source, target, links = (list(column) for column in zip(*chunk, strict=True))
-        writer.write_batch(
-            {
-                "source_ids": tokenizers.source.encode(source),
-                "target_ids": tokenizers.target.encode(target),
-                "source": source,
-                "target": target,
-                "references": [[text] for text in target],
-                "links": links,
-            }
-        )
-    count, _ = writer.finalize()
-    writer.close()
-    with _no_bars():
-        datasets.Dataset.from_file(str(table)).save_to_disk(str(folder))
-    table.unlink()
-    return count
+def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers) -> None:
+    """Encode the examples of a table of `TEXT` and write them as one file of a split."""
+    with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, _SCHEMA) as writer:
+        for chunk in text.to_batches(max_chunksize=_CHUNK):
+            writer.write_batch(_encoded(chunk, tokenizers))
+
+
+def finish_split(folder: Path, shards: Sequence[str]) -> None:
+    """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens."""
+    datasets.DatasetInfo(features=_FEATURES).write_to_directory(str(folder))
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": name} for name in shards],
+        "_fingerprint": folder.name,
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    (folder / "state.json").write_text(json.dumps(state, indent=2), encoding="utf-8")
+
+
+def finish(draft: Path, folder: Path, tokenizers: Tokenizers, meta: Mapping[str, Any]) -> None:
+    """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there."""
+    tokenizers.save(draft)
+    counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
+    text = json.dumps({"format": FORMAT, "counts": counts, **meta}, indent=2, ensure_ascii=False)
+    (draft / "meta.json").write_text(text + "\n", encoding="utf-8")
+    os.rename(draft, folder)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Gives a name beside `path`, and renames what was written there at the end: `path` is whole or not there."""
+    draft = path.with_name(f"{path.name}.draft")
+    yield draft
+    os.replace(draft, path)
+
+
+def text_table(examples: Sequence[Example]) -> pa.Table:
+    """The examples as a table of `TEXT`."""
+    columns = zip(*examples, strict=True) if examples else ((), (), ())
+    return pa.table([pa.array(column, pa.string()) for column in columns], TEXT)
+
+
+def encoded_pairs(source: list[str], target: list[str], tokenizers: Tokenizers) -> dict[str, pa.ListArray]:
+    """The columns `source_ids` and `target_ids` of some pairs."""
+    return {
+        "source_ids": _lists(tokenizers.source.encode(source)),
+        "target_ids": _lists(tokenizers.target.encode(target)),
+    }
+
+
+def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers) -> pa.RecordBatch:
+    columns = {
+        **encoded_pairs(text["source"].to_pylist(), text["target"].to_pylist(), tokenizers),
+        "source": text["source"],
+        "target": text["target"],
+        "references": pa.ListArray.from_arrays(np.arange(len(text) + 1, dtype=np.int32), text["target"]),
+        "links": text["links"],
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=_SCHEMA)
+
+
+def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
+    """Ids as Arrow lists, without a Python object for each."""
+    offsets = np.zeros(len(sequences) + 1, dtype=np.int32)
+    np.cumsum([len(ids) for ids in sequences], out=offsets[1:])
+    values = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, count=offsets[-1])
+    return pa.ListArray.from_arrays(offsets, values)
 
 
 def _arrays(column: pa.ChunkedArray) -> Iterator[np.ndarray]:
     for chunk in column.chunks:
         values, offsets = chunk.values.to_numpy(), chunk.offsets.to_numpy()
         yield from (values[start:end] for start, end in itertools.pairwise(offsets))
-
-
-@contextlib.contextmanager
-def _no_bars() -> Iterator[None]:
-    """Silences the bar of `datasets` for a moment: preparation shows its own."""
-    shown = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            datasets.enable_progress_bars()

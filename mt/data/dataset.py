@@ -25,14 +25,17 @@ class HubConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     id: str = ""
     """`owner/name`."""
     config: str | None = None
-    """The hub's name for a subset (a language pair, a version), where the dataset has several."""
+    """The subset (a language pair, a version), which is the folder of its tables in the repository; null: no folder.
+    `{source}` and `{target}` stand for the two languages, tried in both orders."""
     revision: str = "main"
-    """Branch, tag or commit. A commit makes the data reproducible."""
+    """Branch, tag or commit. A commit makes the data reproducible; `refs/convert/parquet` has the hub's own conversion
+    of a repository that is a program, which `datasets` runs no more."""
     splits: SplitNames = SplitNames(dev="validation")
+    """The splits' names on the hub, or parts of them: `train[:-1000]`, `train[-1000:]`, `train[:90%]`."""
 
 
 class CleaningConfig(BaseModel, frozen=True, extra="forbid", strict=True):
-    """Which training pairs are dropped. Lengths are in words, see `mt.data.words.count_words`."""
+    """What is cut short, and which training pairs are dropped. Lengths in words: `mt.data.words.count_words`."""
 
     min_length: int = Field(default=1, ge=1)
     """Fewest words on either side."""
@@ -42,6 +45,11 @@ class CleaningConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """Most words of the longer side per word of the shorter (9: Moses' clean-corpus-n)."""
     drop_duplicates: bool = True
     """Keep only the first of equal pairs."""
+    truncate_source: int | None = Field(default=None, ge=1)
+    """First words of a source to keep, in every split, before lengths are looked at; null keeps all. (400 for news
+    articles: See et al. 2017, section 4.)"""
+    truncate_target: int | None = Field(default=None, ge=1)
+    """First words of a target to train on; references stay whole. (100: as above.)"""
     max_evaluation_length: int = Field(default=10_000, ge=1)
     """Most words in a line of dev or test, which are never dropped: a longer line is refused."""
 
@@ -54,19 +62,28 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     task: Literal["translation", "summarization"] = "translation"
     metrics: tuple[Literal["bleu", "chrf", "rouge"], ...] = ("bleu", "chrf")
     """Scores to compute on decoded text."""
-    source: str = ""
-    """The source language: ending of its files (`train.en`) and column of the hub's table."""
-    target: str = ""
+    source: str = Field(default="", strict=False, coerce_numbers_to_str=True)
+    """The source language: ending of its files (`train.en`), or column of a table: a name or, in TSV and CSV without
+    a line of names, a number from 1."""
+    target: str = Field(default="", strict=False, coerce_numbers_to_str=True)
     """The target language, likewise."""
     folder: str | None = None
-    """A local folder: `<split>.<source>` and `<split>.<target>`, or a copy of the hub's repository."""
+    """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
+    all but parquet may end in `.gz`. Or a copy of the hub's repository."""
     splits: SplitNames = SplitNames()
     """The splits' names among the files of `folder`."""
     hub: HubConfig | None = None
-    generator: Literal["phrasebook"] | None = None
-    """A generator of `data_prep/`, which writes gold word links too."""
+    generator: Literal["phrasebook", "bulletin"] | None = None
+    """A generator of `data_prep/`. The phrasebook has gold word links too."""
     limit: int | None = Field(default=None, ge=1)
-    """Most training pairs to keep (the first ones), for quick looks; null keeps all."""
+    """Most training pairs to read (the first ones), for quick looks; null reads all."""
+    streaming: bool = False
+    """Train on pairs read from their source in every epoch, for sets larger than the disk. The prepared corpus then
+    holds dev, test and the pairs that the vocabulary is learnt from, the first `tokenizer.sample`. Duplicates stay."""
+    shuffle_buffer: int = Field(default=100_000, ge=1)
+    """Pairs of a stream in memory: they are shuffled, and sorted by length into batches, among themselves."""
+    workers: int | None = Field(default=None, ge=1)
+    """Processes that clean and encode; null: as many as there are processors."""
     cleaning: CleaningConfig = CleaningConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     licence: str = ""
@@ -75,7 +92,7 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     @property
     def word_links(self) -> bool:
         """Whether the examples carry gold word alignments."""
-        return self.generator is not None
+        return self.generator == "phrasebook"
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -87,7 +104,7 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
         if self.generator is None and self.folder is None and self.hub is None:
             raise UserError(
                 f"dataset {self.name} does not say where its text is: set dataset.folder=DIR to the folder "
-                "that holds the files <split>.<source> and <split>.<target>"
+                "that holds the files <split>.<source> and <split>.<target>, or tables such as <split>.tsv"
             )
         if self.generator is None and (not self.source or not self.target or self.source == self.target):
             raise UserError(

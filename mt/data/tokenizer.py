@@ -46,7 +46,7 @@ class Tokenizer:
         """`model`: a serialized SentencePiece model. Raises ValueError where it is none, or has other special ids."""
         self.model = model
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=1)
         except RuntimeError as error:
             raise ValueError("not a SentencePiece model") from error
         processor = self._processor

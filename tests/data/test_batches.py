@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from mt.data.batches import batch_order, collate, fixed_order
+from mt.data.batches import batch_order, collate, fixed_order, of_rank
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 
 _MULTI30K = Path(__file__).parents[2] / ".." / "shared" / "data" / "multi30k"
@@ -29,6 +29,32 @@ def test_every_example_comes_once_within_the_budget(
         assert len(batch) == 1 or len(batch) * longest <= max_tokens
 
 
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=20, max_size=80), st.integers(1, 5))
+def test_ranks_share_an_epoch_evenly(lengths: list[tuple[int, int]], ranks: int) -> None:
+    source, target = _columns(lengths)
+    batches = batch_order(source, target, max_tokens=150, seed=1, epoch=1)
+    shares = [of_rank(batches, rank, ranks) for rank in range(ranks)]
+    assert len({len(share) for share in shares}) == 1
+    assert sorted(i for share in shares for batch in share for i in batch) == list(range(len(lengths)))
+    assert sum(map(len, shares)) - len(batches) < ranks
+    assert all(len(batch) for share in shares for batch in share)
+
+
+def test_ranks_by_hand() -> None:
+    batches = [np.array([4]), np.array([0, 1, 2]), np.array([3, 5])]
+    assert [batch.tolist() for batch in of_rank(batches, 0, 2)] == [[4], [2]]
+    assert [batch.tolist() for batch in of_rank(batches, 1, 2)] == [[0, 1], [3, 5]]
+    assert [batch.tolist() for batch in of_rank(batches, 2, 3)] == [[3, 5]]
+    with pytest.raises(ValueError, match="1 batches cannot be shared evenly by 2 ranks"):
+        of_rank([np.array([7])], 0, 2)
+
+
+def test_the_parts_of_an_epoch_are_ordered_differently() -> None:
+    lengths = np.full(100, 5)
+    orders = [batch_order(lengths, lengths, max_tokens=20, seed=1, epoch=1, part=part) for part in (0, 1)]
+    assert [batch.tolist() for batch in orders[0]] != [batch.tolist() for batch in orders[1]]
+
+
 @given(_LENGTHS, st.integers(1, 200))
 def test_fixed_order_is_sorted_and_whole(lengths: list[tuple[int, int]], max_tokens: int) -> None:
     source, _ = _columns(lengths)
@@ -37,6 +63,18 @@ def test_fixed_order_is_sorted_and_whole(lengths: list[tuple[int, int]], max_tok
     assert sorted(order) == list(range(len(lengths)))
     assert [source[i] for i in order] == sorted(source)
     assert all(len(batch) == 1 or len(batch) * source[batch].max() <= max_tokens for batch in batches)
+
+
+@given(_LENGTHS, st.integers(1, 200), st.integers(1, 9))
+def test_a_batch_has_no_more_examples_than_asked(
+    lengths: list[tuple[int, int]], max_tokens: int, max_sentences: int
+) -> None:
+    source, target = _columns(lengths)
+    batches = batch_order(source, target, max_tokens=max_tokens, max_sentences=max_sentences, seed=1, epoch=1)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert all(len(batch) <= max_sentences for batch in batches)
+    roomy = batch_order(source, target, max_tokens=10**6, max_sentences=max_sentences, seed=1, epoch=1)
+    assert len(roomy) == -(-len(lengths) // max_sentences)
 
 
 def test_fixed_order_by_hand() -> None:
@@ -72,7 +110,8 @@ def test_batches_do_not_come_sorted_by_length() -> None:
 
 
 @pytest.mark.skipif(not _MULTI30K.is_dir(), reason="needs ../shared/data/multi30k")
-def test_padding_on_multi30k_is_under_five_percent() -> None:
+@pytest.mark.parametrize("max_tokens", [2000, 4096])
+def test_padding_on_multi30k_is_under_five_percent(max_tokens: int) -> None:
     source, target = (
         (_MULTI30K / f"train.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("en", "de")
     )
@@ -81,7 +120,7 @@ def test_padding_on_multi30k_is_under_five_percent() -> None:
         np.array([len(ids) for ids in tokenizer.encode(texts)])
         for tokenizer, texts in zip(tokenizers, (source, target), strict=True)
     ]
-    batches = batch_order(*lengths, max_tokens=4096, seed=1, epoch=0)
+    batches = batch_order(*lengths, max_tokens=max_tokens, seed=1, epoch=0)
     real = sum(int(side.sum()) for side in lengths)
     padded = sum(len(batch) * int(side[batch].max()) for batch in batches for side in lengths)
     assert len(source) == 29_000

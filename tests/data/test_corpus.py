@@ -1,15 +1,16 @@
 import json
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
 
 from mt.data import corpus
-from mt.data.corpus import Corpus, Example
+from mt.data.corpus import Corpus, Example, Split
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError
 
-EXAMPLES = {
+EXAMPLES: dict[str, list[Example]] = {
     "train": [Example("a house", "ein Haus", "0-0 1-1"), Example("old", "alt"), Example("a  dog\u2028!", "ein Hund !")],
     "dev": [Example("a cat", "eine Katze", "0-0 1-1")],
     "test": [Example("a bird", "ein Vogel")],
@@ -22,15 +23,24 @@ def tokenizers() -> Tokenizers:
     return Tokenizers.train(TokenizerConfig(kind="char", size=100), texts)
 
 
+def write(folder: Path, splits: dict[str, list[Example]], tokenizers: Tokenizers, meta: dict[str, str]) -> None:
+    draft = folder.with_name("draft")
+    for name, examples in splits.items():
+        (draft / name).mkdir(parents=True)
+        corpus.write_shard(draft / name / "data.arrow", corpus.text_table(examples), tokenizers)
+        corpus.finish_split(draft / name, ["data.arrow"])
+    corpus.finish(draft, folder, tokenizers, meta)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, tokenizers: Tokenizers) -> Path:
-    corpus.write(tmp_path / "kept" / "small", EXAMPLES, tokenizers, {"fingerprint": "f00"})
+    write(tmp_path / "kept" / "small", EXAMPLES, tokenizers, {"fingerprint": "f00"})
     return tmp_path / "kept" / "small"
 
 
 def test_what_is_written_is_read(folder: Path, tokenizers: Tokenizers) -> None:
     opened = Corpus.open(folder)
-    assert opened.meta == {"format": 1, "counts": {"train": 3, "dev": 1, "test": 1}, "fingerprint": "f00"}
+    assert opened.meta == {"format": 2, "counts": {"train": 3, "dev": 1, "test": 1}, "fingerprint": "f00"}
     assert opened.tokenizers.source.model == tokenizers.source.model
     train = opened.split("train")
     assert len(train) == 3
@@ -59,7 +69,7 @@ def test_a_large_split_is_written_in_chunks(
 ) -> None:
     monkeypatch.setattr(corpus, "_CHUNK", 7)
     many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(50)]
-    corpus.write(tmp_path / "many", EXAMPLES | {"train": iter(many)}, tokenizers, {})
+    write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {})
     train = Corpus.open(tmp_path / "many").split("train")
     assert train.column("source") == [example.source for example in many]
     assert train.lengths()[0].tolist() == [len(example.source) + 2 for example in many]
@@ -73,20 +83,34 @@ def test_ids_are_not_read_into_memory(folder: Path) -> None:
     assert Path(file["filename"]).parent == folder / "train"
 
 
-def test_an_interrupted_write_leaves_nothing(tmp_path: Path, tokenizers: Tokenizers) -> None:
-    def interrupted():
-        yield from EXAMPLES["test"]
-        raise KeyboardInterrupt
+def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tokenizers) -> None:
+    shards = {"b.arrow": EXAMPLES["train"], "none.arrow": [], "a.arrow": EXAMPLES["dev"]}
+    for name, examples in shards.items():
+        corpus.write_shard(tmp_path / name, corpus.text_table(examples), tokenizers)
+    corpus.finish_split(tmp_path, list(shards))
+    found = datasets.load_from_disk(str(tmp_path))
+    assert found["source"][:] == ["a house", "old", "a  dog\u2028!", "a cat"]
+    assert found[3]["references"] == ["eine Katze"]
+    assert [len(source) for source, _ in Split(found).ids([3, 0])] == [7, 9]
+
+
+def test_an_interrupted_shard_leaves_no_file_of_its_name(
+    tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "_CHUNK", 1)
+    encoded = iter([tokenizers.source.encode(["old"]), KeyboardInterrupt])
+
+    class Interrupted:
+        def encode(self, texts: list[str]) -> list[list[int]]:
+            if (ids := next(encoded)) is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            return ids
 
     with pytest.raises(KeyboardInterrupt):
-        corpus.write(tmp_path / "half", EXAMPLES | {"test": interrupted()}, tokenizers, {})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_of_two_writers_the_first_stays(folder: Path, tokenizers: Tokenizers) -> None:
-    corpus.write(folder, EXAMPLES, tokenizers, {"fingerprint": "second"})
-    assert Corpus.open(folder).meta["fingerprint"] == "f00"
-    assert [path.name for path in folder.parent.iterdir()] == ["small"]
+        corpus.write_shard(
+            tmp_path / "shard", corpus.text_table(EXAMPLES["train"]), Tokenizers(Interrupted(), tokenizers.target)
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["shard.draft"]
 
 
 def test_a_folder_without_corpus_is_refused(tmp_path: Path) -> None:
@@ -97,7 +121,7 @@ def test_a_folder_without_corpus_is_refused(tmp_path: Path) -> None:
 def test_another_format_is_refused(folder: Path) -> None:
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(meta | {"format": 99}))
-    with pytest.raises(UserError, match=r"corpus of format 99, this version reads format 1: .* `python -m data_prep"):
+    with pytest.raises(UserError, match=r"corpus of format 99, this version reads format 2: .* `python -m data_prep"):
         Corpus.open(folder)
 
 

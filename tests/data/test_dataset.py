@@ -1,15 +1,15 @@
 import json
-from pathlib import Path
 
 import pytest
-import yaml
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 from pydantic import BaseModel, ValidationError
 
+from mt.cli import CONF
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
-_CONF = Path(__file__).parents[2] / "conf" / "dataset"
-_FILES = sorted(_CONF.glob("*.yaml"))
+_NAMES = sorted(path.stem for path in (CONF / "dataset").glob("*.yaml"))
 
 
 def _keys(config: BaseModel) -> dict:
@@ -23,17 +23,25 @@ def _yaml_keys(plain: dict) -> dict:
     return {name: _yaml_keys(value) if isinstance(value, dict) else None for name, value in plain.items()}
 
 
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_every_yaml_lists_every_option(path: Path) -> None:
-    plain = yaml.safe_load(path.read_text(encoding="utf-8"))
-    needed = {"folder": "somewhere", "source": "en", "target": "de"} if path.stem == "files" else {}
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_yaml_has_every_option(name: str) -> None:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        plain = OmegaConf.to_container(compose("data_prep", [f"dataset={name}"])["dataset"])
+    assert isinstance(plain, dict)
+    needed = {"folder": "somewhere", "source": "en", "target": "de"} if name == "files" else {}
     config = DatasetConfig.model_validate_json(json.dumps(plain | needed))
-    assert config.name == path.stem
+    assert config.name == name
     assert _yaml_keys(plain) == _keys(config)
 
 
 def test_the_known_datasets_are_there() -> None:
-    assert {path.stem for path in _FILES} >= {"phrasebook", "multi30k", "files"}
+    translation = {"multi30k", "wmt14", "wmt16_roen", "iwslt14_deen", "iwslt15_envi", "iwslt2017", "opus_books"}
+    assert {*_NAMES} >= translation | {"gigaword", "cnn_dailymail", "xsum", "samsum", "phrasebook", "files"}
+
+
+def test_columns_may_be_numbers() -> None:
+    config = DatasetConfig.model_validate_json('{"folder": "texts", "source": 1, "target": 2}')
+    assert (config.source, config.target) == ("1", "2")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""A function over many tasks in several processes: results in order, few tasks in memory at a time."""
+
+import itertools
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def ordered(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:
+    """`function(*task)` for each task, in order. A single task is done in this process.
+
+    Args:
+        workers: processes; None takes as many as there are processors.
+
+    Raises:
+        BrokenProcessPool: the system killed a process.
+    """
+    tasks = iter(tasks)
+    first = list(itertools.islice(tasks, 2))
+    workers = workers or os.cpu_count() or 1
+    if workers == 1 or len(first) < 2:
+        yield from itertools.starmap(function, itertools.chain(first, tasks))
+        return
+    # Spawned, not forked: the caller may hold threads (of torch, of Arrow) that a forked child would miss.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_the_parent) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for task in itertools.chain(first, tasks):
+                waiting.append(pool.submit(function, *task))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _follow_the_parent() -> None:
+    """A worker ends when its parent does, even by SIGKILL, and leaves Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_await_the_parent, daemon=True).start()
+
+
+def _await_the_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,217 @@
+"""The cleaned training text on disk, in shards: what one process works on, and what an interrupted preparation keeps.
+
+Memory holds a few shards at a time, and 16 bytes for each of `_KEYS` pairs, however many pairs there are.
+"""
+
+import hashlib
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from data_prep.clean import fault
+from data_prep.parallel import ordered
+from mt.data import corpus
+from mt.data.corpus import Example, whole
+from mt.data.dataset import CleaningConfig
+from mt.data.tokenizer import Tokenizers
+
+_CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
+_KEYS = 2_000_000  # looked through at a time for duplicates
+_SHOWN = 100  # characters of a dropped side that are shown
+_RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
+
+Block = tuple[list[str], list[str], list[str]]
+"""Columns: sources, targets, links."""
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The training pairs that cleaning keeps."""
+
+    folder: Path
+    sizes: Sequence[int]
+    """The pairs in each shard, duplicates included."""
+    read: int
+    """Raw pairs."""
+    dropped: dict[str, int]
+    """Raw pairs that cleaning drops, by reason."""
+    shown: dict[str, tuple[int | None, str, str]]
+    """The first pair that each reason drops: its number from 1 (a duplicate: None), source and target, cut."""
+
+    @property
+    def kept(self) -> int:
+        return self.read - sum(self.dropped.values())
+
+    def table(self, number: int) -> pa.Table:
+        """The pairs of a shard that stay."""
+        mask = self._stays(number)
+        table = _open(_path(self.folder, number)).select(corpus.TEXT.names)
+        return (table if mask.all() else table.filter(pa.array(mask))).replace_schema_metadata()
+
+    def sample(self, size: int) -> list[Example]:
+        """`size` of the pairs (or all) in order, each with the same chance; the seed is fixed."""
+        drawn = np.random.default_rng(0).choice(self.kept, min(size, self.kept), replace=False, shuffle=False)
+        chosen = np.sort(drawn)
+        sample: list[Example] = []
+        start = 0
+        for number in range(len(self.sizes)):
+            table = self.table(number)
+            rows = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))] - start
+            sample += map(Example, *(column.to_pylist() for column in table.take(pa.array(rows)).columns))
+            start += len(table)
+        return sample
+
+    def _stays(self, number: int) -> np.ndarray:
+        start = sum(self.sizes[:number])
+        return ~np.load(self.folder / _DUPLICATES, mmap_mode="r")[start : start + self.sizes[number]]
+
+
+def clean(examples: Iterable[Example], config: CleaningConfig, folder: Path, workers: int | None) -> Shards:
+    """Clean the training pairs into shards under `folder`; goes on from what is there already."""
+    record = folder / _RECORD
+    if not record.is_file():
+        starts: list[int] = []
+        for _ in ordered(_clean_block, _tasks(examples, config, folder, starts), workers):
+            pass
+        summary = _summary(folder, len(starts), config)
+        with whole(record) as draft:
+            draft.write_text(json.dumps(summary), encoding="utf-8")
+    return Shards(folder, **json.loads(record.read_text(encoding="utf-8")))
+
+
+def encode(shards: Shards, tokenizers: Path, folder: Path, workers: int | None) -> Iterator[int]:
+    """Write the split `folder`, one file per shard; goes on from what is there. Gives the pairs of each as it is done.
+
+    A shard is deleted when it is encoded, since nothing needs it then.
+    """
+    names = [f"data-{number:05}.arrow" for number in range(len(shards.sizes))]
+    tasks = [(shards, number, tokenizers, folder / name) for number, name in enumerate(names)]
+    yield from ordered(_encode_shard, tasks, workers)
+    corpus.finish_split(folder, names)
+
+
+def _tasks(
+    examples: Iterable[Example], config: CleaningConfig, folder: Path, starts: list[int]
+) -> Iterator[tuple[Path, int, Block, CleaningConfig]]:
+    """What there is to clean still. Fills `starts` with the number (from 1) of the first raw pair of every shard."""
+    start = 1
+    for block in blocks(examples):
+        path = _path(folder, len(starts))
+        starts.append(start)
+        if not path.is_file():
+            yield path, start, block, config
+        start += len(block[0])
+
+
+def blocks(examples: Iterable[Example]) -> Iterator[Block]:
+    """The examples in blocks of about `_CHARACTERS`."""
+    # Lists of strings, because the garbage collector would look through a list of pairs again and again.
+    block: Block = [], [], []
+    size = 0
+    for source, target, link in examples:
+        block[0].append(source)
+        block[1].append(target)
+        block[2].append(link)
+        size += len(source) + len(target)
+        if size >= _CHARACTERS:
+            yield block
+            block, size = ([], [], []), 0
+    if block[0]:
+        yield block
+
+
+def _clean_block(path: Path, start: int, block: Block, config: CleaningConfig) -> None:
+    """Writes the pairs without a fault, each with 8 bytes that stand for it, and what was dropped as metadata."""
+    sources, targets, _ = block
+    faults = [fault(source, target, config) for source, target in zip(sources, targets, strict=True)]
+    kept = [reason is None for reason in faults]
+    shown: dict[str, Any] = {}
+    for number, reason in enumerate(faults):
+        if reason is not None:
+            shown.setdefault(reason, _shown(start + number, sources[number], targets[number]))
+    columns = [list(itertools.compress(column, kept)) for column in block]
+    digests = (
+        hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
+        for source, target in zip(columns[0], columns[1], strict=True)
+    )
+    keys = np.frombuffer(b"".join(digests), dtype="<u8")
+    counts = Counter(reason for reason in faults if reason is not None)
+    metadata = {"read": len(faults), "dropped": dict(counts), "shown": shown}
+    schema = corpus.TEXT.append(pa.field("key", pa.uint64())).with_metadata({"cleaning": json.dumps(metadata)})
+    table = pa.table([*(pa.array(column, pa.string()) for column in columns), pa.array(keys)], schema)
+    with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+        writer.write_table(table)
+
+
+def _summary(folder: Path, count: int, config: CleaningConfig) -> dict[str, Any]:
+    """What `Shards` says of `count` shards, once their duplicates are marked."""
+    sizes: list[int] = []
+    read = 0
+    dropped: Counter[str] = Counter()
+    shown: dict[str, Any] = {}
+    for number in range(count):
+        table = _open(_path(folder, number))
+        about = json.loads(table.schema.metadata[b"cleaning"])
+        sizes.append(len(table))
+        read += about["read"]
+        dropped.update(about["dropped"])
+        shown = about["shown"] | shown
+    with whole(folder / _DUPLICATES) as draft:
+        duplicates = np.lib.format.open_memmap(draft, mode="w+", dtype=bool, shape=(sum(sizes),))
+        if config.drop_duplicates:
+            _mark(duplicates, folder, sizes)
+        duplicates.flush()
+    if found := int(duplicates.sum()):
+        dropped["duplicate"] = found
+        first = int(duplicates.argmax())
+        number = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
+        row = _open(_path(folder, number)).slice(first - sum(sizes[:number]), 1).to_pylist()[0]
+        shown["duplicate"] = _shown(None, row["source"], row["target"])
+    return {"sizes": sizes, "read": read, "dropped": dict(dropped.most_common()), "shown": shown}
+
+
+def _mark(duplicates: np.ndarray, folder: Path, sizes: Sequence[int]) -> None:
+    """Sets `duplicates` at every pair that equals one before it.
+
+    64 bits stand for a pair: of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
+    The keys are looked through in parts, so that memory does not grow with the set.
+    """
+    parts = len(duplicates) // _KEYS + 1
+    for part in range(parts):
+        keys, places = [], []
+        for number, start in enumerate(itertools.accumulate(sizes, initial=0)):
+            if number < len(sizes):
+                shard = _open(_path(folder, number))["key"].to_numpy()
+                rows = np.flatnonzero(shard % np.uint64(parts) == part)
+                keys.append(shard[rows])
+                places.append(start + rows)
+        # The first of each key, because `unique` gives the first index.
+        _, first = np.unique(np.concatenate(keys), return_index=True)
+        duplicates[np.delete(np.concatenate(places), first)] = True
+
+
+def _encode_shard(shards: Shards, number: int, tokenizers: Path, path: Path) -> int:
+    if not path.is_file():
+        corpus.write_shard(path, shards.table(number), Tokenizers.load(tokenizers))
+    _path(shards.folder, number).unlink(missing_ok=True)
+    return shards.sizes[number]
+
+
+def _open(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as file:
+        return pa.ipc.open_stream(file).read_all()
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"text-{number:05}.arrow"
+
+
+def _shown(number: int | None, source: str, target: str) -> tuple[int | None, str, str]:
+    return number, source[:_SHOWN], target[:_SHOWN]

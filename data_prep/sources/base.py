@@ -1,0 +1,25 @@
+"""What a source of raw pairs is."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from mt.data.corpus import Example
+
+
+class Source(Protocol):
+    """Raw pairs in three splits, `train`, `dev` and `test`, that can be read any number of times."""
+
+    def identity(self) -> str:
+        """Changes when the raw text changes."""
+
+    def size(self, split: str) -> int:
+        """The number of pairs."""
+
+    def examples(self, split: str) -> Iterator[Example]:
+        """The pairs in order, read as they are asked for."""
+
+    def places(self, split: str) -> tuple[str, str]:
+        """What to call a line of either side in an error, up to its number (from 1)."""
+
+    def notes(self) -> list[str]:
+        """Sentences on what reading silently puts right, to be told once."""

@@ -1,0 +1,140 @@
+"""Pairs in local files: for each split two parallel texts, or one table."""
+
+import codecs
+import collections
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from data_prep.sources.digest import digest
+from data_prep.sources.tables import TABLES, TableFile
+from mt.data.corpus import SPLITS, Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+from mt.lines import file_lines, opened
+
+_BLOCK = 1 << 20
+
+
+class Pairs(Protocol):
+    """One split on disk."""
+
+    paths: tuple[Path, ...]
+
+    def size(self) -> int: ...
+    def examples(self) -> Iterator[Example]: ...
+    def places(self) -> tuple[str, str]: ...
+
+
+class LocalFiles:
+    """`<split>.<source>` and `<split>.<target>`, or a table `<split>.tsv`, `.csv`, `.jsonl` or `.parquet`.
+
+    All but the last may be compressed and end in `.gz`. Text is UTF-8.
+    """
+
+    def __init__(self, config: DatasetConfig, folder: Path) -> None:
+        self._folder = folder
+        columns = config.source, config.target
+        self._splits = {split: _find(folder, config.splits[split], columns) for split in SPLITS}
+        self._sizes: dict[str, int] = {}  # each costs a pass over a file
+
+    def holds_text(self) -> bool:
+        """Whether some split has a text."""
+        return any(
+            isinstance(pairs, ParallelText) and pairs.missing() != pairs.paths for pairs in self._splits.values()
+        )
+
+    def require_all(self) -> None:
+        """Raises UserError where files are missing."""
+        texts = (pairs for pairs in self._splits.values() if isinstance(pairs, ParallelText))
+        missing = dict.fromkeys(path.name for pairs in texts for path in pairs.missing())
+        if missing:
+            present = sorted(path.name for path in self._folder.iterdir()) if self._folder.is_dir() else None
+            there = "no such folder" if present is None else f"there is: {', '.join(present[:20]) or 'nothing'}"
+            raise UserError(
+                f"{self._folder} lacks {', '.join(missing)} ({there}): set dataset.folder, dataset.source, "
+                "dataset.target and dataset.splits so that <split>.<source> and <split>.<target> name the files, or "
+                "<split>.tsv, .csv, .jsonl or .parquet tables with such columns; two splits may share files "
+                "(dataset.splits.test=dev)"
+            )
+
+    def identity(self) -> str:
+        return digest(path for pairs in self._splits.values() for path in pairs.paths)
+
+    def size(self, split: str) -> int:
+        if split not in self._sizes:
+            self._sizes[split] = self._splits[split].size()
+        return self._sizes[split]
+
+    def examples(self, split: str) -> Iterator[Example]:
+        return self._splits[split].examples()
+
+    def places(self, split: str) -> tuple[str, str]:
+        return self._splits[split].places()
+
+    def notes(self) -> list[str]:
+        paths = dict.fromkeys(path for pairs in self._splits.values() for path in pairs.paths)
+        found = ((path, _marks(path)) for path in paths if path.suffix != ".parquet")
+        return [f"{path}: {' and '.join(marks)} left out" for path, marks in found if marks]
+
+
+class ParallelText:
+    """Two texts of one sentence a line: line N of one belongs to line N of the other."""
+
+    def __init__(self, source: Path, target: Path) -> None:
+        self.paths: tuple[Path, ...] = (source, target)
+
+    def missing(self) -> tuple[Path, ...]:
+        return tuple(path for path in self.paths if not path.is_file())
+
+    def size(self) -> int:
+        counts = [_count_lines(path) for path in self.paths]
+        for path, count in zip(self.paths, counts, strict=True):
+            if count == 0:
+                raise UserError(f"{path} is empty: expected one sentence a line")
+        if counts[0] != counts[1]:
+            for path in self.paths:
+                collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
+            raise UserError(
+                f"{self.paths[0]} has {counts[0]:,} lines and {self.paths[1]} has {counts[1]:,}: "
+                "line N of one must belong to line N of the other"
+            )
+        return counts[0]
+
+    def examples(self) -> Iterator[Example]:
+        return itertools.starmap(Example, zip(*(file_lines(path) for path in self.paths), strict=True))
+
+    def places(self) -> tuple[str, str]:
+        return f"{self.paths[0]}, line", f"{self.paths[1]}, line"
+
+
+def _find(folder: Path, name: str, columns: tuple[str, str]) -> Pairs:
+    """Texts where there is one, else a table, else the texts that should be there."""
+    texts = ParallelText(*(_plain_or_gz(folder / f"{name}.{column}") for column in columns))
+    if texts.missing() == texts.paths:
+        for ending, read in TABLES.items():
+            if (path := _plain_or_gz(folder / f"{name}{ending}")).is_file():
+                return TableFile(path, columns, read)
+    return texts
+
+
+def _plain_or_gz(path: Path) -> Path:
+    compressed = path.with_name(f"{path.name}.gz")
+    return compressed if compressed.is_file() and not path.is_file() else path
+
+
+def _count_lines(path: Path) -> int:
+    count, last = 0, b"\n"
+    with opened(path) as file:
+        while block := file.read(_BLOCK):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def _marks(path: Path) -> list[str]:
+    """What the start of a text has that its lines are read without."""
+    with opened(path) as file:
+        block = file.read(_BLOCK)
+    marks = {"byte-order mark": block.startswith(codecs.BOM_UTF8), "carriage returns": b"\r\n" in block}
+    return [mark for mark, present in marks.items() if present]

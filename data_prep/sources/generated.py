@@ -1,0 +1,37 @@
+"""Pairs that a package of `data_prep` generates."""
+
+import functools
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from data_prep.sources.digest import digest
+from mt.data.corpus import Example
+
+
+class GeneratedText:
+    """The examples of `data_prep.<name>`, whose `generate()` gives tuples for `Example`, by split."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
+        self._package = importlib.import_module(f"data_prep.{name}")
+
+    def identity(self) -> str:
+        return digest(sorted(Path(str(self._package.__file__)).parent.rglob("*.py")))
+
+    def size(self, split: str) -> int:
+        return len(self._splits[split])
+
+    def examples(self, split: str) -> Iterator[Example]:
+        return (Example(*example) for example in self._splits[split])
+
+    def places(self, split: str) -> tuple[str, str]:
+        return f"{self._name}, {split}, source", f"{self._name}, {split}, target"
+
+    def notes(self) -> list[str]:
+        return []
+
+    @functools.cached_property
+    def _splits(self) -> dict[str, list[tuple[str, ...]]]:
+        return self._package.generate()

@@ -1,0 +1,140 @@
+"""Tables of the Hugging Face hub, or of a local copy of its repository."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import datasets
+from datasets.data_files import EmptyDatasetError
+
+from data_prep.sources.digest import digest
+from data_prep.sources.tables import BATCH, TABLES, arrow_examples
+from mt.data.corpus import Example
+from mt.data.dataset import DatasetConfig, HubConfig
+from mt.errors import UserError, nearest
+
+_ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow", ".jsonl.gz", ".json.gz", ".csv.gz", ".tsv.gz")
+_REASONS = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
+
+
+def holds_tables(folder: Path) -> bool:
+    """Whether a folder, or one inside it, has files that the hub's library reads."""
+    return bool(_tables(folder))
+
+
+class HubTable:
+    """A repository of tables, read from the hub or from a folder in the same way."""
+
+    def __init__(self, config: DatasetConfig, folder: Path | None) -> None:
+        self._hub = config.hub or HubConfig()
+        self._folder = folder
+        self._columns = config.source, config.target
+        self._streaming = config.streaming
+        self._name = str(folder or self._hub.id)
+
+    def identity(self) -> str:
+        if self._folder is None:
+            return f"{self._hub.id} {self._hub.config} {self._hub.revision}"
+        return digest(_tables(Path(self._folder, self._subsets()[0] or "")))
+
+    def size(self, split: str) -> int:
+        if self._streaming:
+            known = self._builder.info.splits or {}
+            return known[name].num_examples if (name := self._hub.splits[split]) in known else 0
+        return len(self._table(split))
+
+    def examples(self, split: str) -> Iterator[Example]:
+        table = self._table(split)
+        # A stream tells its columns with its first row, where the repository has no record of them.
+        features = table.features
+        schema = features.arrow_schema if features else next(iter(table.with_format("arrow").iter(1))).schema
+        return arrow_examples(
+            schema,
+            lambda names: table.select_columns(names).with_format("arrow").iter(BATCH),
+            self._columns,
+            f"{self._name}, {self._hub.splits[split]}",
+        )
+
+    def places(self, split: str) -> tuple[str, str]:
+        source, target = (f"{self._name}, {self._hub.splits[split]}, column {column}, row" for column in self._columns)
+        return source, target
+
+    def notes(self) -> list[str]:
+        return []
+
+    def _table(self, split: str) -> datasets.Dataset | datasets.IterableDataset:
+        builder, name = self._builder, self._hub.splits[split]
+        known = list(builder.info.splits or ())
+        if known and (whole := name.partition("[")[0]) not in known:
+            raise UserError(
+                f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}"
+            )
+        try:
+            return builder.as_streaming_dataset(split=name) if self._streaming else builder.as_dataset(split=name)
+        except (ValueError, AssertionError) as error:
+            raise UserError(
+                f"{self._name} has no rows in its split {name} ({error}): set dataset.hub.splits.{split} to another, "
+                "or to part of one, such as train[:-1000] or train[-1000:]"
+            ) from error
+
+    @functools.cached_property
+    def _builder(self) -> datasets.DatasetBuilder:
+        subsets = self._subsets()
+        try:
+            for subset in subsets:
+                with contextlib.suppress(EmptyDatasetError):
+                    return self._prepared(subset)
+        except _REASONS as error:
+            if self._folder is not None:
+                self._refuse_bad_files(subset)
+                advice = "expected tables named by split, such as train.jsonl or data/train-00000-of-00001.parquet"
+            else:
+                advice = "where the hub cannot be reached, set dataset.folder=DIR to a local copy"
+            # The cause says more: `datasets` wraps it in "an error occurred".
+            reason = " ".join(str(error.__cause__ or error).split())
+            raise UserError(f"{self._name} could not be loaded ({reason}): {advice}") from error
+        folders = " or ".join(filter(None, subsets))
+        raise UserError(
+            f"{self._name} has no tables{' in ' if folders else ''}{folders}: set dataset.source and dataset.target "
+            "to a pair of languages that it has, or dataset.hub.config to a folder of it"
+        )
+
+    def _prepared(self, subset: str | None) -> datasets.DatasetBuilder:
+        if self._folder is None:
+            builder = datasets.load_dataset_builder(self._hub.id, data_dir=subset, revision=self._hub.revision)
+        else:
+            builder = datasets.load_dataset_builder(str(self._folder), data_dir=subset)
+        verbosity = datasets.logging.get_verbosity()
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # one sentence of ours says what its log would say
+        try:
+            if not self._streaming:
+                builder.download_and_prepare()
+        finally:
+            datasets.logging.set_verbosity(verbosity)
+        return builder
+
+    def _refuse_bad_files(self, subset: str | None) -> None:
+        """Raises UserError with file and line where a local table cannot be read: `datasets` does not say which."""
+        for path in _tables(Path(self._folder or "", subset or "")):
+            if read := TABLES.get(Path(path.name.removesuffix(".gz")).suffix):
+                for _ in read(path, self._columns):
+                    pass
+
+    def _subsets(self) -> list[str | None]:
+        """The folders of the repository that may hold the pair of languages, in either order; None: all of it."""
+        if self._hub.config is None:
+            return [None]
+        source, target = self._columns
+        pairs = ((source, target), (target, source))
+        names = dict.fromkeys(
+            self._hub.config.replace("{source}", first).replace("{target}", second) for first, second in pairs
+        )
+        if self._folder is None:
+            return [*names]
+        # A copy of that folder alone will do, too.
+        return [name for name in names if (self._folder / name).is_dir()] or [None]
+
+
+def _tables(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.name.endswith(_ENDINGS))

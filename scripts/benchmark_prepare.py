@@ -1,0 +1,78 @@
+"""Speed and memory of preparing a folder of text, by phase, beside plain SentencePiece encoding of the same text.
+
+python scripts/benchmark_prepare.py FOLDER SOURCE TARGET [key=value ...]
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from mt.data.corpus import Corpus
+from mt.lines import file_lines
+
+_TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+
+
+def usage(root: int) -> tuple[float, int, int]:
+    """Processor seconds and resident bytes of a process and its children, and its own bytes."""
+    seconds, resident, own = 0.0, 0, 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if root in (int(folder.name), int(fields[1])):
+            itself, pages = int(folder.name) == root, int(fields[21])
+            seconds += sum(map(int, fields[11 : 15 if itself else 13])) / _TICKS  # of itself with its ended children's
+            resident, own = resident + pages * _PAGE, own + itself * pages * _PAGE
+    return seconds, resident, own
+
+
+def phase(corpora: Path) -> str:
+    if any(corpora.glob("files-*")):
+        return "tidy up"
+    if not any(corpora.glob(".*.partial/cleaned.json")):
+        return "read and clean"
+    return "encode" if any(corpora.glob(".*.partial/tokenizers")) else "learn vocabulary"
+
+
+def prepared(corpora: Path, settings: list[str]) -> None:
+    """Runs the preparation, and prints a line per phase."""
+    command = [sys.executable, "-m", "data_prep", "dataset=files", f"corpora={corpora}", *settings]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    name, began, before, peak, last = "read and clean", time.perf_counter(), 0.0, (0, 0), 0.0
+    while process.poll() is None:
+        time.sleep(0.1)
+        seconds, resident, own = usage(process.pid)
+        peak, last = (max(peak[0], own), max(peak[1], resident)), max(last, seconds)
+        if process.poll() is not None or phase(corpora) != name:
+            print(f"{name:18} {time.perf_counter() - began:7.1f} s, processors {last - before:7.1f} s, ", end="")
+            print(f"peak {peak[0] >> 20:,} MiB, all processes {peak[1] >> 20:,} MiB", flush=True)
+            name, began, before, peak = phase(corpora), time.perf_counter(), last, (0, 0)
+    if process.returncode:
+        sys.exit("preparing failed")
+
+
+def main() -> None:
+    folder, source, target, *settings = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as temporary:
+        corpora = Path(temporary)
+        text = [f"dataset.folder={folder}", f"dataset.source={source}", f"dataset.target={target}"]
+        prepared(corpora, [*text, *settings])
+        corpus = Corpus.open(next(corpora.glob("files-*")))
+        seconds, count = 0.0, 0
+        for side, tokenizer in zip((source, target), corpus.tokenizers, strict=True):
+            lines = file_lines(Path(folder, f"train.{side}"))
+            while texts := list(itertools.islice(lines, 5_000)):
+                began = time.process_time()
+                tokenizer._processor.encode(texts, out_type=int, add_eos=True, num_threads=1)
+                seconds, count = seconds + time.process_time() - began, count + len(texts)
+        print(f"plain SentencePiece: processors {seconds:.1f} s, {count / 2 / seconds:,.0f} pairs per second and core")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+import datasets
+import pytest
+
+from data_prep.sources import open_source
+from mt.data.corpus import SPLITS, Example
+from mt.data.dataset import DatasetConfig
+
+PAIRS = {
+    "train": [("a house", "ein Haus"), ("two dogs", "zwei Hunde"), ("old", "alt")],
+    "dev": [("a cat", "eine Katze")],
+    "test": [("a bird", "ein Vogel")],
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def pairs() -> dict[str, list[tuple[str, str]]]:
+    return PAIRS
+
+
+@pytest.fixture
+def read():
+    """All examples of a dataset, with the sizes that its source announces checked."""
+
+    def everything(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
+        source = open_source(config)
+        found = {split: list(source.examples(split)) for split in SPLITS}
+        assert {split: len(examples) for split, examples in found.items()} == {s: source.size(s) for s in SPLITS}
+        assert all(isinstance(example, Example) and example.links == "" for rows in found.values() for example in rows)
+        return {split: [(example.source, example.target) for example in rows] for split, rows in found.items()}
+
+    return everything

@@ -1,0 +1,172 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from data_prep.prepare import prepare
+from data_prep.sources import open_source
+from mt.data.corpus import SPLITS
+from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
+from mt.errors import UserError
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, pairs) -> Path:
+    for split, rows in pairs.items():
+        _write(tmp_path / f"{split}.en", "".join(f"{source}\n" for source, _ in rows))
+        _write(tmp_path / f"{split}.de", "".join(f"{target}\n" for _, target in rows))
+    return tmp_path
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+
+def _config(folder: Path, **settings) -> DatasetConfig:
+    return DatasetConfig(**{"folder": str(folder), "source": "en", "target": "de"} | settings)
+
+
+def _read_all(folder: Path) -> None:
+    source = open_source(_config(folder))
+    for split in SPLITS:
+        source.size(split)
+        list(source.examples(split))
+
+
+def test_texts(folder: Path, read, pairs) -> None:
+    assert read(_config(folder)) == pairs
+    assert open_source(_config(folder)).places("dev") == (f"{folder}/dev.en, line", f"{folder}/dev.de, line")
+
+
+def test_split_names(folder: Path, read, pairs) -> None:
+    for side in ("en", "de"):
+        (folder / f"dev.{side}").rename(folder / f"val.{side}")
+    assert read(_config(folder, splits=SplitNames(dev="val"))) == pairs
+
+
+def test_two_splits_may_share_files(folder: Path, read, pairs) -> None:
+    assert read(_config(folder, splits=SplitNames(test="dev"))) == pairs | {"test": pairs["dev"]}
+
+
+def test_compressed_texts(folder: Path, read, pairs) -> None:
+    for path in list(folder.iterdir()):
+        if path.name != "dev.de":
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+    assert read(_config(folder)) == pairs
+    assert open_source(_config(folder)).places("dev") == (f"{folder}/dev.en.gz, line", f"{folder}/dev.de, line")
+
+
+def test_texts_replace_the_hub(folder: Path, read, pairs) -> None:
+    assert read(_config(folder, hub=HubConfig(id="somebody/captions"))) == pairs
+
+
+def test_lines_end_at_line_feeds_alone(folder: Path, read) -> None:
+    _write(folder / "train.en", "\ufeffa\u2028house\r\ntwo\x85 dogs\r\n\x0bold")
+    assert [source for source, _ in read(_config(folder))["train"]] == ["a\u2028house", "two\x85 dogs", "\x0bold"]
+
+
+def test_what_is_left_out_is_noted(folder: Path) -> None:
+    assert open_source(_config(folder)).notes() == []
+    _write(folder / "train.en", "\ufeffa\r\nb\r\nc\r\n")
+    (folder / "dev.de").unlink()
+    (folder / "dev.de.gz").write_bytes(gzip.compress(b"a\r\n"))
+    assert open_source(_config(folder, splits=SplitNames(test="dev"))).notes() == [
+        f"{folder}/train.en: byte-order mark and carriage returns left out",
+        f"{folder}/dev.de.gz: carriage returns left out",
+    ]
+
+
+def test_preparation_says_the_notes_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _write(folder / "train.en", "a house\r\ntwo dogs\r\nold\r\n")
+    config = _config(folder, tokenizer={"kind": "char", "size": 100}, workers=1)
+    prepare(config, tmp_path / "corpora")
+    assert capsys.readouterr().out.count(f"{folder}/train.en: carriage returns left out\n") == 1
+
+
+def test_blank_lines_stay_in_place(folder: Path, read) -> None:
+    _write(folder / "train.en", "a house\n\nold\n")
+    assert [source for source, _ in read(_config(folder))["train"]] == ["a house", "", "old"]
+
+
+def test_examples_are_read_as_they_are_asked_for(folder: Path) -> None:
+    (folder / "train.en").write_bytes(b"a\n" * 200_000 + b"\xff\n" * 200_000)
+    (folder / "train.de").write_bytes(b"b\n" * 400_000)
+    examples = open_source(_config(folder)).examples("train")
+    assert next(examples) == ("a", "b", "")
+
+
+def test_identity_follows_the_content(folder: Path) -> None:
+    first = open_source(_config(folder)).identity()
+    _write(folder / "ATTRIBUTION.txt", "not read")
+    assert open_source(_config(folder)).identity() == first
+    _write(folder / "test.de", "ein Vögelchen\n")
+    assert open_source(_config(folder)).identity() != first
+
+
+WHOLE = gzip.compress(b"one sentence\n" * 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("train.de", b"ein Haus\n", r"train\.en has 3 lines and .*train\.de has 1: line N of one must belong to"),
+        ("dev.en", b"", r"dev\.en is empty: expected one sentence a line"),
+        ("test.de", b"ein V\xf6gel\n", r"test\.de, line 1 is not UTF-8 \(byte 6 of the line\): convert"),
+        ("train.en", b"a\nb\nc\xff\n", r"train\.en, line 3 is not UTF-8 \(byte 2 of the line\): convert"),
+        ("train.en", "a\nb\nc\n".encode("utf-16"), r"train\.en, line 1 is not UTF-8 \(byte 1 of the line\): convert"),
+        ("train.en", b"a\nb\0\nc\n", r"train\.en, line 2 holds a NUL character: remove it"),
+        ("train.en.gz", WHOLE[:-30], r"train\.en\.gz is cut short: copy it again, or compress it again"),
+        ("train.en.gz", b"", r"train\.en\.gz is empty: expected one sentence a line"),
+        (
+            "train.en.gz",
+            b"a\nb\nc\n",
+            r"train\.en\.gz is not a sound gzip file \(Not a gzipped file .*\): copy it again",
+        ),
+        ("train.en.gz", WHOLE[:20] + b"xxxx" + WHOLE[24:], r"train\.en\.gz is (not a sound gzip file|cut short)"),
+    ],
+)
+def test_bad_files_are_refused(folder: Path, name: str, content: bytes, sentence: str) -> None:
+    (folder / name.removesuffix(".gz")).unlink()
+    (folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        _read_all(folder)
+
+
+def test_a_refusal_leaves_nothing_half_made(folder: Path, tmp_path: Path) -> None:
+    (folder / "train.en").write_bytes(b"a\nb\nc\xff\n")
+    with pytest.raises(UserError, match="line 3 is not UTF-8"):
+        prepare(_config(folder, workers=1), tmp_path / "corpora", progress=False)
+    assert [path for path in (tmp_path / "corpora").rglob("*") if path.name == "meta.json"] == []
+
+
+def test_missing_files_are_named(folder: Path) -> None:
+    (folder / "dev.de").unlink()
+    with pytest.raises(
+        UserError,
+        match=r"lacks dev\.de \(there is: dev\.en, test\.de, test\.en, train\.de, train\.en\): set .*test=dev",
+    ):
+        open_source(_config(folder))
+    with pytest.raises(UserError, match=r"nowhere lacks train\.en, .* \(no such folder\): set dataset\.folder"):
+        open_source(_config(folder / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "target", "splits", "sizes"),
+    [
+        ("multi30k", "en", "fr", {"dev": "val", "test": "test_2016_flickr"}, (29_000, 1_014, 1_000)),
+        ("news-headlines", "src", "tgt", {"test": "dev"}, (153_506, 2_000, 2_000)),
+        ("newstest", "de", "fr", {"train": "newstest2008", "dev": "newstest2012", "test": "newstest2013"}, None),
+        ("cmudict", "1", "2", {"test": "dev"}, (116_951, 5_000, 5_000)),
+    ],
+)
+def test_real_files(name: str, source: str, target: str, splits: dict[str, str], sizes: tuple[int, ...] | None) -> None:
+    if not (DATA / name).is_dir():
+        pytest.skip(f"{name} is not on this machine")
+    config = DatasetConfig(folder=str(DATA / name), source=source, target=target, splits=SplitNames(**splits))
+    opened = open_source(config)
+    counted = tuple(sum(1 for _ in opened.examples(split)) for split in SPLITS)
+    assert counted == tuple(opened.size(split) for split in SPLITS)
+    assert sizes is None or counted == sizes

@@ -1,0 +1,17 @@
+import pytest
+
+from data_prep import phrasebook
+from data_prep.sources import open_source
+from mt.data.corpus import SPLITS
+from mt.data.dataset import DatasetConfig
+
+
+def test_the_phrasebook_keeps_its_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = phrasebook.generate(sizes={"train": 30, "dev": 10, "test": 10})
+    monkeypatch.setattr(phrasebook, "generate", lambda: generated)
+    source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
+    assert [source.size(split) for split in SPLITS] == [30, 10, 10]
+    assert [tuple(example) for example in source.examples("dev")] == [tuple(example) for example in generated["dev"]]
+    assert all(example.links for example in source.examples("train"))
+    assert source.places("dev") == ("phrasebook, dev, source", "phrasebook, dev, target")
+    assert source.notes() == []

@@ -1,0 +1,250 @@
+"""Every named dataset, read from a copy of its repository as the hub lays it out."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from data_prep.sources import open_source
+from mt.cli import CONF
+from mt.config import parse
+from mt.data.corpus import SPLITS
+from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
+from mt.errors import UserError
+
+HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
+PAIR = HUB.model_copy(update={"config": "{source}-{target}"})
+
+# Where the repositories keep their tables: files of a split, "*" for a number; and the folders of other subsets.
+SHARDS, CONVERTED = "{split}-0000*-of-00003.parquet", "{split}/000*.parquet"
+LAYOUTS: dict[str, tuple[str, list[str]]] = {
+    "wmt14": (f"de-en/{SHARDS}", ["cs-en", "fr-en"]),
+    "wmt16_roen": (f"ro-en/{SHARDS}", ["cs-en", "de-en"]),
+    "iwslt14_deen": (f"de-en/{CONVERTED}", []),
+    "iwslt15_envi": (f"data/{SHARDS}", []),
+    "iwslt2017": (f"iwslt2017-en-de/{CONVERTED}", ["iwslt2017-en-fr", "iwslt2017-it-nl"]),
+    "opus_books": (f"de-en/{SHARDS}", ["ca-de", "en-fr"]),
+    "gigaword": (f"default/{CONVERTED}", []),
+    "cnn_dailymail": (f"3.0.0/{SHARDS}", ["1.0.0", "2.0.0"]),
+    "xsum": (f"default/{CONVERTED}", []),
+    "multi30k": ("{split}.jsonl", []),
+    "samsum": ("{split}.csv", []),
+}
+NESTED = {"wmt14", "wmt16_roen", "iwslt14_deen", "iwslt2017", "opus_books"}
+SUMMARIES = {"gigaword", "cnn_dailymail", "xsum", "samsum"}
+# Repositories without (sound) splits, and how many training pairs become dev and test.
+PARTS = {"opus_books": {"dev": 2, "test": 2}, "iwslt15_envi": {"dev": 1553}}
+
+
+def named(name: str, folder: Path | None, *overrides: str) -> DatasetConfig:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        composed: Any = OmegaConf.to_container(compose("data_prep", [f"dataset={name}", *overrides])["dataset"])
+    return parse(composed | {"folder": folder and str(folder)}, DatasetConfig)
+
+
+def _rows(name: str, split: str, source: str, target: str) -> list[tuple[str, str]]:
+    count = {"iwslt15_envi": 1600, "opus_books": 100}.get(name, 7) if split == "train" else 3
+    return [(f"{split} {source} {i}", f"{split} {target} {i}") for i in range(count)]
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        datasets.Dataset.from_list(rows).to_parquet(path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
+
+
+def _shards(pattern: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The files of a split with their rows: one, or three."""
+    count = 3 if "*" in pattern else 1
+    for n in range(count):
+        yield pattern.replace("*", str(n)), rows[len(rows) * n // count : len(rows) * (n + 1) // count]
+
+
+def copy_of(name: str, folder: Path, source: str, target: str) -> None:
+    layout, others = LAYOUTS[name]
+    splits = {"multi30k": ["train", "val", "test"], "opus_books": ["train"]}.get(name, ["train", "validation", "test"])
+    for split in splits:
+        pairs = _rows(name, split, source, target)
+        sides = [{source: first, target: second} for first, second in pairs]
+        rows = [{"id": "7"} | ({"translation": row} if name in NESTED else row) for row in sides]
+        for path, part in _shards(layout.replace("{split}", split), rows):
+            _write(folder / path, part)
+    for other in others:  # has columns of its own: reading it, too, would fail
+        _write(folder / other / "train-00000-of-00001.parquet", [{"translation": {"xx": "a", "yy": "b"}}])
+    (folder / "README.md").write_text("---\nlicense: other\n---\n# A card\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_named_datasets(name: str, tmp_path: Path, read) -> None:
+    config = named(name, tmp_path)
+    copy_of(name, tmp_path, config.source, config.target)
+    train = _rows(name, "train", config.source, config.target)
+    parts = PARTS.get(name, {})
+    expected = {}
+    for split in reversed(SPLITS):
+        if split == "train" or split in parts:
+            cut = len(train) - parts.get(split, len(train))
+            train, expected[split] = train[:cut], train[cut:]
+        else:
+            theirs = "val" if name == "multi30k" else "validation"
+            expected[split] = _rows(name, theirs if split == "dev" else split, config.source, config.target)
+    assert read(config) == expected
+    assert (config.task == "summarization") == (name in SUMMARIES) == (config.metrics == ("rouge",))
+    assert config.licence
+
+
+@pytest.mark.parametrize("name", ["wmt14", "iwslt2017", "opus_books"])
+def test_a_pair_of_languages_is_read_in_either_direction(name: str, tmp_path: Path, read) -> None:
+    copy_of(name, tmp_path, "en", "de")
+    one, other = (
+        read(named(name, tmp_path, f"dataset.source={source}", f"dataset.target={target}"))
+        for source, target in (("en", "de"), ("de", "en"))
+    )
+    assert other == {split: [(target, source) for source, target in rows] for split, rows in one.items()}
+    assert one["train"][0] == ("train en 0", "train de 0")
+
+
+def test_every_dataset_of_the_hub_is_covered() -> None:
+    names = {path.stem for path in (CONF / "dataset").glob("*.yaml")} - {"files"}
+    assert {name for name in names if named(name, None).hub is not None} == set(LAYOUTS)
+
+
+def test_a_readme_that_names_subsets_changes_nothing(tmp_path: Path, read) -> None:
+    copy_of("wmt14", tmp_path, "en", "de")
+    expected = read(named("wmt14", tmp_path))
+    splits = "".join(f"  - split: {split}\n    path: de-en/{split}-*\n" for split in ("train", "validation", "test"))
+    card = f"---\nconfigs:\n- config_name: de-en\n  data_files:\n{splits}---\n"
+    (tmp_path / "README.md").write_text(card, encoding="utf-8")
+    assert read(named("wmt14", tmp_path)) == expected
+
+
+def test_a_copy_of_the_folder_of_a_subset_will_do(tmp_path: Path, read) -> None:
+    copy_of("wmt14", tmp_path, "en", "de")
+    assert read(named("wmt14", tmp_path / "de-en")) == read(named("wmt14", tmp_path))
+
+
+def test_identity_follows_the_files_of_the_subset(tmp_path: Path) -> None:
+    copy_of("wmt14", tmp_path, "en", "de")
+    first = open_source(named("wmt14", tmp_path)).identity()
+    _write(tmp_path / "fr-en" / "test-00000-of-00001.parquet", [{"a": "b"}])
+    assert open_source(named("wmt14", tmp_path)).identity() == first
+    _write(tmp_path / "de-en" / "test-00000-of-00003.parquet", [{"translation": {"en": "a", "de": "b"}}])
+    assert open_source(named("wmt14", tmp_path)).identity() != first
+
+
+def test_articles_are_cut_and_highlights_stay_whole(tmp_path: Path) -> None:
+    for split in ("train", "validation", "test"):
+        row = {"article": "word " * 500, "highlights": "word " * 150}
+        _write(tmp_path / "3.0.0" / f"{split}-00000-of-00001.parquet", [row])
+    source = open_source(named("cnn_dailymail", tmp_path))
+    lengths = {split: [len(text.split()) for text in next(source.examples(split))[:2]] for split in SPLITS}
+    assert lengths == {"train": [400, 100], "dev": [400, 150], "test": [400, 150]}
+
+
+def _copy(folder: Path, rows: list[dict[str, Any]], hub: HubConfig = HUB) -> DatasetConfig:
+    for name in ("train", "val", "test"):
+        _write(folder / f"{name}.jsonl", rows)
+    return DatasetConfig(folder=str(folder), hub=hub, source="en", target="de")
+
+
+@pytest.mark.parametrize(
+    "row", [{"en": "a", "german": "b"}, {"translation": {"en": "a", "german": "b"}}, {"en": "a", "translation": "b"}]
+)
+def test_missing_columns_are_named(tmp_path: Path, row: dict) -> None:
+    with pytest.raises(UserError, match=r", train has no column de: .*There is: en, \w+; set dataset\.source"):
+        list(open_source(_copy(tmp_path, [row])).examples("train"))
+
+
+def test_cells(tmp_path: Path, read) -> None:
+    config = _copy(tmp_path, [{"en": "a", "de": None}, {"en": "a", "de": "b"}])
+    assert read(config)["train"] == [("a", ""), ("a", "b")]
+    assert open_source(config).places("dev")[0] == f"{tmp_path}, validation, column en, row"
+    with pytest.raises(UserError, match="train, column de, row 1 holds int, not text"):
+        list(open_source(_copy(tmp_path, [{"en": "a", "de": 3}])).examples("train"))
+
+
+@pytest.mark.parametrize("name", ["valid", "valid[:1]"])
+def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
+    config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
+    with pytest.raises(
+        UserError, match=r"has no split valid: did you mean validation\? .*; set dataset\.hub\.splits\.dev"
+    ):
+        open_source(config).size("dev")
+
+
+@pytest.mark.parametrize("name", ["validation[:0]", "validation[:x]", "validation[5:6]"])
+def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None:
+    config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
+    sentence = rf"has no rows in its split {re.escape(name)} \(.*\): set dataset\.hub\.splits\.dev to another"
+    with pytest.raises(UserError, match=sentence):
+        open_source(config).size("dev")
+
+
+def test_a_pair_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*arguments: Any, **options: Any) -> None:
+        raise datasets.data_files.EmptyDatasetError(f"The directory at {options['data_dir']} is empty")
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", load)
+    source = open_source(DatasetConfig(hub=PAIR, source="en", target="ja"))
+    with pytest.raises(UserError, match=r"somebody/captions has no tables in en-ja or ja-en: set dataset\.source and"):
+        source.size("dev")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("val.jsonl", b"no json\n", r"val\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
+        ("val.csv", b"en,de\na,b,c\n", r"val\.csv, line 2 is cut into 3 and line 1 into 2 fields: every line must"),
+        ("val.csv", b"en,de\na,\xff\n", r"val\.csv, line 2 is not UTF-8 \(byte 3 of the line\): convert"),
+        ("val.parquet", b"no parquet", r"val\.parquet cannot be read as parquet \(.*\): copy it again"),
+        ("val.arrow", b"no arrow", r"could not be loaded \(.+\): expected tables named by split, such as train\.jsonl"),
+    ],
+)
+def test_a_broken_local_copy_is_refused(tmp_path: Path, name: str, content: bytes, sentence: str, capfd) -> None:
+    for split in ("train", "test"):
+        _write(tmp_path / f"{split}{Path(name).suffix}".replace(".arrow", ".csv"), [{"en": "a", "de": "b"}])
+    (tmp_path / name).write_bytes(content)
+    capfd.readouterr()
+    with pytest.raises(UserError, match=sentence):
+        open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).size("dev")
+    assert "Failed to read" not in capfd.readouterr().err
+
+
+def test_the_hub_is_asked_for_the_subset_and_the_revision(tmp_path: Path, monkeypatch, read) -> None:
+    copy_of("wmt14", tmp_path, "en", "de")
+    load, asked = datasets.load_dataset_builder, []
+
+    def reach(path: str, data_dir: str, revision: str) -> datasets.DatasetBuilder:
+        asked.append((path, data_dir, revision))
+        return load(str(tmp_path), data_dir=data_dir)
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", reach)
+    config = named("wmt14", None, "dataset.hub.revision=abc123")
+    assert read(config)["dev"] == _rows("wmt14", "validation", "en", "de")
+    assert asked[:2] == [("wmt/wmt14", "en-de", "abc123"), ("wmt/wmt14", "de-en", "abc123")]
+    assert open_source(config).identity() != open_source(named("wmt14", None)).identity()
+
+
+def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*arguments: Any, **options: Any) -> None:
+        raise ConnectionError("Couldn't reach 'somebody/captions' on the Hub")
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", load)
+    with pytest.raises(
+        UserError,
+        match=r"^somebody/captions could not be loaded \(Couldn't reach 'somebody/captions' on the Hub\): "
+        r"where the hub cannot be reached, set dataset\.folder=DIR to a local copy$",
+    ):
+        open_source(DatasetConfig(hub=HUB, source="en", target="de")).size("train")

@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from data_prep import phrasebook
+from data_prep.sources import open_source
+from mt.data.corpus import Example
+from mt.data.dataset import CleaningConfig, DatasetConfig
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> DatasetConfig:
+    for split in ("train", "dev", "test"):
+        row = {"article": "one two three  four", "highlights": "eins zwei drei"}
+        (tmp_path / f"{split}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    return DatasetConfig(folder=str(tmp_path), source="article", target="highlights")
+
+
+def test_sources_are_cut_everywhere_and_targets_in_training(config: DatasetConfig) -> None:
+    cut = config.model_copy(update={"cleaning": CleaningConfig(truncate_source=3, truncate_target=2)})
+    source, whole = open_source(cut), open_source(config)
+    assert [*source.examples("train")] == [Example("one two three", "eins zwei")]
+    for split in ("dev", "test"):
+        assert [*source.examples(split)] == [Example("one two three", "eins zwei drei")]
+    assert [*whole.examples("train")] == [Example("one two three  four", "eins zwei drei")]
+    assert source.size("train") == 1
+    assert (source.identity(), source.places("dev"), source.notes()) == (
+        whole.identity(),
+        whole.places("dev"),
+        whole.notes(),
+    )
+
+
+def test_links_stay_with_pairs_that_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = phrasebook.generate(sizes={"train": 5, "dev": 100, "test": 5})
+    monkeypatch.setattr(phrasebook, "generate", lambda: generated)
+    limits = CleaningConfig(truncate_source=5)
+    source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook", cleaning=limits))
+    whole = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
+    seen = set()
+    for cut, example in zip(source.examples("dev"), whole.examples("dev"), strict=True):
+        seen.add(cut == example)
+        assert cut == example or (len(cut.source.split()) == 5 and cut.links == "")
+    assert seen == {True, False}

@@ -1,0 +1,194 @@
+import csv
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_prep.sources import open_source
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+Rows = list[tuple[str, str]]
+
+
+def _tsv(path: Path, rows: Rows) -> None:
+    path.write_text("".join(f"{line}\n" for line in ["id\tde\ten", *(f"7\t{de}\t{en}" for en, de in rows)]), "utf-8")
+
+
+def _csv(path: Path, rows: Rows) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("de", "id", "en"), *((de, 7, en) for en, de in rows)])
+
+
+def _jsonl(path: Path, rows: Rows) -> None:
+    path.write_text("".join(json.dumps({"id": 7, "en": en, "de": de}) + "\n" for en, de in rows), "utf-8")
+
+
+def _nested_jsonl(path: Path, rows: Rows) -> None:
+    path.write_text("".join(json.dumps({"translation": {"en": en, "de": de}}) + "\n" for en, de in rows), "utf-8")
+
+
+def _parquet(path: Path, rows: Rows) -> None:
+    pq.write_table(pa.table({"id": [7] * len(rows), "en": [en for en, _ in rows], "de": [de for _, de in rows]}), path)
+
+
+def _nested_parquet(path: Path, rows: Rows) -> None:
+    pq.write_table(pa.table({"translation": [{"en": en, "de": de} for en, de in rows]}), path)
+
+
+WRITERS: dict[str, tuple[str, Callable[[Path, Rows], None]]] = {
+    "tsv": (".tsv", _tsv),
+    "csv": (".csv", _csv),
+    "jsonl": (".jsonl", _jsonl),
+    "nested jsonl": (".jsonl", _nested_jsonl),
+    "parquet": (".parquet", _parquet),
+    "nested parquet": (".parquet", _nested_parquet),
+}
+
+
+def _config(folder: Path, source: str = "en", target: str = "de") -> DatasetConfig:
+    return DatasetConfig(folder=str(folder), source=source, target=target)
+
+
+def _folder(folder: Path, name: str, content: bytes) -> DatasetConfig:
+    """One bad file as train, beside sound splits."""
+    for split in ("dev", "test"):
+        _jsonl(folder / f"{split}.jsonl", [("a", "b")])
+    (folder / name).write_bytes(content)
+    return _config(folder)
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gz"])
+@pytest.mark.parametrize("layout", WRITERS)
+def test_every_format(tmp_path: Path, read, pairs, layout: str, compressed: bool) -> None:
+    ending, write = WRITERS[layout]
+    if compressed and ending == ".parquet":
+        pytest.skip("parquet is compressed inside")
+    for split, rows in pairs.items():
+        path = tmp_path / f"{split}{ending}"
+        write(path, rows)
+        if compressed:
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+    assert read(_config(tmp_path)) == pairs
+    back = {split: [(target, source) for source, target in rows] for split, rows in pairs.items()}
+    assert read(_config(tmp_path, "de", "en")) == back
+    place = f"{tmp_path}/dev{ending}{'.gz' if compressed else ''}, column"
+    assert open_source(_config(tmp_path)).places("dev") == (f"{place} en, row", f"{place} de, row")
+
+
+@pytest.mark.parametrize(("ending", "mark"), [(".tsv", "\t"), (".csv", ",")])
+def test_columns_without_names_have_numbers(tmp_path: Path, read, pairs, ending: str, mark: str) -> None:
+    for split, rows in pairs.items():
+        (tmp_path / f"{split}{ending}").write_text("".join(f"{de}{mark}x{mark}{en}\n" for en, de in rows), "utf-8")
+    assert read(_config(tmp_path, "3", "1")) == pairs
+    # As the command line gives them.
+    plain = json.dumps({"folder": str(tmp_path), "source": 3, "target": 1})
+    assert read(DatasetConfig.model_validate_json(plain)) == pairs
+
+
+def test_csv_may_hold_commas_quotes_and_lines_in_a_field(tmp_path: Path) -> None:
+    config = _folder(tmp_path, "train.csv", b'en,de\r\n"a, ""b""\r\nc","d\n"\r\n')
+    assert [*open_source(config).examples("train")] == [('a, "b"\nc', "d\n", "")]
+
+
+def test_tsv_has_no_quotes_and_marks_are_left_out(tmp_path: Path) -> None:
+    config = _folder(tmp_path, "train.tsv", '\ufeffen\tde\r\n"a\tb"\r\n'.encode())
+    assert [*open_source(config).examples("train")] == [('"a', 'b"', "")]
+    assert open_source(config).notes() == [f"{tmp_path}/train.tsv: byte-order mark and carriage returns left out"]
+
+
+def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
+    config = _folder(tmp_path, "train.jsonl", b'{"en": "a", "de": null}\n{"en": "", "de": "b"}\n')
+    assert [*open_source(config).examples("train")] == [("a", "", ""), ("", "b", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (
+            "train.tsv",
+            b"en\tfr\na\tb\n",
+            r"train\.tsv, line 1 has no column de: .*There is: en, fr; set dataset\.source",
+        ),
+        (
+            "train.tsv",
+            b"en\tde\na\tb\nc\n",
+            r"train\.tsv, line 3 is cut into 1 and line 1 into 2 fields: every line must",
+        ),
+        ("train.tsv", b"en\tde\na\tb\xff\n", r"train\.tsv, line 2 is not UTF-8 \(byte 4 of the line\): convert"),
+        ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
+        ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
+        ("train.csv", b"en,fr\na,b\n", r"train\.csv, line 1 has no column de: .*There is: en, fr; set dataset\.source"),
+        ("train.csv", b"en,de\na,b,c\n", r"train\.csv, line 2 is cut into 3 and line 1 into 2 fields: every line must"),
+        (
+            "train.csv",
+            b'en,de\n"a\nb",c\nd\n',
+            r"train\.csv, line 4 is cut into 1 and line 1 into 2 fields: every line must",
+        ),
+        ("train.csv", b'en,de\na,"b" c\n', r"train\.csv, line 2 is not CSV \(.*\): mend its quotation marks"),
+        (
+            "train.csv",
+            b'en,de\na,"b\nc,d\n',
+            r"train\.csv, line 3 is not CSV \(unexpected end of data\): mend its quot",
+        ),
+        (
+            "train.jsonl",
+            b'{"en": "a", "de": "b"}\n{"en": \n',
+            r"train\.jsonl, line 2 is not JSON \(.*\): expected an obj",
+        ),
+        ("train.jsonl", b"[" * 100_000, r"train\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
+        ("train.jsonl", b'["a", "b"]\n', r"train\.jsonl, line 1 holds list: expected a JSON object on each line"),
+        (
+            "train.jsonl",
+            b'{"en": "a"}\n',
+            r"train\.jsonl, line 1 has no column de: .*There is: en; set dataset\.source",
+        ),
+        (
+            "train.jsonl",
+            b'{"translation": {"en": "a", "fr": "b"}}\n',
+            r"train\.jsonl, line 1 has no column de: .*There is: en, fr; set dataset\.source",
+        ),
+        ("train.jsonl", b'{"en": "a", "de": 3}\n', r"train\.jsonl, column de, row 1 holds int, not text: set dataset"),
+        ("train.jsonl", b'{"en": "a", "de": "\\u0000"}\n', r"column de, row 1 holds a NUL character: remove it"),
+        (
+            "train.jsonl",
+            b'{"en": "\\ud800", "de": "b"}\n',
+            r"column en, row 1 holds half of a surrogate pair.*: remove it",
+        ),
+        ("train.jsonl.gz", gzip.compress(b"{}" * 999)[:-9], r"train\.jsonl\.gz is cut short: copy it again"),
+        (
+            "train.csv.gz",
+            b"en,de\na,b\n",
+            r"train\.csv\.gz is not a sound gzip file \(Not a gzipped file .*\): copy it",
+        ),
+        ("train.parquet", b"no parquet", r"train\.parquet cannot be read as parquet \(.*\): copy it again, or make it"),
+        ("train.parquet", b"", r"train\.parquet cannot be read as parquet \(.*\): copy it again, or make it again"),
+    ],
+)
+def test_bad_tables_are_refused(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    source = open_source(_folder(tmp_path, name, content))
+    with pytest.raises(UserError, match=sentence):
+        source.size("train")
+
+
+def test_bad_parquet_is_refused(tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        _parquet(tmp_path / f"{split}.parquet", [(f"some words {i}", f"mehr Worte {i}") for i in range(2000)])
+    sound = (tmp_path / "train.parquet").read_bytes()
+    (tmp_path / "dev.parquet").write_bytes(sound[:-50])
+    (tmp_path / "test.parquet").write_bytes(sound[:100] + b"\xff" * 4000 + sound[4100:])
+    source = open_source(_config(tmp_path))
+    for split in ("dev", "test"):
+        with pytest.raises(UserError, match=rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again"):
+            source.size(split)
+    with pytest.raises(
+        UserError, match=r"train\.parquet has no column fr: .*There is: de, en, id; set dataset\.source"
+    ):
+        open_source(_config(tmp_path, "en", "fr")).size("train")
+    with pytest.raises(UserError, match=r"train\.parquet, column id, row 1 holds int, not text: set dataset\.source"):
+        open_source(_config(tmp_path, "en", "id")).size("train")

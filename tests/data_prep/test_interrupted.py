@@ -1,0 +1,174 @@
+"""Preparations that are killed, that meet on one corpus, and that run out of disk."""
+
+import json
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from data_prep import shards
+from data_prep.prepare import prepare
+from mt.data import corpus
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+_ROOT = Path(__file__).parents[2]
+_PAIRS = {"train": 200, "dev": 5, "test": 5}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for split, count in _PAIRS.items():
+        (tmp_path / f"{split}.en").write_text("".join(f"cat {i} {split}\n" for i in range(count)), encoding="utf-8")
+        (tmp_path / f"{split}.de").write_text("".join(f"Kater {i}\n" for i in range(count)), encoding="utf-8")
+    return tmp_path
+
+
+def _config(folder: Path) -> DatasetConfig:
+    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"kind": "char"}, "workers": 1}
+    return DatasetConfig.model_validate_json(json.dumps(plain))
+
+
+def _script(before: str) -> str:
+    """A program that prepares the corpus in small shards, after `before`."""
+    return (
+        "import os, signal, sys, time\nfrom pathlib import Path\n"
+        "from data_prep import shards\nfrom data_prep.prepare import prepare\n"
+        "from mt.data.dataset import DatasetConfig\nfrom mt.errors import reported\n"
+        f"shards._CHARACTERS = 400\n{before}\n"
+        "with reported():\n"
+        "    prepare(DatasetConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
+    )
+
+
+def _start(folder: Path, root: Path, before: str) -> subprocess.Popen:
+    command = [sys.executable, "-c", _script(before), _config(folder).model_dump_json(), str(root)]
+    return subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def uninterrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(shards, "_CHARACTERS", 400)
+    made = prepare(_config(folder), tmp_path / "uninterrupted", progress=False)
+    assert len(list((made / "train").glob("*.arrow"))) == 11
+    return made
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# A preparation renames 11 shards of text, the duplicates, the record, the tokenizers, dev, test, 11 shards of ids.
+@pytest.mark.parametrize("renames", [4, 13, 19])
+def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
+    folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch, renames: int
+) -> None:
+    root = tmp_path / "killed"
+    before = (
+        "rename, count = os.replace, 0\n"
+        "def replace(old, new):\n"
+        "    global count\n"
+        f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    count += 1\n"
+        "    rename(old, new)\n"
+        "os.replace = replace\n"
+    )
+    with _start(folder, root, before) as process:
+        assert process.wait() == -signal.SIGKILL
+    assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
+    [work] = root.glob(".*.partial")
+    done = {path: path.stat().st_mtime_ns for path in work.rglob("*.arrow")}
+    assert len(done) >= 4
+    written = _written(monkeypatch)
+    again = prepare(_config(folder), root, progress=False)
+    assert again.name == uninterrupted.name
+    assert _files(again) == _files(uninterrupted)
+    assert not written & {path.name for path in done if "train" in str(path)}
+    assert [path.name for path in root.iterdir() if path.name != ".lock"] == [again.name]
+
+
+def _written(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Fills itself with the names of the shards of ids that are written."""
+    names: set[str] = set()
+    write: Callable = corpus.write_shard
+
+    def noted(path: Path, *rest) -> None:
+        if path.parent.name == "train":
+            names.add(path.name)
+        write(path, *rest)
+
+    monkeypatch.setattr(corpus, "write_shard", noted)
+    return names
+
+
+def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path, uninterrupted: Path) -> None:
+    root = tmp_path / "both"
+    slow = "learn = shards.Shards.sample\nshards.Shards.sample = lambda *_: (time.sleep(0.5), learn(*_))[1]"
+    processes = [_start(folder, root, slow) for _ in range(2)]
+    for process in processes:
+        _, error = process.communicate()
+        assert (process.returncode, error) == (0, "")
+    assert _files(root / uninterrupted.name) == _files(uninterrupted)
+    assert sorted(path.name for path in root.iterdir()) == [".lock", uninterrupted.name]
+
+
+def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
+    folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "_CHARACTERS", 400)
+    root = tmp_path / "full"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # No room for a shard of ids: a file beyond this limit fails as one on a full disk does, with an OSError.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))
+    try:
+        with pytest.raises(UserError) as refusal:
+            prepare(_config(folder), root, progress=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert re.fullmatch(
+        r"the corpus could not be written \(.*File too large.*\): make room on the disk, or mend it; the same command "
+        r"goes on from what is finished, in \S+\.partial",
+        str(refusal.value),
+    )
+    assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
+    assert _files(prepare(_config(folder), root, progress=False)) == _files(uninterrupted)
+
+
+def test_a_refused_set_leaves_nothing_half_made(folder: Path, tmp_path: Path) -> None:
+    (folder / "train.de").write_bytes(b"Kater\n" * 150 + b"\xff\n" + b"Kater\n" * 49)
+    root = tmp_path / "refused"
+    with pytest.raises(UserError, match=r"train\.de, line 151 is not"):
+        prepare(_config(folder), root, progress=False)
+    assert [path.name for path in root.iterdir()] == [".lock"]
+
+
+def test_a_process_that_dies_is_told_in_one_sentence(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_) -> None:
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(shards, "clean", die)
+    with pytest.raises(UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes; "):
+        prepare(_config(folder), tmp_path / "died", progress=False)
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    script = (
+        "import multiprocessing, sys, time\nfrom data_prep.parallel import ordered\n"
+        "for _ in ordered(time.sleep, ((0.0,) for _ in range(9)), 2):\n"
+        "    print(len(multiprocessing.active_children()), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"2\n"
+        process.kill()
+        process.communicate(timeout=30)  # returns when no process holds the pipe any more

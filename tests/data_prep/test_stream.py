@@ -1,0 +1,81 @@
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from data_prep import shards
+from data_prep.prepare import prepare
+from data_prep.stream import open_corpus
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    draws = random.Random(1)
+    rows = [" ".join(draws.choices(["one", "two", "three"], k=draws.randint(1, 9))) for _ in range(150)]
+    rows[20] = ""
+    for split in ("train", "dev", "test"):
+        for side in ("en", "de"):
+            text = rows if split == "train" else ["one two three"] * 4
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{row}\n" for row in text), encoding="utf-8")
+    return tmp_path
+
+
+def _config(folder: Path, **settings) -> DatasetConfig:
+    plain = {"folder": str(folder), "source": "en", "target": "de", "workers": 1, "streaming": True}
+    return DatasetConfig.model_validate_json(
+        json.dumps(plain | {"tokenizer": {"kind": "char", "sample": 60}, "shuffle_buffer": 40} | settings)
+    )
+
+
+def _open(folder: Path, **settings) -> Corpus:
+    return open_corpus(_config(folder, **settings), folder / "corpora")
+
+
+def _texts(corpus: Corpus) -> list[list[str]]:
+    return [
+        [corpus.tokenizers.source.decode(source) for source, _ in part.ids(range(len(part)))]
+        for part in corpus.training.parts()
+    ]
+
+
+def test_a_stream_gives_every_pair_without_fault_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line for line in (folder / "train.en").read_text(encoding="utf-8").splitlines() if line]
+    assert len(lines) == 149
+    for characters in (1, 500, 10**6):
+        monkeypatch.setattr(shards, "_CHARACTERS", characters)
+        parts = _texts(_open(folder))
+        assert [len(part) for part in parts] == [40, 40, 40, 29]
+        assert [text for part in parts for text in part] == lines
+    assert [len(part) for part in _texts(_open(folder, limit=100))] == [40, 40, 19]
+
+
+def test_several_processes_read_what_one_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "_CHARACTERS", 500)
+    assert _texts(_open(folder, workers=2)) == _texts(_open(folder))
+
+
+def test_only_a_sample_is_on_disk(folder: Path) -> None:
+    made = Corpus.open(prepare(_config(folder), folder / "corpora", progress=False))
+    assert made.meta["read"] == 60
+    assert made.meta["counts"]["dev"] == 4
+    whole = Corpus.open(prepare(_config(folder, streaming=False), folder / "corpora", progress=False))
+    assert whole.meta["read"] == 150
+    assert list(whole.training.parts()) == [whole.training]
+
+
+def test_the_buffer_does_not_make_another_corpus(folder: Path) -> None:
+    first, second = (_config(folder, shuffle_buffer=size) for size in (10, 20))
+    assert prepare(first, folder, progress=False) == prepare(second, folder, progress=False)
+
+
+def test_a_local_copy_of_a_hub_repository_is_streamed(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for split in ("train", "validation", "test"):
+        rows = [json.dumps({"en": f"one {i}", "de": f"eins {i}"}) for i in range(50)]
+        (copy / f"{split}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    made = open_corpus(_config(copy, hub={"id": "someone/something"}), tmp_path / "corpora")
+    assert [text for part in _texts(made) for text in part] == [f"one {i}" for i in range(50)]
