@@ -1,11 +1,14 @@
 """BLEU (Papineni et al. 2002) and chrF (Popović 2015), as sacreBLEU computes them. The one door to sacrebleu."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
 
 from mt.errors import UserError, nearest
 from mt.metrics.score import Score, reference_count, require_pairs
+from mt.metrics.significance import SAMPLES, Paired, where_different
 
 # Of sacreBLEU's tokenizers those that neither download a model nor need a further package.
 TOKENIZERS = ("13a", "char", "intl", "none", "zh")
@@ -23,10 +26,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, toke
     Raises:
         UserError: unequal counts, nothing to score, a sentence without reference, or an unknown tokenizer.
     """
-    if tokenizer not in TOKENIZERS:
-        raise UserError(f"there is no BLEU tokenizer {tokenizer!r}: {nearest(tokenizer, TOKENIZERS)}")
-    # `force` only silences the advice that the text looks tokenised, which some of the data sets are by nature.
-    return _corpus_score(BLEU(tokenize=tokenizer, force=True), hypotheses, references)
+    return _corpus_score(_bleu(tokenizer), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
@@ -38,11 +38,49 @@ def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scor
     return _corpus_score(CHRF(), hypotheses, references)
 
 
+def paired_bleu(
+    systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], *, tokenizer: str = "13a"
+) -> dict[str, Paired]:
+    """BLEU of several systems, each beside the first, by sacreBLEU's paired bootstrap. Raises UserError as `bleu`."""
+    return _paired(_bleu(tokenizer), systems, references)
+
+
+def paired_chrf(systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, Paired]:
+    """chrF of several systems, each beside the first, by sacreBLEU's paired bootstrap. Raises UserError as `chrf`."""
+    return _paired(CHRF(), systems, references)
+
+
+def _bleu(tokenizer: str) -> BLEU:
+    if tokenizer not in TOKENIZERS:
+        raise UserError(f"there is no BLEU tokenizer {tokenizer!r}: {nearest(tokenizer, TOKENIZERS)}")
+    # `force` only silences the advice that the text looks tokenised, which some of the data sets are by nature.
+    return BLEU(tokenize=tokenizer, force=True)
+
+
 def _corpus_score(metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
     require_pairs(hypotheses, references)
+    result = metric.corpus_score(hypotheses, _streams(references))
+    return Score(result.score, metric.get_signature().format())
+
+
+def _paired(
+    metric: BLEU | CHRF, systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]]
+) -> dict[str, Paired]:
+    for hypotheses in systems.values():
+        require_pairs(hypotheses, references)
+    test = PairedTest(list(systems.items()), {"": metric}, _streams(references), test_type="bs", n_samples=SAMPLES)
+    signatures, table = test()
+    [(name, signature)] = signatures.items()
+    results: list[Any] = table[name]
+    p_values = [None, *(where_different(other.p_value, other.score, results[0].score) for other in results[1:])]
+    return {
+        system: Paired(result.score, signature.format(), float(result.mean), float(result.ci), p_value)
+        for system, result, p_value in zip(systems, results, p_values, strict=True)
+    }
+
+
+def _streams(references: Sequence[Sequence[str]]) -> Any:
+    """One stream per reference number, as sacreBLEU wants it, with None (which its type hints forget) where it ends."""
     reference_count(references)
     most = max(len(group) for group in references)
-    # sacreBLEU wants one stream per reference number, with None (which its type hints forget) where there are fewer.
-    streams = [[group[n] if n < len(group) else None for group in references] for n in range(most)]
-    result = metric.corpus_score(hypotheses, streams)  # type: ignore[arg-type]
-    return Score(result.score, metric.get_signature().format())
+    return [[group[n] if n < len(group) else None for group in references] for n in range(most)]

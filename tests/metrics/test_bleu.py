@@ -1,11 +1,14 @@
 import logging
 import math
+import random
 from importlib.metadata import version
 
 import pytest
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
 
 from mt.errors import UserError
-from mt.metrics.bleu import bleu, chrf
+from mt.metrics.bleu import bleu, chrf, paired_bleu, paired_chrf
 
 SACREBLEU = version("sacrebleu")
 
@@ -61,6 +64,49 @@ def test_tokenised_text_draws_no_advice_into_the_log(caplog):
     with caplog.at_level(logging.WARNING):
         bleu(["a b c d ."] * 200, [["a b c d ."]] * 200)
     assert caplog.records == []
+
+
+def sentences(seed, changed):
+    """40 sentences of eight words, some words replaced."""
+    draw = random.Random(seed)
+    text = [[f"word{(7 * i + j) % 50}" for j in range(8)] for i in range(40)]
+    return [" ".join("other" if draw.random() < changed else word for word in line) for line in text]
+
+
+@pytest.mark.parametrize(("paired", "metric", "name"), [(paired_bleu, BLEU(), "BLEU"), (paired_chrf, CHRF(), "chrF2")])
+def test_systems_beside_the_first_as_sacrebleu_has_them(paired, metric, name):
+    systems = {"base": sentences(1, 0.3), "near": sentences(2, 0.27), "good": sentences(3, 0.1)}
+    systems["again"] = systems["base"]
+    first, second = sentences(0, 0.0), [line if i % 2 else None for i, line in enumerate(sentences(4, 0.05))]
+    references = [[text for text in pair if text] for pair in zip(first, second, strict=True)]
+    found = paired(systems, references)
+    signatures, table = PairedTest(list(systems.items()), {"": metric}, [first, second], "bs", 1000)()
+    assert list(found) == list(systems)
+    for result, theirs in zip(found.values(), table[name], strict=True):
+        assert (result.score, result.mean, result.ci) == (theirs.score, theirs.mean, theirs.ci)
+        assert result.signature == signatures[name].format()
+    assert result.signature.startswith("nrefs:var|bs:1000|seed:12345|")
+    assert [found[system].p_value for system in ("base", "near", "good")] == [
+        None,
+        *(r.p_value for r in table[name][1:3]),
+    ]
+    assert found["near"].p_value > 0.05 and not found["near"].significant
+    assert found["good"].significant
+    # sacreBLEU would give 0.001 here.
+    assert found["again"].p_value == 1.0 and found["again"].score == found["base"].score
+
+
+def test_one_system_alone_has_its_interval():
+    [result] = paired_bleu({"only": sentences(1, 0.3)}, [[line] for line in sentences(0, 0.0)]).values()
+    assert result.p_value is None and 0 < result.ci < 20 and result.mean == pytest.approx(result.score, abs=2)
+
+
+def test_each_system_needs_as_many_hypotheses_as_there_are_references():
+    for paired in (paired_bleu, paired_chrf):
+        with pytest.raises(UserError, match=r"^there are 1 hypotheses but 2 references: "):
+            paired({"long": ["a", "b"], "short": ["a"]}, [["a"], ["b"]])
+    with pytest.raises(UserError, match=r"^there is no BLEU tokenizer 'chars': did you mean char\?"):
+        paired_bleu({"only": ["a"]}, [["a"]], tokenizer="chars")
 
 
 @pytest.mark.parametrize("metric", [bleu, chrf])

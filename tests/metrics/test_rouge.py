@@ -1,13 +1,19 @@
+from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean
 
 import pytest
+from rouge_score.rouge_scorer import RougeScorer
 
 from mt.errors import UserError
-from mt.metrics.rouge import rouge
+from mt.metrics.rouge import KINDS, PLAIN, PROTOCOLS, Protocol, lead, paired_rouge, rouge
+
+DUC = Path(__file__).parents[3] / "shared" / "data" / "duc2003"
 
 
-def scores(hypotheses, references, stem=True):
-    return {kind: score.score for kind, score in rouge(hypotheses, references, stem=stem).items()}
+def scores(hypotheses, references, protocol=PLAIN):
+    return {kind: score.score for kind, score in rouge(hypotheses, references, protocol).items()}
 
 
 def test_by_hand():
@@ -43,7 +49,7 @@ def test_only_newlines_separate_the_sentences_of_lsum():
 
 def test_stems():
     assert scores(["she walked"], [["she walks"]])["rouge1"] == pytest.approx(100)
-    assert scores(["she walked"], [["she walks"]], stem=False)["rouge1"] == pytest.approx(50)
+    assert scores(["she walked"], [["she walks"]], Protocol(stem=False))["rouge1"] == pytest.approx(50)
 
 
 def test_letters_beyond_a_to_z_separate_words():
@@ -54,9 +60,90 @@ def test_letters_beyond_a_to_z_separate_words():
 
 def test_signature():
     signature = rouge(["a", "b"], [["a", "c"], ["b"]])["rouge1"].signature
-    expected = "nrefs:var|measure:f1|multi:max|tok:a-z0-9|stem:yes|lsum:newline|n:2|version:rouge-score."
-    assert signature == expected + version("rouge-score")
-    assert "|stem:no|" in rouge(["a"], [["a"]], stem=False)["rougeL"].signature
+    expected = (
+        "nrefs:var|measure:f1|multi:max|case:lower|tok:a-z0-9|stem:yes|lsum:newline|bytes:all|digits:kept|unk:kept|n:2"
+    )
+    assert signature == f"{expected}|version:rouge-score.{version('rouge-score')}"
+    protocol = Protocol("recall", 75, mask_digits=True, keep_unk=False, multi="mean", stem=False)
+    signature = rouge(["a"], [["a"]], protocol)["rougeL"].signature
+    assert "|measure:recall|multi:mean|case:lower|tok:a-z0-9|stem:no|lsum:newline|bytes:75|digits:#|" in signature
+    assert "|unk:removed|n:1|" in signature
+
+
+def test_recall_at_75_bytes():
+    # 14 words of five bytes with their blank, and five bytes of the next: "xxxxxab" is cut to "xxxxx".
+    words = [letter * 4 for letter in "abcdefghijklmn"]
+    hypothesis = " ".join([*words, "xxxxxab", "zzzz"])
+    found = scores([hypothesis], [[" ".join([*words, "xxxxx", "zzzz"])]], PROTOCOLS["duc"])
+    assert found["rouge1"] == pytest.approx(100 * 15 / 16)
+    # The 75th byte is the first of the two of "ä", of which nothing is left.
+    assert scores(["a" * 74 + "ä"], [["a" * 74]], PROTOCOLS["duc"])["rouge1"] == pytest.approx(100)
+
+
+def test_the_reference_with_the_highest_recall_counts():
+    # Recall 1/1 and 2/3, F1 2/3 and 4/5.
+    group = ["fox", "red fox ran"]
+    assert scores(["red fox"], [group], Protocol(measure="recall"))["rouge1"] == pytest.approx(100)
+    assert scores(["red fox"], [group])["rouge1"] == pytest.approx(80)
+
+
+def test_the_mean_over_references():
+    found = scores(["a b c d"], [["a b c d", "a b x y", "x y"]], Protocol(multi="mean"))
+    assert found["rouge1"] == pytest.approx(100 * (1 + 0.5 + 0) / 3)
+    assert found["rouge2"] == pytest.approx(100 * (1 + 1 / 3 + 0) / 3)
+
+
+def test_gigawords_digits_are_no_words():
+    hypothesis, references = ["profit rises 12 percent"], [["profit rises ## percent"]]
+    assert scores(hypothesis, references)["rouge1"] == pytest.approx(100 * 2 * 0.75 * 1 / 1.75)
+    assert scores(hypothesis, references, PROTOCOLS["gigaword"])["rouge1"] == pytest.approx(100)
+
+
+def test_unknown_words_count_or_not():
+    # Kept, "<unk>" is the word "unk" and matches; "unknown" and "unk's" are words of their own.
+    hypothesis, references = ["<unk> wins unknown cup"], [["unk wins UNK final unk's"]]
+    kept, removed = PROTOCOLS["gigaword"], replace(PROTOCOLS["gigaword"], keep_unk=False)
+    assert scores(hypothesis, references, kept)["rouge1"] == pytest.approx(100 * 2 * 2 / (4 + 6))
+    assert scores(hypothesis, references, removed)["rouge1"] == pytest.approx(100 * 2 * 1 / (3 + 4))
+
+
+def test_lead():
+    assert lead("The  cat sat\u00a0on the mat.", 3) == "The cat sat"
+    assert lead("short", 10) == "short" and lead("", 10) == ""
+
+
+@pytest.mark.skipif(not DUC.is_dir(), reason="needs the development data, ../shared/data/duc2003")
+@pytest.mark.parametrize("system", ["hyp.seq3", "prefix75"])
+def test_duc_2003_as_rouge_score_has_it(system):
+    def read(name):
+        return (DUC / f"DUC2003.{name}").read_text(encoding="utf-8").splitlines()[:50]
+
+    hypotheses, groups = read(system), list(zip(*(read(f"ref{n}") for n in range(4)), strict=True))
+    scorer = RougeScorer(list(KINDS), use_stemmer=True)
+    multi = [scorer.score_multi(group, text) for group, text in zip(groups, hypotheses, strict=True)]
+    found = scores(hypotheses, groups)
+    recalls = scores(hypotheses, groups, PROTOCOLS["duc"])
+    cut = [text.encode()[:75].decode() for text in hypotheses]
+    assert (cut == hypotheses) == (system == "prefix75")
+    for kind in KINDS:
+        assert found[kind] == pytest.approx(100 * fmean(scores[kind].fmeasure for scores in multi))
+        best = [max(scorer.score(r, text)[kind].recall for r in g) for g, text in zip(groups, cut, strict=True)]
+        assert recalls[kind] == pytest.approx(100 * fmean(best))
+    assert 25 < found["rouge1"] < 40 and 25 < recalls["rouge1"] < 40
+
+
+def test_systems_beside_the_first():
+    references = [[f"alpha beta {word}"] for word in ("one", "two", "three", "four", "five", "six")]
+    perfect = [group[0] for group in references]
+    systems = {"base": ["alpha"] * 6, "perfect": perfect, "again": ["alpha"] * 6}
+    found = paired_rouge(systems, references)
+    assert list(found) == list(KINDS) and list(found["rouge1"]) == list(systems)
+    assert {name: result.score for name, result in found["rouge1"].items()} == pytest.approx(
+        {"base": 50, "perfect": 100, "again": 50}
+    )
+    assert [found["rouge1"][name].p_value for name in systems] == [None, pytest.approx(1 / 1001), 1.0]
+    assert found["rougeL"]["perfect"].significant
+    assert found["rouge2"]["base"].signature.startswith("nrefs:1|bs:1000|seed:12345|measure:f1|")
 
 
 def test_refusals():
@@ -68,3 +155,5 @@ def test_refusals():
         rouge(["a"], [[]])
     with pytest.raises(TypeError, match="not a string"):
         rouge(["a"], ["a"])
+    with pytest.raises(UserError, match=r"^there are 1 hypotheses but 2 references: "):
+        paired_rouge({"long": ["a", "b"], "short": ["a"]}, [["a"], ["b"]])

@@ -35,7 +35,7 @@ def test_hard(call, write, trained_hard: Path, trained: Path) -> None:
     files = ["--source", write("en", SOURCE), "--target", write("de", TARGET), "--hard"]
     assert call("align", trained_hard, *files).out.count("\n") == 3
     refused = call("align", trained, *files)
-    assert refused.status == 2 and "search.mode=hard needs an attention that can stop" in refused.err
+    assert refused.status == 2 and "search.mode=hard needs an attention that can choose one position" in refused.err
 
 
 def test_unequal_counts_name_both_files(call, write, trained: Path) -> None:

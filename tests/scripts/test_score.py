@@ -52,6 +52,39 @@ def test_summarization_with_two_references_as_json(write, capsys):
     assert scores["rouge1"]["signature"].startswith("nrefs:2|measure:f1|multi:max|")
 
 
+def test_protocols_of_rouge(write, capsys):
+    long = "a" * 74 + " b"
+    files = [
+        write("hyp", f"{long}\n<unk> 5 walked\n"),
+        write("ref0", f"{long}\nunk # walks\n"),
+        write("ref1", "b\nc\n"),
+    ]
+
+    def scored(*options):
+        main(["--task", "summarization", "--json", *options, *files])
+        found = json.loads(capsys.readouterr().out)["rouge1"]
+        return found["score"], found["signature"]
+
+    # The second: 3 words in the hypothesis, of which "5" is none of the reference's 2.
+    assert scored()[0] == pytest.approx((100 + 100 * 2 * 2 / 5) / 2)
+    assert scored("--rouge-protocol", "gigaword")[0] == pytest.approx(100)
+    score, signature = scored("--rouge-protocol", "gigaword", "--drop-unk", "--no-stem")
+    assert score == pytest.approx(50) and "|stem:no|" in signature and "|digits:#|unk:removed|" in signature
+    score, signature = scored("--rouge-protocol", "duc")
+    assert score == pytest.approx((50 + 100) / 2) and "|measure:recall|" in signature and "|bytes:75|" in signature
+    score, signature = scored("--rouge-protocol", "duc", "--multi", "mean")
+    assert score == pytest.approx((50 / 2 + 100 / 2) / 2) and "|multi:mean|" in signature
+
+
+def test_lead(write, capsys):
+    files = [write("src", "a b c d e f\ng\n"), write("ref", "a b x\ng\n")]
+    main(["--task", "summarization", "--lead", "3", "--json", *files])
+    assert json.loads(capsys.readouterr().out)["rouge1"]["score"] == pytest.approx((200 / 3 + 100) / 2)
+    sentence = "error: --lead N is a baseline of --task summarization: give it there, with N at least 1\n"
+    assert refusal(capsys, "--task", "translation", "--lead", "3", *files) == sentence
+    assert refusal(capsys, "--task", "summarization", "--lead", "0", *files) == sentence
+
+
 def test_tokenizer(write, capsys):
     files = [write("hyp", "今日は朝から雨が降る。\n"), write("ref", "今日は夜から雨が降る。\n")]
     main(["--task", "translation", "--tokenizer", "char", "--json", *files])
@@ -77,7 +110,7 @@ def test_files_of_unequal_length_are_named_with_their_counts(write, capsys):
 def test_invalid_utf8_is_found_by_line(write, capsys):
     bad = write("hyp", b"\xef\xbb\xbfgut\nGr\xfc\xdfe\n")
     message = refusal(capsys, "--task", "translation", bad, bad)
-    assert message == f"error: {bad}, line 2 is not UTF-8: convert the text to UTF-8\n"
+    assert message == f"error: {bad}, line 2 is not UTF-8 (byte 3 of the line): convert the text to UTF-8\n"
 
 
 def test_missing_and_empty_files(write, tmp_path, capsys):

@@ -54,7 +54,7 @@ def test_alignments_are_links_between_words(call, trained: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "stdin", "sentence"),
     [
-        ([], b"gut\nGr\xfc\xdfe\n", "standard input, line 2 is not UTF-8: convert the text to UTF-8"),
+        ([], b"gut\nGr\xfc\xdfe\n", "standard input, line 2 is not UTF-8 (byte 3 of the line): convert the text"),
         (["--chunk", 1], "two\n" + "word " * 100_000, "standard input, line 2 has 100000 words, and at most 10000"),
         (["--n-best", 4], "two\n", "search.n_best=4 asks for more hypotheses than search=beam keeps (3)"),
         (["--mode", "hard"], "two\n", "search.mode=hard needs an attention that can stop at one position"),

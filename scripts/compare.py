@@ -1,0 +1,52 @@
+"""One table over runs: scores with 95 % intervals and significance, perplexity, alignment error, speed and size.
+
+    python scripts/compare.py outputs/phrasebook [--baseline general]
+
+RUN is the folder of a finished run, or one above several; all must have been tested on the same text. Prints the
+table, and writes it with the heatmaps of the first test sentences to --out: index.html, table.md, comparison.json.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from data_prep.prepare import prepare
+from mt.comparison.page import write
+from mt.comparison.runs import FinishedRun, find
+from mt.comparison.table import compare
+from mt.data.corpus import Corpus
+from mt.errors import UserError, reported
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
+    parser.add_argument("--baseline", help="a run's folder, its name in the table or its attention; else the first run")
+    parser.add_argument("--sentences", type=int, default=4, metavar="N", help="test sentences to show on the page")
+    parser.add_argument("--out", type=Path, default=Path("outputs/comparison"), metavar="DIR", help="where to write")
+    parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
+    options = parser.parse_args(arguments)
+    with reported():
+        runs = find(options.runs)
+        sources, references = _test_text(runs, options.corpora)
+        comparison = compare(runs, references, options.baseline)
+        write(comparison, sources, references, options.out, sentences=options.sentences)
+        print(f"{comparison.markdown()}\n\n{options.out / 'index.html'}")
+
+
+def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], list[list[str]]]:
+    """Sources and references of the test split that all runs share. Raises UserError where they do not."""
+    texts = {}
+    for run in runs:
+        if run.config.dataset not in texts:
+            split = Corpus.open(prepare(run.config.dataset, corpora)).split("test")
+            texts[run.config.dataset] = split.column("source"), split.column("references")
+        if texts[run.config.dataset] != texts[runs[0].config.dataset]:
+            raise UserError(
+                f"{runs[0].folder} and {run.folder} were tested on different text: compare runs of one test split"
+            )
+    return texts[runs[0].config.dataset]
+
+
+if __name__ == "__main__":
+    main()

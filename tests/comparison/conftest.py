@@ -1,0 +1,47 @@
+"""Run folders without a model: what a comparison reads, and no more."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mt.config import parse
+from mt.plots import heatmap, save
+
+REFERENCES = [[f"this is sentence number {n} of the test"] for n in range(12)]
+
+MakeRun = Callable[..., Path]
+
+
+@pytest.fixture
+def references() -> list[list[str]]:
+    return REFERENCES
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """Writes a run `name` below a folder `runs` and returns its folder; by default its hypotheses are perfect."""
+
+    def made(
+        name: str,
+        options: Mapping[str, Any] = {},
+        results: Mapping[str, Any] = {},
+        hypotheses: Sequence[str] | None = None,
+    ) -> Path:
+        folder = tmp_path / "runs" / name
+        best, alignments = folder / "checkpoints" / "best", folder / "alignments"
+        for part in (best, alignments, folder / "hypotheses"):
+            part.mkdir(parents=True)
+        (best / "meta.json").write_text("{}")
+        (best / "config.json").write_text(json.dumps(parse(options).model_dump(mode="json")))
+        search = {"name": "beam", "beam": 5, "mode": "soft"}
+        (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))
+        written = hypotheses or [group[0] for group in REFERENCES]
+        (folder / "hypotheses" / "test.txt").write_text("".join(f"{line}\n" for line in written))
+        save(heatmap(np.eye(2), ["a", "b"], ["c", "d"]), alignments / "0000.png")
+        return folder
+
+    return made

@@ -1,0 +1,61 @@
+"""The oracle is sacreBLEU's own test, given a metric that averages; it sums in float32, hence the tolerances."""
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.base import Metric, Score
+from sacrebleu.significance import PairedTest
+
+from mt.metrics.significance import LEVEL, Paired, paired_bootstrap
+
+
+class Average(Metric):
+    """Hypotheses are numbers; the score of a corpus is their mean."""
+
+    def _preprocess_segment(self, sent):
+        return sent
+
+    def _extract_reference_info(self, refs):
+        return {}
+
+    def _compute_segment_statistics(self, hypothesis, ref_kwargs):
+        return [float(hypothesis), 1.0]
+
+    def _compute_score_from_stats(self, stats):
+        return Score("average", float(stats[0] / stats[1]))
+
+    def _aggregate_and_compute(self, stats):
+        return self._compute_score_from_stats(np.array(stats).sum(0))
+
+
+@pytest.mark.parametrize("shift", [0.1, 1.5, 4.0, -4.0])
+def test_as_sacrebleu_defines_it(shift):
+    draw = np.random.default_rng(7)
+    base = draw.uniform(0, 100, 80)
+    other = np.clip(base + draw.normal(shift, 12, 80), 0, 100)
+    texts = [(name, [repr(float(value)) for value in values]) for name, values in (("base", base), ("other", other))]
+    _, table = PairedTest(texts, {"average": Average()}, [["reference"] * 80], "bs", 1000)()
+    found = paired_bootstrap({"base": base, "other": other}, "signature")
+    for result, theirs in zip(found.values(), table["average"], strict=True):
+        assert (result.score, result.mean, result.ci) == pytest.approx((theirs.score, theirs.mean, theirs.ci), rel=1e-5)
+        assert result.p_value == theirs.p_value
+    assert 0 < found["other"].p_value <= 1
+
+
+def test_by_hand():
+    # Every sample of equal values has the same score, so no sample is as far from the baseline as the scores are.
+    found = paired_bootstrap({"base": np.full(5, 40.0), "better": np.full(5, 50.0), "same": np.full(5, 40.0)}, "s")
+    assert found["base"] == Paired(40.0, "s", 40.0, 0.0, None)
+    assert found["better"] == Paired(50.0, "s", 50.0, 0.0, 1 / 1001)
+    assert found["same"] == Paired(40.0, "s", 40.0, 0.0, 1.0)
+
+
+def test_the_interval_holds_95_percent_of_the_samples():
+    # The mean of n values 0 and 100 has a standard deviation of 50 / sqrt(n); 1.96 of them on either side.
+    found = paired_bootstrap({"coin": np.tile([0.0, 100.0], 200)}, "s")["coin"]
+    assert found.ci == pytest.approx(1.96 * 50 / np.sqrt(400), rel=0.05)
+
+
+def test_significance_is_below_the_level_and_not_the_baselines():
+    assert Paired(1, "", 1, 0, LEVEL - 0.001).significant
+    assert not Paired(1, "", 1, 0, LEVEL).significant
+    assert not Paired(1, "", 1, 0, None).significant
