@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, likeliest, select
 
 
@@ -41,6 +42,7 @@ def beam(
     max_lengths: Tensor,
     length_penalty: float = 0.0,
     n_best: int = 1,
+    constraints: Constraints = FREE,
 ) -> list[list[Hypothesis]]:
     """For each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no more.
 
@@ -55,12 +57,15 @@ def beam(
     state, memory = select((decoder.start(memory), memory), parents)
     live = _begin(max_lengths, beam, n_best)
     tokens = torch.full_like(parents, BOS)
+    written = tokens.new_empty(len(tokens), 0)
     history = History()
     left: list[_Live] = []
     while len(live.sentence):
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
-        live, tokens_AK, parents_AK = _extend(live, prediction.logits, len(history), length_penalty)
+        forbidden = constraints.forbidden(prediction.logits, written)
+        best = likeliest(prediction.logits, min(beam, prediction.logits.shape[1]), forbidden)
+        live, tokens_AK, parents_AK = _extend(live, *best, len(history), length_penalty)
         highest = live.log_prob.amax(1) / penalty(live.limit, length_penalty)
         done = highest <= live.ended.score[:, -1]
         if done.any():
@@ -69,6 +74,7 @@ def beam(
             live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
             memory = select(memory, (kept[:, None] * beam + slots).flatten())
         tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
+        written = torch.cat((written[parents], tokens[:, None]), 1)
         state = select(prediction.state, parents)
     return _report(left, history)
 
@@ -84,14 +90,13 @@ def _begin(max_lengths: Tensor, beam: int, n_best: int) -> _Live:
     return _Live(sentence, max_lengths, places, log_prob, Ends(nothing, nothing, nowhere, nowhere, nowhere))
 
 
-def _extend(live: _Live, logits: Tensor, length: int, exponent: float) -> tuple[_Live, Tensor, Tensor]:
+def _extend(live: _Live, gains: Tensor, tokens: Tensor, length: int, exponent: float) -> tuple[_Live, Tensor, Tensor]:
     """The beam after one more token, those tokens [A, K], and the rows that they continue [A, K].
 
-    logits: [A * K, V]; length: tokens of a hypothesis with the new one.
+    gains, tokens: [A * K, .], the likeliest extensions of each hypothesis: the K best of a sentence are among the K
+    best of each. length: tokens of a hypothesis with the new one.
     """
     A, K = live.log_prob.shape
-    # The K best extensions of a sentence are among the K best of each of its hypotheses.
-    gains, tokens = likeliest(logits, min(K, logits.shape[1]))
     candidates = live.log_prob[:, :, None] + gains.view(A, K, -1)
     log_prob, choice = candidates.flatten(1).topk(K)
     tokens = tokens.view(A, -1).gather(1, choice)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mt.errors import UserError
 from mt.search.beam import beam
+from mt.search.constraints import Constraints
 from mt.search.greedy import greedy
 from mt.search.hypothesis import Decoder, Hypothesis
 from mt.search.online import online
@@ -28,6 +29,12 @@ class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens."""
     max_extra: int = Field(10, ge=1)
     """See max_ratio."""
+    max_length: int | None = Field(None, ge=1)
+    """Most tokens of a hypothesis, EOS included, whatever the source; null leaves it to max_ratio."""
+    min_length: int = Field(0, ge=0)
+    """Fewest tokens before EOS."""
+    block_ngrams: int = Field(0, ge=0)
+    """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
     batch_tokens: int = Field(4096, ge=1)
     """Source tokens decoded at once, padding included."""
     mode: Literal["auto", "soft", "hard"] = "auto"
@@ -41,6 +48,11 @@ class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
                 f"search.n_best={self.n_best} asks for more hypotheses than search={self.name} keeps ({width}); "
                 f"choose search=beam with search.beam={self.n_best} or more"
             )
+        if self.max_length is not None and self.min_length >= self.max_length:
+            raise UserError(
+                f"search.min_length={self.min_length} leaves no room for EOS within search.max_length="
+                f"{self.max_length}: lower the one or raise the other"
+            )
         if self.name == "online" and self.mode == "soft":
             raise UserError(
                 "online decoding reads the source only as far as a hard attention stops; use search.mode=hard"
@@ -49,7 +61,13 @@ class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     def max_lengths(self, source_lengths: Tensor) -> Tensor:
         """The most target tokens for sources of these lengths ([B] int64, tokens; EOS included in both)."""
-        return (source_lengths * self.max_ratio).long() + self.max_extra
+        # A hypothesis that must be longer than its source would allow may be.
+        lengths = ((source_lengths * self.max_ratio).long() + self.max_extra).clamp(min=self.min_length + 1)
+        return lengths if self.max_length is None else lengths.clamp(max=self.max_length)
+
+    @property
+    def constraints(self) -> Constraints:
+        return Constraints(self.min_length, self.block_ngrams)
 
 
 def decode(
@@ -62,9 +80,17 @@ def decode(
     """
     count, limits = len(source_lengths), config.max_lengths(source_lengths)
     if config.name == "greedy":
-        return [[best] for best in greedy(decoder, memory, count, max_lengths=limits)]
+        best = greedy(decoder, memory, count, max_lengths=limits, constraints=config.constraints)
+        return [[hypothesis] for hypothesis in best]
     if config.name == "online":
-        hypotheses = online(decoder, memory, count, source_lengths=source_lengths, max_lengths=limits)
+        hypotheses = online(
+            decoder,
+            memory,
+            count,
+            source_lengths=source_lengths,
+            max_lengths=limits,
+            constraints=config.constraints,
+        )
         return [[best] for best in hypotheses]
     return beam(
         decoder,
@@ -74,4 +100,5 @@ def decode(
         max_lengths=limits,
         length_penalty=config.length_penalty,
         n_best=config.n_best,
+        constraints=config.constraints,
     )

@@ -5,11 +5,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, likeliest, select
 
 
 @torch.no_grad()
-def greedy(decoder: Decoder, memory: Any, batch_size: int, *, max_lengths: Tensor) -> list[Hypothesis]:
+def greedy(
+    decoder: Decoder, memory: Any, batch_size: int, *, max_lengths: Tensor, constraints: Constraints = FREE
+) -> list[Hypothesis]:
     """One hypothesis per sentence, in the order of the batch; its score is its log-probability.
 
     memory: nested tuples of tensors [B, ...], B = batch_size >= 1.
@@ -20,6 +23,7 @@ def greedy(decoder: Decoder, memory: Any, batch_size: int, *, max_lengths: Tenso
     """
     parents = sentences = torch.arange(batch_size, device=max_lengths.device)
     tokens = torch.full_like(sentences, BOS)
+    written = tokens.new_empty(batch_size, 0)
     log_probs = torch.zeros(batch_size, device=max_lengths.device)
     state = decoder.start(memory)
     history = History()
@@ -27,15 +31,17 @@ def greedy(decoder: Decoder, memory: Any, batch_size: int, *, max_lengths: Tenso
     while len(sentences):
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
-        gains, choices = likeliest(prediction.logits, 1)
+        gains, choices = likeliest(prediction.logits, 1, constraints.forbidden(prediction.logits, written))
         log_probs, tokens, state = log_probs + gains[:, 0], choices[:, 0], prediction.state
+        written = torch.cat((written, tokens[:, None]), 1)
         parents = torch.arange(len(tokens), device=tokens.device)
         done = (tokens == EOS) | (max_lengths <= len(history))
         if done.any():
             ends = Ends(log_probs, log_probs, torch.full_like(tokens, len(history)), parents, tokens)
             left.append(select((sentences, ends), done.nonzero()[:, 0]))
-            alive = (sentences, max_lengths, log_probs, tokens, parents, memory, state)
-            sentences, max_lengths, log_probs, tokens, parents, memory, state = select(alive, (~done).nonzero()[:, 0])
+            alive = (sentences, max_lengths, log_probs, tokens, written, parents, memory, state)
+            alive = select(alive, (~done).nonzero()[:, 0])
+            sentences, max_lengths, log_probs, tokens, written, parents, memory, state = alive
     order = torch.cat([sentence for sentence, _ in left]).argsort()
     ends = Ends(*map(torch.cat, zip(*(ends for _, ends in left), strict=True)))
     return history.trace(select(ends, order))

@@ -76,14 +76,15 @@ def select(tree: Tree, index: Tensor) -> Tree:
     return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
 
 
-def likeliest(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def likeliest(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The `count` likeliest next tokens of each row and their log-probabilities, both [N, count], best first.
 
-    PAD and BOS are never chosen, but keep their share of the probability: log-probabilities are the model's own.
+    PAD, BOS and what is `forbidden` ([N, V] bool) are never chosen, but keep their share of the probability:
+    log-probabilities are the model's own.
     Computed in float32 whatever the type of `logits` [N, V]. Raises UserError where they are not finite.
     """
     logits = logits.float()
-    allowed = logits.clone()
+    allowed = logits.clone() if forbidden is None else logits.masked_fill(forbidden, -torch.inf)
     allowed[:, PAD] = -torch.inf
     allowed[:, BOS] = -torch.inf
     best, tokens = allowed.topk(count)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from mt.errors import UserError
+from mt.search.constraints import FREE, Constraints
 from mt.search.greedy import greedy
 from mt.search.hypothesis import Decoder, Hypothesis
 
@@ -24,14 +25,20 @@ class OnlineHypothesis(Hypothesis):
 
 
 def online(
-    decoder: Decoder, memory: Any, batch_size: int, *, source_lengths: Tensor, max_lengths: Tensor
+    decoder: Decoder,
+    memory: Any,
+    batch_size: int,
+    *,
+    source_lengths: Tensor,
+    max_lengths: Tensor,
+    constraints: Constraints = FREE,
 ) -> list[OnlineHypothesis]:
     """Greedy hypotheses with delays g_i = max over k <= i of stop_k + 1; the whole source where nothing was selected.
 
     source_lengths: [B] int64, tokens, EOS included. The rest as in `greedy`.
     Raises UserError where the attention does not stop.
     """
-    hypotheses = greedy(decoder, memory, batch_size, max_lengths=max_lengths)
+    hypotheses = greedy(decoder, memory, batch_size, max_lengths=max_lengths, constraints=constraints)
     return [_delayed(h, length) for h, length in zip(hypotheses, source_lengths.tolist(), strict=True)]
 
 
@@ -39,7 +46,7 @@ def _delayed(hypothesis: Hypothesis, source_length: int) -> OnlineHypothesis:
     if hypothesis.stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "
-            "at each step; use a model with attention=monotonic or attention=mocha, decoded hard, or search=greedy"
+            "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
         )
     # "Nothing selected" is position S, past the end of any source: the limit turns it into the whole source.
     delays = torch.cummax(hypothesis.stops + 1, 0).values.clamp(max=source_length)

@@ -32,6 +32,8 @@ def test_maximum_lengths_are_a_line_in_the_source_length():
     lengths = config.max_lengths(torch.tensor([1, 2, 10]))
     assert lengths.tolist() == [5, 7, 19]
     assert lengths.dtype == torch.int64
+    bounded = SearchConfig(max_ratio=1.5, max_extra=4, max_length=12, min_length=5)
+    assert bounded.max_lengths(torch.tensor([1, 2, 10])).tolist() == [6, 7, 12]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,7 @@ def test_refuses_impossible_values(wrong):
             r"search.n_best=6 asks for more hypotheses than search=beam keeps \(5\); choose .*search.beam=6",
         ),
         ({"name": "greedy", "n_best": 2}, r"search.n_best=2 asks for more hypotheses than search=greedy keeps \(1\)"),
+        ({"min_length": 5, "max_length": 5}, r"search.min_length=5 leaves no room for EOS within search.max_length=5"),
         ({"name": "online", "mode": "soft"}, "online decoding reads the source only as far as .* use search.mode=hard"),
     ],
 )

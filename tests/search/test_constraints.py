@@ -1,0 +1,75 @@
+"""Minimum length and blocked repetitions, against a look at whole sentences."""
+
+import itertools
+
+import pytest
+import torch
+
+from mt.search.beam import beam
+from mt.search.constraints import Constraints
+from mt.search.greedy import greedy
+
+EOS = 3
+
+
+def allowed(tokens: tuple[int, ...], constraints: Constraints) -> bool:
+    """Whether a whole hypothesis keeps to the constraints."""
+    if tokens[-1] == EOS and len(tokens) - 1 < constraints.min_length:
+        return False
+    ngrams = [tokens[i : i + constraints.block_ngrams] for i in range(len(tokens) - constraints.block_ngrams + 1)]
+    return not constraints.block_ngrams or len(set(ngrams)) == len(ngrams)
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [Constraints(2, 0), Constraints(0, 1), Constraints(0, 2), Constraints(0, 3), Constraints(3, 2)],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, constraints: Constraints, seed: int):
+    longest = 5
+    toy = make_toy(3, 6, seed)
+    found = beam(
+        toy, toy.memory(), 3, beam=400, max_lengths=torch.full((3,), longest), n_best=20, constraints=constraints
+    )
+    for b, hypotheses in enumerate(found):
+        everything = [(score, tokens) for score, tokens in toy.ranked(b, longest, 0.0) if allowed(tokens, constraints)]
+        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in everything[:20]]
+        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in everything[:20]], abs=1e-4)
+
+
+@pytest.mark.parametrize("constraints", [Constraints(6, 0), Constraints(0, 2), Constraints(4, 3)], ids=str)
+def test_greedy_search_takes_the_likeliest_of_what_is_allowed(make_toy, constraints: Constraints):
+    toy = make_toy(12, 7, seed=5, ending=1.0)
+    found = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9), constraints=constraints)
+    free = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9))
+    for b, hypothesis in enumerate(found):
+        tokens: tuple[int, ...] = ()
+        while not tokens or (tokens[-1] != EOS and len(tokens) < 9):
+            following = [(*tokens, word) for word in (1, 3, 4, 5, 6) if allowed((*tokens, word), constraints)]
+            tokens = max(following, key=lambda extended: toy.replay(b, extended)[0])
+        assert hypothesis.tokens == tokens
+        assert hypothesis.log_prob == pytest.approx(toy.replay(b, tokens)[0], abs=1e-4)
+    assert [h.tokens for h in found] != [h.tokens for h in free]
+
+
+def test_what_may_follow():
+    written = torch.tensor([[4, 5, 4, 5, 4], [4, 4, 4, 5, 6]])
+    logits = torch.zeros(2, 7)
+    table = {n: Constraints(0, n).forbidden(logits, written) for n in (1, 2, 3, 5, 6)}
+    for n, expected in {1: [[4, 5], [4, 5, 6]], 2: [[5], []], 3: [[5], []], 5: [[], []]}.items():
+        assert [row.nonzero().flatten().tolist() for row in table[n]] == expected
+    assert table[6] is None
+    assert Constraints().forbidden(logits, written) is None
+    early = Constraints(6, 0).forbidden(logits, written)
+    assert early.nonzero().tolist() == [[0, EOS], [1, EOS]]
+    assert Constraints(5, 0).forbidden(logits, written) is None
+
+
+def test_every_ngram_is_looked_at():
+    """All sequences of five over three words: the mask is what makes the last n-gram one of those before."""
+    written = torch.tensor(list(itertools.product((4, 5, 6), repeat=5)))
+    mask = Constraints(0, 3).forbidden(torch.zeros(len(written), 7), written)
+    for row, tokens in enumerate(written.tolist()):
+        seen = {tuple(tokens[i : i + 3]) for i in range(3)}
+        assert [word for word in range(7) if (*tokens[-2:], word) in seen] == mask[row].nonzero().flatten().tolist()
