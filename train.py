@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from data_prep.prepare import prepare
+from data_prep.stream import open_corpus
 from mt.cli import compose, merged, save_composed
 from mt.config import parse
-from mt.data.corpus import Corpus
 from mt.training import checkpoint
 from mt.training.report import table
 from mt.training.run import begin, complete, resume
@@ -19,10 +18,10 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     if earlier:
         folder = Path(earlier)
         config = merged(checkpoint.load_config(folder), overrides)
-        run = resume(config, Corpus.open(prepare(config.dataset, CORPORA)), folder)
+        run = resume(config, open_corpus(config.dataset, CORPORA), folder)
     else:
         config = parse(composed)
-        run = begin(config, Corpus.open(prepare(config.dataset, CORPORA)), folder)
+        run = begin(config, open_corpus(config.dataset, CORPORA), folder)
         save_composed(composed, run.folder)
     results = complete(run)
     print(f"{table(results)}\n\n{run.folder}")

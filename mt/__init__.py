@@ -4,6 +4,18 @@
 >>> load("outputs/phrasebook/general/...").translate(["The train leaves at half past seven."])[0].text
 """
 
-from mt.translator import Translation, Translator, load
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mt.translator import Translation, Translator, load
 
 __all__ = ["Translation", "Translator", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when asked for, so that the processes that prepare text load no torch.
+    if name in __all__:
+        from mt import translator
+
+        return getattr(translator, name)
+    raise AttributeError(f"module mt has no attribute {name}")

@@ -13,14 +13,14 @@ from mt.errors import UserError, nearest
 from mt.models.seq2seq import ModelConfig
 from mt.search.config import SearchConfig
 from mt.training.config import TrainingConfig
-from mt.training.optimizer import OptimizerConfig
+from mt.training.optimizer import AdamConfig, OptimizerConfig
 
 
 class Config(ModelConfig, frozen=True, extra="forbid", strict=True):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
     dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
-    optimizer: OptimizerConfig = OptimizerConfig()
+    optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
     seed: int = Field(1, ge=0)

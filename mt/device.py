@@ -2,6 +2,9 @@
 
 import contextlib
 import re
+import resource
+import sys
+from pathlib import Path
 
 import torch
 
@@ -27,3 +30,22 @@ def choose(name: str) -> torch.device:
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
     """Matrix products in bfloat16 where `precision` is bf16; a context without effect where it is fp32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def reset_peak_memory(device: torch.device) -> None:
+    """Lets `peak_memory` begin anew, where the system can: several runs may follow one another in a process."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory(device: torch.device) -> int:
+    """Bytes, at the most: allocated on a GPU, else resident in this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
+    # The maximum since the process began; bytes on macOS, kilobytes elsewhere.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -74,6 +74,7 @@ class Translator:
         wanted = [i for i, text in enumerate(texts) if text.strip()]
         self.refuse_long(texts)
         sources = self.tokenizers.source.encode([texts[i] for i in wanted])
+        self._refuse_many_tokens(sources, wanted)
         for i, source, found in zip(wanted, sources, self.search(sources, search, progress=progress), strict=True):
             results[i] = [self._translation(source, hypothesis) for hypothesis in found]
         return results
@@ -98,22 +99,23 @@ class Translator:
         """Forced alignment: what the attention reads while the model is made to write the given targets.
 
         The score of each is the log-probability of its target. Raises UserError for a text that is too long, and for
-        `hard` where the attention reads all positions at once.
+        `hard` where the attention cannot choose one position.
         """
         if hard:
             decodes_hard(revised(self.config.search, {"name": "greedy", "n_best": 1, "mode": "hard"}), self.model)
         self.refuse_long(sources)
         self.refuse_long(targets)
         pairs = list(zip(self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets), strict=True))
+        self._refuse_many_tokens([source for source, _ in pairs], range(len(pairs)))
         results: list[Translation | None] = [None] * len(pairs)
         order = fixed_order(np.array([len(s) for s, _ in pairs]), max_tokens=self.config.search.batch_tokens)
         for indices in order:
             batch = collate([(np.array(pairs[i][0]), np.array(pairs[i][1])) for i in indices]).to(self.device)
             with torch.no_grad(), autocast(self.device, self.config.precision):
-                features, weights = self.model(batch.source, batch.source_mask, batch.target_in, hard=hard)
+                features, reads = self.model(batch.source, batch.source_mask, batch.target_in, hard=hard)
                 log_probs = self.model.decoder.output(features).float().log_softmax(-1)
             token_scores = log_probs.gather(-1, batch.target_out[..., None])[..., 0] * batch.target_mask
-            for i, row, score in zip(indices, weights.cpu(), token_scores.sum(1).tolist(), strict=True):
+            for i, row, score in zip(indices, reads.weights.cpu(), token_scores.sum(1).tolist(), strict=True):
                 source, target = pairs[i]
                 hypothesis = Hypothesis(tuple(target), score, score, row[: len(target)], None)
                 results[i] = self._translation(source, hypothesis)
@@ -140,6 +142,15 @@ class Translator:
             delays=None if delays is None else delays.numpy(),
         )
 
+    def _refuse_many_tokens(self, sources: Sequence[Sequence[int]], indices: Sequence[int]) -> None:
+        limit = self.model.longest_source
+        for source, index in zip(sources, indices, strict=True):
+            if limit is not None and len(source) > limit:
+                raise UserError(
+                    f"text {index + 1} has {len(source)} tokens, and this model reads at most {limit}: split it into "
+                    "sentences, one a line"
+                )
+
     def refuse_long(self, texts: Iterable[str], place: str = "text", first: int = 1) -> None:
         """Raises UserError where a text is too long. place, first: what to call the texts, and the first's number."""
         limit = self.config.dataset.cleaning.max_evaluation_length
@@ -157,13 +168,13 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
     can_be_hard = model.attention.can_be_hard
     if search.mode == "hard" and not can_be_hard:
         raise UserError(
-            "search.mode=hard needs an attention that can stop at one position, and this model's reads all positions "
-            "at once: choose search.mode=soft, or train with attention=monotonic or attention=mocha"
+            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
+            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or hard"
         )
     if search.name == "online" and not model.online:
         raise UserError(
             "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.start=zeros and an "
-            "attention that stops (attention=monotonic or attention=mocha); train such a model, or choose "
+            "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
             "search=greedy or search=beam"
         )
     return search.name == "online" or (search.mode != "soft" and can_be_hard)

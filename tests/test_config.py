@@ -24,7 +24,7 @@ def test_nothing_gives_the_defaults():
 
 
 def test_what_was_dumped_is_parsed_again():
-    config = parse({"attention": {"name": "mocha", "width": 3}, "optimizer": {"betas": [0.8, 0.9]}})
+    config = parse({"attention": {"name": "mocha", "width": 3}, "optimizer": {"name": "adam", "betas": [0.8, 0.9]}})
     assert isinstance(config.attention, MoChAConfig)
     assert config.optimizer.betas == (0.8, 0.9)
     assert parse(json.loads(json.dumps(config.model_dump(mode="json")))) == config
@@ -45,7 +45,7 @@ def test_it_cannot_be_changed():
         ),
         (
             {"attention": {"name": "mocha", "widht": 3}},
-            "unknown option attention.widht: did you mean width? There is: energy, exhausted, name, noise, offset, ",
+            "unknown option attention.widht: did you mean width? There is: energy, exhausted, latency, name, noise, ",
         ),
         ({"attention": {"name": "global", "width": 3}}, "unknown option attention.width: There is: energy, name"),
         (
@@ -53,7 +53,7 @@ def test_it_cannot_be_changed():
             "unknown option attention.energy.siz: did you mean size? There is: name, size",
         ),
         (
-            {"optimizer": {"schedule": {"name": "plateau", "factr": 0.1}}},
+            {"optimizer": {"name": "sgd", "schedule": {"name": "plateau", "factr": 0.1}}},
             "unknown option optimizer.schedule.factr: did you mean factor? There is: factor, name, patience",
         ),
         (
@@ -75,17 +75,21 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
     [
         (
             {"attention": {"name": "mocah"}},
-            "attention.name=mocah is no choice: did you mean mocha? There is: global, mocha, monotonic",
+            "attention.name=mocah is no choice: did you mean mocha? There is: global, hard, local_m, local_p, matcha, "
+            "milk, mocha, monotonic, none",
         ),
         (
             {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
-            "attention.energy.name=genral is no choice: did you mean general? There is: concat, dot, general",
+            "attention.energy.name=genral is no choice: did you mean general? There is: concat, dot, general, location",
         ),
         (
             {"attention": {"name": "mocha", "exhausted": "lst"}},
             "attention.exhausted=lst is no choice: did you mean last? There is: last, zeros",
         ),
-        ({"decoder": {"name": "bahdanau"}}, "decoder.name=bahdanau is no choice: There is: luong"),
+        (
+            {"decoder": {"name": "bahdenau"}},
+            "decoder.name=bahdenau is no choice: did you mean bahdanau? There is: bahdanau, luong",
+        ),
         ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
         (
             {"dataset": {"generator": "phrasebook", "metrics": ["bleu", "chr"]}},
@@ -108,15 +112,21 @@ def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expec
             {"attention": {"name": "mocha", "width": 0}},
             "attention.width=0 is not possible: input should be greater than 0",
         ),
-        ({"optimizer": {"lr": None}}, "optimizer.lr=null is not possible: input should be a valid number"),
-        ({"optimizer": {"lr": float("nan")}}, "optimizer.lr=NaN is not possible: input should be greater than 0"),
+        (
+            {"optimizer": {"name": "adam", "lr": None}},
+            "optimizer.lr=null is not possible: input should be a valid number",
+        ),
+        (
+            {"optimizer": {"name": "adam", "lr": float("nan")}},
+            "optimizer.lr=NaN is not possible: input should be greater than 0",
+        ),
         ({"training": 3}, "training=3 is not possible: input should be an object"),
         (
             {"attention": {"width": 3}},
             "attention={\"width\": 3} is not possible: unable to extract tag using discriminator 'name'",
         ),
         ({"device": "gpu"}, 'device="gpu" is not possible: string should match pattern '),
-        ({"optimizer": {"betas": [0.9]}}, "optimizer.betas.1="),
+        ({"optimizer": {"name": "adam", "betas": [0.9]}}, "optimizer.betas.1="),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_what_is_wanted(plain: dict[str, Any], expected: str):

@@ -1,7 +1,11 @@
+import os
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
-from mt.device import autocast, choose
+from mt.device import autocast, choose, peak_memory, reset_peak_memory
 from mt.errors import UserError
 
 
@@ -36,3 +40,31 @@ def test_precision_of_products() -> None:
         assert (matrix @ matrix).dtype == torch.bfloat16
     with autocast(torch.device("cpu"), "fp32"):
         assert (matrix @ matrix).dtype == torch.float32
+
+
+CPU, MEBIBYTE = torch.device("cpu"), 2**20
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot begin anew")
+def test_peak_memory_knows_what_is_no_longer_there_until_it_begins_anew() -> None:
+    reset_peak_memory(CPU)
+    before = peak_memory(CPU)
+    assert 20 * MEBIBYTE < before < 2**40
+    # Written to, so that it is resident, and given back.
+    assert np.ones(128 * MEBIBYTE, np.uint8).all()
+    assert peak_memory(CPU) > before + 120 * MEBIBYTE
+    reset_peak_memory(CPU)
+    assert peak_memory(CPU) < before + 60 * MEBIBYTE
+
+
+def test_peak_memory_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = peak_memory(CPU)
+
+    def absent(*arguments: object) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", absent)
+    monkeypatch.setattr(Path, "write_text", absent)
+    reset_peak_memory(CPU)
+    # Of the whole life of the process, in the same unit.
+    assert known / 2 < peak_memory(CPU) < 100 * known

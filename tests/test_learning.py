@@ -1,21 +1,23 @@
 """Mechanisms must learn what they are made for, at a size of seconds, and fail at what they cannot do."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from mt.models.attention import ATTENTIONS
-from mt.models.decoders.luong import LuongConfig
+from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
+from mt.models.decoders import DECODERS
 from mt.models.embedding import EmbeddingConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.search.greedy import greedy
-from mt.training.loss import token_loss
+from mt.training.loss import token_losses
 
 BOS, EOS = 2, 3
 SYMBOLS = range(4, 16)
@@ -23,7 +25,6 @@ COPIED_LENGTHS = (3, 6)
 REVERSED_LENGTHS = (7, 9)
 """Longer than what the last state of a one-way encoder can carry, so that only attention can do it."""
 BATCH, UPDATES, TESTED = 32, 300, 200
-GLOBAL = [name for name, attention in ATTENTIONS.items() if not attention.can_be_hard]
 
 Task = Callable[[list[int]], list[int]]
 Sequences = frozenset[tuple[int, ...]]
@@ -49,7 +50,7 @@ def padded(rows: list[list[int]]) -> Tensor:
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
 
 
-def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int]) -> float:
+def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int], updates: int = UPDATES) -> float:
     """The share of unseen sequences that are decoded without a fault, hard where the attention can be."""
     torch.manual_seed(1)
     draw = random.Random(1)
@@ -57,13 +58,14 @@ def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int]) -> float:
     unseen = frozenset(tuple(test) for test in tests)
     model = Seq2Seq(config, 16, 16)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(UPDATES):
+    for _ in range(updates):
         sources = [drawn(draw, lengths, unseen) for _ in range(BATCH)]
         source, target = padded([[*s, EOS] for s in sources]), padded([[*task(s), EOS] for s in sources])
-        features, _ = model(source, source > 0, padded([[BOS, *task(s)] for s in sources]))
-        loss = token_loss(model.decoder.output, features, target, target > 0) / (target > 0).sum()
+        features, reads = model(source, source > 0, padded([[BOS, *task(s)] for s in sources]))
+        loss, losses = token_losses(model.decoder.output, features, target, target > 0)
+        extra = model.attention.extra_loss(reads, losses, source > 0, target > 0)
         optimizer.zero_grad()
-        loss.backward()
+        ((loss if extra is None else loss + extra) / (target > 0).sum()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     return decoded_right(model.eval(), tests, task)
@@ -78,30 +80,61 @@ def decoded_right(model: Seq2Seq, tests: list[list[int]], task: Task) -> float:
     return sum(f.tokens == (*task(t), EOS) for f, t in zip(found, tests, strict=True)) / len(tests)
 
 
-def small(attention: str, *, one_way: bool = False, input_feeding: bool = False) -> ModelConfig:
+def small(attention: str, *, one_way: bool = False, options: Mapping[str, Any] = {}, **decoder: Any) -> ModelConfig:
+    # From zeros: what is known of the source has gone through the attention.
+    start = "summary" if attention == "none" else "zeros"
+    parts = {"name": "luong", "hidden": 32, "features": 16, "start": start} | decoder
     return ModelConfig(
         embedding=EmbeddingConfig(size=16),
         encoder=LSTMConfig(hidden=32) if one_way else BiLSTMConfig(hidden=16),
-        # From zeros: what is known of the source has gone through the attention.
-        decoder=LuongConfig(hidden=32, features=16, start="zeros", input_feeding=input_feeding),
-        attention=ATTENTIONS[attention].Config(),
+        decoder=DECODERS[parts["name"]].Config(**parts),
+        attention=ATTENTIONS[attention].Config(**options),
         init=0.3,
     )
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", [name for name in ATTENTIONS if name != "none"])
 def test_every_attention_learns_to_copy(attention: str):
     assert learnt(small(attention), copied, COPIED_LENGTHS) >= 0.85
+
+
+def test_without_attention_short_sequences_are_learnt_and_more_slowly():
+    assert learnt(small("none"), copied, (2, 4), updates=600) >= 0.75
 
 
 def test_with_input_feeding_too():
     assert learnt(small("global", input_feeding=True), copied, COPIED_LENGTHS) >= 0.85
 
 
-@pytest.mark.parametrize("attention", GLOBAL)
-def test_global_attention_learns_to_reverse(attention: str):
+@pytest.mark.parametrize("attention", ["global", "monotonic"])
+def test_with_the_other_decoder_too(attention: str):
+    assert learnt(small(attention, name="bahdanau"), copied, COPIED_LENGTHS, updates=600) >= 0.85
+
+
+@pytest.mark.parametrize(
+    "energy", [DotConfig(), GeneralConfig(), ConcatConfig(size=32)], ids=lambda energy: energy.name
+)
+def test_global_attention_learns_to_reverse(energy: EnergyConfig):
+    config = small("global", one_way=True, options={"energy": energy})
+    assert learnt(config, reversed_, REVERSED_LENGTHS) >= 0.85
+
+
+def test_location_attention_learns_to_reverse_what_has_one_length():
+    """It asks from the decoder's state alone, which does not know where the source ends."""
+    config = small("global", one_way=True, options={"energy": LocationConfig(longest=9)})
+    assert learnt(config, reversed_, (8, 8)) >= 0.85
+
+
+@pytest.mark.parametrize("attention", ["local_m", "local_p", "hard", "milk"])
+def test_what_can_read_anything_at_any_step_learns_to_reverse(attention: str):
     assert learnt(small(attention, one_way=True), reversed_, REVERSED_LENGTHS) >= 0.85
 
 
-def test_monotonic_attention_behind_a_one_way_encoder_cannot_reverse():
-    assert learnt(small("monotonic", one_way=True), reversed_, REVERSED_LENGTHS) <= 0.3
+def test_the_other_decoder_learns_to_reverse():
+    config = small("global", one_way=True, name="bahdanau")
+    assert learnt(config, reversed_, REVERSED_LENGTHS, updates=600) >= 0.85
+
+
+@pytest.mark.parametrize("attention", ["monotonic", "mocha", "matcha"])
+def test_monotonic_attention_behind_a_one_way_encoder_cannot_reverse(attention: str):
+    assert learnt(small(attention, one_way=True), reversed_, REVERSED_LENGTHS) <= 0.3

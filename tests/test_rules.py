@@ -14,6 +14,7 @@ from mt.models.encoders import ENCODERS
 ROOT = Path(__file__).parents[1]
 OURS = ("mt", "data_prep", "scripts", "train")
 JOINS = ("mt.config", "mt.device", "mt.translator")
+STORED = ("mt.training.checkpoint", "mt.training.files")
 # Who may import what of ours, besides mt.errors, which all may. The first pattern that fits a module decides.
 LAYERS = {
     "mt.errors": (),
@@ -29,6 +30,7 @@ LAYERS = {
     "mt.training": ("mt.data", "mt.metrics", "mt.models", "mt.plots", "mt.search", "mt.training", *JOINS),
     "mt.translator": ("mt.config", "mt.data", "mt.device", "mt.models", "mt.search", "mt.training.checkpoint"),
     "mt.cli": ("mt.config", "mt.search.config"),
+    "mt.comparison": ("mt.comparison", "mt.config", "mt.lines", "mt.metrics", *STORED),
     "mt": ("mt.translator",),
     "data_prep.__main__": ("data_prep", "mt.cli", "mt.config", "mt.data", "mt.lines"),
     "data_prep": ("data_prep", "mt.data", "mt.lines"),
@@ -47,9 +49,9 @@ DOORS = {
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": ("mt.training.checkpoint",),
-    "triton": (),
+    "numba": ("mt.ops.compiled",),
 }
-NAMES = {*ATTENTIONS, *ENCODERS}
+NAMES = {*ATTENTIONS, *ENCODERS} - {"hard"}  # which is a mode of search, too
 
 Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
 
@@ -69,13 +71,13 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Imports go down the house only, and mt/ops needs nothing but torch."""
+    """Imports go down the house only, and mt/ops needs nothing but torch and a compiler."""
     package = max((name for name in LAYERS if within(module, name)), key=len)
     for line, name in imported(tree):
         if within(name, "mt") or within(name, "data_prep") or within(name, "scripts") or within(name, "train"):
             if not any(within(name, allowed) for allowed in ("mt.errors", *LAYERS[package])):
                 yield line, f"{module} imports {name}"
-        elif package == "mt.ops" and name.split(".")[0] not in {"torch", *sys.stdlib_module_names}:
+        elif package == "mt.ops" and name.split(".")[0] not in {"torch", "numba", *sys.stdlib_module_names}:
             yield line, f"{module} imports {name}"
 
 

@@ -11,6 +11,7 @@ from mt.config import Config
 from mt.data.batches import collate
 from mt.data.corpus import Corpus
 from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig
 from mt.translator import Translation, Translator, decodes_hard
@@ -91,9 +92,9 @@ def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> Non
         (ids,), (wanted,) = translator.tokenizers.source.encode([source]), translator.tokenizers.target.encode([target])
         batch = collate([(np.array(ids), np.array(wanted))])
         with torch.no_grad():
-            features, weights = translator.model(batch.source, batch.source_mask, batch.target_in)
+            features, reads = translator.model(batch.source, batch.source_mask, batch.target_in)
             log_probs = translator.model.decoder.output(features).log_softmax(-1)[0]
-        np.testing.assert_allclose(found.alignment, weights[0], atol=1e-5)
+        np.testing.assert_allclose(found.alignment, reads.weights[0], atol=1e-5)
         assert found.score == pytest.approx(
             sum(float(row[i]) for row, i in zip(log_probs, wanted, strict=True)), abs=1e-4
         )
@@ -151,14 +152,53 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
     if possible:
         assert decodes_hard(SearchConfig(name="online"), model)
     else:
-        with pytest.raises(UserError, match=r"needs encoder=lstm \(one-way\), decoder\.start=zeros and an attention"):
+        with pytest.raises(UserError) as caught:
+            decodes_hard(SearchConfig(name="online"), model)
+        assert str(caught.value) == (
+            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.start=zeros and an "
+            "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+            "search=greedy or search=beam"
+        )
+
+
+@pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
+    options = {"name": decoder, "hidden": 8, "features": 32, "start": "zeros"}
+    source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}
+    model = Seq2Seq(configure({"encoder": {"name": "lstm"}, "decoder": options, "attention": source}), 9, 9)
+    reads_hard = attention in {"monotonic", "mocha", "matcha", "milk", "hard"}
+    assert decodes_hard(GREEDY, model) == reads_hard
+    assert not decodes_hard(SearchConfig(mode="soft"), model)
+    if reads_hard:
+        assert decodes_hard(SearchConfig(mode="hard"), model)
+    else:
+        with pytest.raises(UserError) as caught:
+            decodes_hard(SearchConfig(mode="hard"), model)
+        assert str(caught.value) == (
+            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
+            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or hard"
+        )
+    if attention in {"monotonic", "mocha", "matcha", "milk"}:
+        assert decodes_hard(SearchConfig(name="online"), model)
+    else:
+        with pytest.raises(UserError, match="online decoding writes while it reads"):
             decodes_hard(SearchConfig(name="online"), model)
 
 
-def test_which_searches_read_hard(configure: Callable[..., Config]) -> None:
-    soft, can = (Seq2Seq(configure({"attention": {"name": name}}), 9, 9) for name in ("global", "mocha"))
-    assert not decodes_hard(GREEDY, soft) and decodes_hard(GREEDY, can)
-    assert not decodes_hard(SearchConfig(mode="soft"), can) and decodes_hard(SearchConfig(mode="hard"), can)
+def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
+    configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    config = configure({"attention": {"name": "global", "energy": {"name": "location", "longest": 5}}})
+    model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
+    limited = Translator(model, corpus.tokenizers, config)
+    assert len(limited.translate(["two cats see houses", ""], GREEDY)) == 2
+    sentence = "^text 3 has 6 tokens, and this model reads at most 5: split it into sentences, one a line$"
+    with pytest.raises(UserError, match=sentence):
+        # A blank text in between is counted.
+        limited.translate(["two cats", "", "two big cats see houses"], GREEDY)
+    with pytest.raises(UserError, match=sentence):
+        limited.align(["two", "two cats", "two big cats see houses"], ["zwei"] * 3)
 
 
 @pytest.mark.parametrize(("word", "count"), [("word ", 10_001), ("鳥", 10_001), ("a" * 20, 10_001), ("word ", 100_000)])

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import AttentionConfig, build_attention
+from mt.models.attention import AttentionConfig, Reads, build_attention
 from mt.models.attention.global_ import GlobalConfig
 from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, Prediction
 from mt.models.decoders.luong import LuongConfig
@@ -50,14 +50,25 @@ class Seq2Seq(nn.Module):
             summary_size=self.encoder.summary_size,
             tied=config.embedding.tie_output,
         )
+        if self.attention.blind and not self.decoder.reads_ahead:
+            raise UserError(
+                "with decoder.start=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
+                "decoder.start=summary or attention.context=last"
+            )
         for name, parameter in self.named_parameters():
-            if parameter.dim() > 1 and not name.endswith("table.weight"):
+            if parameter.dim() == 2 and not name.endswith("table.weight"):
                 nn.init.uniform_(parameter, -config.init, config.init)
 
     @property
     def online(self) -> bool:
         """Whether, decoded hard, it can write while it reads: nothing depends on the source beyond the last stop."""
-        return self.encoder.one_way and self.attention.can_be_hard and not self.decoder.reads_ahead
+        return self.encoder.one_way and self.attention.monotonic and not self.decoder.reads_ahead
+
+    @property
+    def longest_source(self) -> int | None:
+        """Most source tokens, EOS included, that it can read; None for any number."""
+        limits = [part.longest_source for part in (self.encoder, self.attention) if part.longest_source is not None]
+        return min(limits, default=None)
 
     def remember(self, source: Tensor, mask: Tensor) -> DecoderMemory:
         """source: [B, S] int64, padded on the right; mask: [B, S] bool, true on real tokens."""
@@ -69,9 +80,6 @@ class Seq2Seq(nn.Module):
     def step(self, tokens: Tensor, memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)
 
-    def forward(self, source: Tensor, mask: Tensor, target: Tensor, *, hard: bool = False) -> tuple[Tensor, Tensor]:
-        """Teacher forcing. target: [B, T], BOS first.
-
-        Returns features [B, T, F] for `decoder.output`, and weights [B, T, S].
-        """
+    def forward(self, source: Tensor, mask: Tensor, target: Tensor, *, hard: bool = False) -> tuple[Tensor, Reads]:
+        """Teacher forcing. target: [B, T], BOS first. Returns features [B, T, F] for `decoder.output`, and reads."""
         return self.decoder(target, self.remember(source, mask), hard=hard)

@@ -1,5 +1,7 @@
 """The options of the training loop."""
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 
@@ -10,12 +12,18 @@ class TrainingConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """Optimizer updates, at the most; null leaves it to the epochs."""
     batch_tokens: int = Field(4000, gt=0)
     """Tokens of a batch on either side, padding included."""
+    batch_sentences: int | None = Field(None, gt=0)
+    """Pairs of a batch, at the most; null leaves it to the tokens."""
     accumulate: int = Field(1, gt=0)
     """Batches whose gradients make one update."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
+    loss_per: Literal["token", "sentence"] = "token"
+    """What the loss is a mean over, whose gradient is clipped and learnt from. sentence: the sum over a sentence's
+    tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so large. What
+    is reported is per token either way."""
     clip: float = Field(1.0, ge=0)
-    """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is. The loss is per token."""
+    """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is."""
     validate_every: int | None = Field(None, gt=0)
     """Updates between validations; null validates at the end of each epoch."""
     validate_limit: int | None = Field(None, gt=0)

@@ -11,7 +11,15 @@ from torch.autograd.function import once_differentiable
 
 
 def token_loss(output: nn.Linear, features: Tensor, targets: Tensor, mask: Tensor, *, smoothing: float = 0.0) -> Tensor:
-    """The sum over real tokens of the cross entropy, in nats, float32.
+    """The sum over real tokens of the cross entropy; see `token_losses`."""
+    return token_losses(output, features, targets, mask, smoothing=smoothing)[0]
+
+
+def token_losses(
+    output: nn.Linear, features: Tensor, targets: Tensor, mask: Tensor, *, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on padding,
+    not smoothed and without a gradient.
 
     output: turns features into logits over the vocabulary; features: [B, T, F]; targets: [B, T] int64;
     mask: [B, T] bool, true on real tokens.
@@ -20,24 +28,27 @@ def token_loss(output: nn.Linear, features: Tensor, targets: Tensor, mask: Tenso
     Differentiable once. Products are taken in the type of `features`; softmax and sums in float32.
     """
     parameters = (output.weight, output.bias)
-    return _TokenLoss.apply(features[mask], *parameters, targets[mask], smoothing, torch.is_grad_enabled())
+    total, each = _TokenLoss.apply(features[mask], *parameters, targets[mask], smoothing, torch.is_grad_enabled())
+    return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
 
 
 class _TokenLoss(Function):
     @staticmethod
     def forward(
         ctx, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, differentiable: bool
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         weight_cast, bias_cast = weight.to(features.dtype), bias.to(features.dtype)
         grad_features = torch.empty_like(features)
         grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        each = weight.new_empty(len(features))
         loss = weight.new_zeros(())
         # Few enough rows for a block of logits to stay in a CPU's cache; a GPU wants larger products.
         rows = 256 if features.device.type == "cpu" else 4096
         for begin in range(0, len(features), rows):
             block, wanted = features[begin : begin + rows], targets[begin : begin + rows, None]
             log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
-            loss -= (1 - smoothing) * log_probs.gather(1, wanted).sum() + smoothing * log_probs.mean(-1).sum()
+            each[begin : begin + rows] = -log_probs.gather(1, wanted)[:, 0]
+            loss += (1 - smoothing) * each[begin : begin + rows].sum() - smoothing * log_probs.mean(-1).sum()
             if not differentiable:
                 continue
             grad = log_probs.exp_().sub_(smoothing / len(weight))
@@ -47,10 +58,11 @@ class _TokenLoss(Function):
             grad_features[begin : begin + rows] = grad_cast @ weight_cast
             grad_weight += grad_cast.T @ block
         ctx.save_for_backward(grad_features, grad_weight, grad_bias)
-        return loss
+        ctx.mark_non_differentiable(each)
+        return loss, each
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+    def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         return grad * grad_features, grad * grad_weight, grad * grad_bias, None, None, None

@@ -11,6 +11,7 @@ from mt.data.corpus import Split
 from mt.plots import Figure, heatmap, save
 from mt.search.config import SearchConfig
 from mt.training.files import write_text
+from mt.training.health import Health
 from mt.training.validate import alignment_error, evaluate, forced_links, teacher_forced
 from mt.translator import Translation, Translator, decodes_hard
 
@@ -30,12 +31,13 @@ def report(
     """
     search = search or translator.config.search
     hard = decodes_hard(search, translator.model)
-    evaluation = evaluate(translator, split, search, progress=progress)
+    evaluation, health = evaluate(translator, split, search, progress=progress), Health()
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
-        **teacher_forced(translator, split, hard=hard),
+        **teacher_forced(translator, split, hard=hard, health=health),
+        "attention": {} if translator.model.attention.blind else health.scores(),
         "parameters": sum(parameter.numel() for parameter in translator.model.parameters()),
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,

@@ -13,16 +13,18 @@ from tqdm import tqdm
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.device import choose
+from mt.device import choose, peak_memory, reset_peak_memory
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training import checkpoint
 from mt.training.files import write_json
+from mt.training.fit import chosen_metric, require_fit
+from mt.training.health import warnings
 from mt.training.log import Log
 from mt.training.optimizer import build_optimizer
 from mt.training.report import draw, report, samples, summary
-from mt.training.updates import Progress, updates, updates_per_epoch
-from mt.training.validate import chosen_metric, dev_scores, require_measured
+from mt.training.updates import Progress, total_updates, updates
+from mt.training.validate import dev_scores
 from mt.translator import Translator, decodes_hard
 
 
@@ -70,10 +72,10 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     Raises UserError where the parts do not fit together; no folder is made then.
     """
     device = choose(config.device)
+    reset_peak_memory(device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, len(corpus.tokenizers.source), len(corpus.tokenizers.target)).to(device)
-    decodes_hard(config.search, model)
-    require_measured(config, model)
+    require_fit(config, corpus, model)
     folder = new_folder(wanted)
     optimizer = build_optimizer(config.optimizer, model)
     return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0))
@@ -116,6 +118,8 @@ def complete(run: Run) -> dict[str, Any]:
             choose_best(run)
             results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=True)
             results |= {"updates": run.progress.update, "training_seconds": run.progress.seconds}
+            results["training_tokens_per_second"] = run.progress.tokens / max(run.progress.seconds, 1e-9)
+            results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
             write_json(run.folder / "results.json", results)
             run.log.hyperparameters(run.config.model_dump(), results)
             return results
@@ -135,14 +139,13 @@ def _how_to_go_on(run: Run) -> str:
 
 def train(run: Run) -> None:
     options, progress, log = run.config.training, run.progress, run.log
-    split = run.corpus.split("train")
-    total = options.epochs * updates_per_epoch(split, run.config)
-    total = min(total, options.max_updates or total)
+    training = run.corpus.training
+    total = total_updates(training, run.config)
     if stopped_early(run):
         return
     with tqdm(total=total, initial=progress.update, desc="training", unit=" updates", dynamic_ncols=True) as bar:
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, split, run.config, progress):
+        for update in updates(run.model, run.optimizer, training, run.config, progress):
             progress.seconds += time.perf_counter() - began
             bar.update()
             bar.set_postfix(epoch=progress.epoch, loss=f"{update.loss:.3f}", refresh=False)
@@ -150,7 +153,7 @@ def train(run: Run) -> None:
                 speed = progress.tokens / progress.seconds
                 log.scalars("train", progress.update, asdict(update) | {"tokens_per_second": speed})
             due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
-            if due or progress.update == total:
+            if due or progress.update == total or (update.ends_epoch and progress.epoch == options.epochs):
                 is_best = validate(run)
                 save(run, is_best=is_best)
                 if stopped_early(run):
@@ -170,7 +173,7 @@ def validate(run: Run) -> bool:
     """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
     progress, log, count = run.progress, run.log, run.config.training.plots
     split = run.corpus.split("dev")
-    scores, translations = dev_scores(run.translator, split, run.config.training.validate_limit)
+    scores, translations, health = dev_scores(run.translator, split, run.config.training.validate_limit)
     is_best = improves(run, scores)
     progress.validations.append(progress.update)
     if is_best:
@@ -179,7 +182,10 @@ def validate(run: Run) -> bool:
     else:
         progress.bad_validations[-1] += 1
     log.scalars("dev", progress.update, scores)
+    log.scalars("attention", progress.update, health)
     log.say(f"update {progress.update}: {summary(scores)}{' (best)' if is_best else ''}")
+    for warning in warnings(health):
+        log.say(f"  warning: {warning}")
     log.text("dev/translations", progress.update, samples(split, translations[:count]))
     for number, translation in enumerate(translations[:count]):
         if translation.tokens:
@@ -230,7 +236,7 @@ def choose_best(run: Run) -> None:
     folders = averaged(run)
     if len(folders) > 1:
         checkpoint.fill(run.model, checkpoint.average(folders))
-        scores, _ = dev_scores(run.translator, run.corpus.split("dev"), run.config.training.validate_limit)
+        scores = dev_scores(run.translator, run.corpus.split("dev"), run.config.training.validate_limit).scores
         run.log.say(f"average of the last {len(folders)}: {summary(scores)}")
         if improves(run, scores):
             best, folder = run.checkpoints / "best", run.checkpoints / "average"

@@ -1,7 +1,9 @@
 """The training loop as a generator: one optimizer update at a time, resumable between any two."""
 
+import functools
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,12 +11,15 @@ import torch
 
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import Split
+from mt.data.corpus import Training
 from mt.device import autocast
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.loss import token_loss
+from mt.training.loss import token_losses
 from mt.training.optimizer import rate
+
+Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
+"""Reads the (source ids, target ids) of a batch."""
 
 
 @dataclass
@@ -41,50 +46,74 @@ class Progress:
 class Update:
     loss: float
     """Nats per target token, label smoothing included."""
+    extra_loss: float
+    """What the attention adds to it."""
     gradient_norm: float
-    """Before clipping."""
+    """Of the loss per token or sentence, as `training.loss_per` says; before clipping."""
     lr: float
     tokens: int
     """Real target tokens."""
     ends_epoch: bool
 
 
-def updates_per_epoch(split: Split, config: Config) -> int:
-    return len(_groups(split, config, epoch=1))
+def updates_per_epoch(training: Training, config: Config) -> int | None:
+    """None where only the end of an epoch can tell."""
+    if not isinstance(training.parts(), Sized):
+        return None
+    return sum(1 for _ in _groups(training, config, epoch=1))
+
+
+def total_updates(training: Training, config: Config) -> int | None:
+    """Of a whole run; None where only its end can tell."""
+    per_epoch, limit = updates_per_epoch(training, config), config.training.max_updates
+    if per_epoch is None:
+        return limit
+    whole = config.training.epochs * per_epoch
+    return min(whole, limit or whole)
 
 
 def updates(
-    model: Seq2Seq, optimizer: torch.optim.Optimizer, split: Split, config: Config, progress: Progress
+    model: Seq2Seq, optimizer: torch.optim.Optimizer, training: Training, config: Config, progress: Progress
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
     Raises UserError where the loss or the gradient is not a finite number, and leaves the weights of the update before.
     """
     while progress.epoch <= config.training.epochs:
-        groups = _groups(split, config, progress.epoch)
-        while progress.position < len(groups):
+        groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
+        group = next(groups, None)
+        while group is not None:
             if progress.update >= (config.training.max_updates or math.inf):
                 return
             model.train()
-            batches = [collate(split.ids(indices)) for indices in groups[progress.position]]
-            ends_epoch = progress.position + 1 == len(groups)
-            update = _update(model, optimizer, batches, config, progress, ends_epoch)
+            following = next(groups, None)
+            batches = [collate(fetch()) for fetch in group]
+            update = _update(model, optimizer, batches, config, progress, ends_epoch=following is None)
             progress.update += 1
             progress.position += 1
             progress.tokens += update.tokens
             yield update
+            group = following
         progress.epoch += 1
         progress.position = 0
 
 
-def _groups(split: Split, config: Config, epoch: int) -> list[list[np.ndarray]]:
-    """The batches of an epoch, those of one update together."""
-    source_lengths, target_lengths = split.lengths()
-    order = batch_order(
-        source_lengths, target_lengths, max_tokens=config.training.batch_tokens, seed=config.seed, epoch=epoch
+def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Fetch]]:
+    """The batches of an epoch, those of one update together; read when they are fetched, so skipping is cheap."""
+    fetches: Iterator[Fetch] = (
+        functools.partial(part.ids, indices)
+        for number, part in enumerate(training.parts())
+        for indices in batch_order(
+            *part.lengths(),
+            max_tokens=config.training.batch_tokens,
+            max_sentences=config.training.batch_sentences,
+            seed=config.seed,
+            epoch=epoch,
+            part=number,
+        )
     )
-    size = config.training.accumulate
-    return [order[i : i + size] for i in range(0, len(order), size)]
+    while group := list(itertools.islice(fetches, config.training.accumulate)):
+        yield group
 
 
 def _update(
@@ -101,25 +130,30 @@ def _update(
         group["lr"] = lr
     optimizer.zero_grad()
     tokens = sum(int(batch.target_mask.sum()) for batch in batches)
-    total = 0.0
+    share = tokens if config.training.loss_per == "token" else sum(len(batch.source) for batch in batches)
+    total = extra = 0.0
     for batch in batches:
         batch = batch.to(device)
         with autocast(device, config.precision):
-            features, _ = model(batch.source, batch.source_mask, batch.target_in)
-            loss = token_loss(
+            features, reads = model(batch.source, batch.source_mask, batch.target_in)
+            loss, losses = token_losses(
                 model.decoder.output,
                 features,
                 batch.target_out,
                 batch.target_mask,
                 smoothing=config.training.label_smoothing,
             )
-        (loss / tokens).backward()
         total += loss.item() / tokens
+        more = model.attention.extra_loss(reads, losses, batch.source_mask, batch.target_mask)
+        if more is not None:
+            extra += more.item() / tokens
+            loss = loss + more
+        (loss / share).backward()
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.clip or math.inf))
-    if not (math.isfinite(total) and math.isfinite(norm)):
+    if not (math.isfinite(total + extra) and math.isfinite(norm)):
         raise UserError(
-            f"the loss is {total} and its gradient's norm {norm} at update {number}: training has diverged; the "
-            "checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
+            f"the loss is {total + extra} and its gradient's norm {norm} at update {number}: training has diverged; "
+            "the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
         )
     optimizer.step()
-    return Update(loss=total, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
+    return Update(loss=total, extra_loss=extra, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)

@@ -4,24 +4,24 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from mt.config import Config, revised
+from mt.config import revised
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Split
 from mt.data.tokenizer import word_index
 from mt.data.words import words
 from mt.device import autocast
-from mt.errors import UserError, nearest
 from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
 from mt.metrics.bleu import bleu, chrf
 from mt.metrics.latency import latency
-from mt.metrics.rouge import KINDS, rouge
+from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
-from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig
+from mt.training.health import Health
 from mt.training.loss import token_loss
 from mt.translator import Translation, Translator, decodes_hard
 
@@ -31,24 +31,6 @@ SCORERS: dict[str, Scorer] = {
     "chrf": lambda hypotheses, references: {"chrf": chrf(hypotheses, references)},
     "rouge": rouge,
 }
-
-
-def chosen_metric(config: Config) -> str:
-    """What chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
-    first = config.dataset.metrics[0]
-    return config.training.metric or ("rougeL" if first == "rouge" else first)
-
-
-def require_measured(config: Config, model: Seq2Seq) -> None:
-    """Raises UserError where the metric that chooses the best checkpoint is none that validation measures."""
-    names = ["loss"]
-    for metric in config.dataset.metrics:
-        names += KINDS if metric == "rouge" else [metric]
-    if model.attention.can_be_hard:
-        names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]
-    chosen = chosen_metric(config)
-    if chosen not in names:
-        raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
 
 
 @dataclass(frozen=True)
@@ -86,20 +68,22 @@ def evaluate(
 
 
 @torch.no_grad()
-def teacher_forced(translator: Translator, split: Split, *, hard: bool = False) -> dict[str, float]:
-    """loss: nats per target token, EOS included, without smoothing; perplexity; lost_mass: the mean share of attention
-    that has left the sentence (monotonic attention only loses any)."""
+def teacher_forced(
+    translator: Translator, split: Split, *, hard: bool = False, health: Health | None = None
+) -> dict[str, float]:
+    """loss: nats per target token, EOS included, without smoothing; perplexity. health: is told what was read."""
     model, device = translator.model.eval(), translator.device
-    loss = lost = tokens = 0.0
+    loss = tokens = 0.0
     for indices in fixed_order(split.lengths()[0], max_tokens=translator.config.training.batch_tokens):
         batch = collate(split.ids(indices)).to(device)
         with autocast(device, translator.config.precision):
-            features, weights = model(batch.source, batch.source_mask, batch.target_in, hard=hard)
+            features, reads = model(batch.source, batch.source_mask, batch.target_in, hard=hard)
             total = token_loss(model.decoder.output, features, batch.target_out, batch.target_mask)
         loss += total.item()
-        lost += (1 - weights.sum(-1))[batch.target_mask].sum().item()
         tokens += int(batch.target_mask.sum())
-    return {"loss": loss / tokens, "perplexity": math.exp(min(loss / tokens, 700.0)), "lost_mass": lost / tokens}
+        if health is not None:
+            health.add(reads, batch.source_mask, batch.target_mask)
+    return {"loss": loss / tokens, "perplexity": math.exp(min(loss / tokens, 700.0))}
 
 
 def forced_links(translator: Translator, sources: Sequence[str], targets: Sequence[str], *, hard: bool) -> list[str]:
@@ -136,19 +120,28 @@ def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the 
     )
 
 
-def dev_scores(translator: Translator, split: Split, limit: int | None) -> tuple[dict[str, float], list[Translation]]:
-    """What a validation measures, decoding greedily, and the translations.
+class Validation(NamedTuple):
+    scores: dict[str, float]
+    translations: list[Translation]
+    health: dict[str, float]
+    """Of the attention; empty where there is none."""
+
+
+def dev_scores(translator: Translator, split: Split, limit: int | None) -> Validation:
+    """What a validation measures, decoding greedily.
 
     Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
     `gap_<name>` what is lost from soft to hard; the plain `<name>` is what the run's own search would see. `loss` is
     that of training.
     """
-    scores = teacher_forced(translator, split)
+    soft, hard = Health(), Health()
+    scores = teacher_forced(translator, split, health=soft)
+    health = {} if translator.model.attention.blind else soft.scores()
     greedy = revised(translator.config.search, {"name": "greedy", "n_best": 1})
     if not translator.model.attention.can_be_hard:
         decoded = evaluate(translator, split, greedy, limit=limit)
-        return scores | _values(decoded), decoded.translations
-    losses = {"soft": scores["loss"], "hard": teacher_forced(translator, split, hard=True)["loss"]}
+        return Validation(scores | _values(decoded), decoded.translations, health)
+    losses = {"soft": scores["loss"], "hard": teacher_forced(translator, split, hard=True, health=hard)["loss"]}
     by_mode = {mode: evaluate(translator, split, revised(greedy, {"mode": mode}), limit=limit) for mode in losses}
     used = by_mode["hard" if decodes_hard(greedy, translator.model) else "soft"]
     for mode, decoded in by_mode.items():
@@ -157,7 +150,7 @@ def dev_scores(translator: Translator, split: Split, limit: int | None) -> tuple
     scores |= _values(used)
     for name in ("loss", *used.scores):
         scores[f"gap_{name}"] = scores[f"{name}_hard"] - scores[f"{name}_soft"]
-    return scores, used.translations
+    return Validation(scores, used.translations, health | {"disagreement": soft.disagreement(hard)})
 
 
 def _values(evaluation: Evaluation) -> dict[str, float]:

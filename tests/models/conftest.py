@@ -10,12 +10,12 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig
+from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, LocationConfig
 
 SIZE = 6
 """Of queries and values, so that every energy is possible."""
 LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
-ENERGIES = (DotConfig(), GeneralConfig(), ConcatConfig(size=5))
+ENERGIES = (DotConfig(), GeneralConfig(), ConcatConfig(size=5), LocationConfig(longest=12))
 
 
 class Case(NamedTuple):
@@ -42,6 +42,9 @@ def choices(config: type[BaseModel]) -> Iterator[dict[str, Any]]:
 def cases() -> Iterator[tuple[Case, str]]:
     for attention in ATTENTIONS.values():
         for options in choices(attention.Config):
+            if "window" in attention.Config.model_fields:
+                # Narrower than the sentences.
+                options["window"] = 2
             label = "-".join(str(getattr(value, "name", value)) for value in options.values())
             for hard in (False, True) if attention.can_be_hard else (False,):
                 yield Case(attention.Config(**options), hard), f"{label}-{'hard' if hard else 'soft'}"

@@ -5,11 +5,13 @@ import torch
 from torch import Tensor
 
 from mt.errors import UserError
-from mt.models.attention.energy import DotConfig, GeneralConfig
+from mt.models.attention.energy import DotConfig, GeneralConfig, LocationConfig
 from mt.models.attention.global_ import GlobalConfig
 from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.attention.none import NoneConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.embedding import EmbeddingConfig
+from mt.models.encoders.conv import ConvConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 
@@ -35,7 +37,8 @@ def source(batch) -> Tensor:
 def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, batch, source, shake):
     model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
     target = torch.randint(1, 14, (8, 6), generator=torch.Generator().manual_seed(1))
-    features, weights = model(source, batch.mask, target, hard=case.hard)
+    features, reads = model(source, batch.mask, target, hard=case.hard)
+    weights = reads.weights
     logits = model.decoder.output(features)
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         memory = model.remember(source[row : row + 1, :length], batch.mask[row : row + 1, :length])
@@ -88,6 +91,46 @@ def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, 
 def test_a_global_attention_is_not_online():
     parts = {"encoder": LSTMConfig(hidden=6), "decoder": LuongConfig(hidden=6, features=5, start="zeros")}
     assert not Seq2Seq(small(**parts), 20, 14).online
+
+
+def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
+    blind, nothing = NoneConfig(context="zeros"), LuongConfig(hidden=6, features=5, start="zeros")
+    with pytest.raises(UserError) as refusal:
+        Seq2Seq(small(blind, decoder=nothing), 20, 14)
+    assert str(refusal.value) == (
+        "with decoder.start=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
+        "decoder.start=summary or attention.context=last"
+    )
+    Seq2Seq(small(blind), 20, 14)
+    Seq2Seq(small(NoneConfig(context="last"), decoder=nothing), 20, 14)
+
+
+def test_without_attention_the_source_is_known_from_the_first_state(batch, source, shake):
+    model = shake(Seq2Seq(small(NoneConfig()), 20, 14))
+    target = torch.ones(8, 3, dtype=torch.int64)
+    features, _ = model(source, batch.mask, target)
+    others, _ = model(torch.where(batch.mask, 20 - source, 0), batch.mask, target)
+    assert ((features - others).abs().amax((1, 2)) > 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "attention", "longest"),
+    [
+        (BiLSTMConfig(hidden=3), GlobalConfig(), None),
+        (BiLSTMConfig(hidden=3), GlobalConfig(energy=LocationConfig(longest=9)), 9),
+        (BiLSTMConfig(hidden=3), MonotonicConfig(energy=LocationConfig(longest=9)), 9),
+        (ConvConfig(hidden=6, longest=7), GlobalConfig(), 7),
+        (ConvConfig(hidden=6, longest=7), GlobalConfig(energy=LocationConfig(longest=9)), 7),
+        (ConvConfig(hidden=6, longest=9), GlobalConfig(energy=LocationConfig(longest=7)), 7),
+    ],
+)
+def test_the_longest_source_is_what_encoder_and_attention_can_read(encoder, attention, longest):
+    model = Seq2Seq(small(attention, encoder=encoder), 20, 14)
+    assert model.longest_source == longest
+    if longest is not None:
+        model.remember(torch.ones(1, longest, dtype=torch.int64), torch.ones(1, longest, dtype=torch.bool))
+        with pytest.raises(UserError, match=f"a source of {longest + 1} tokens is longer than the {longest} that"):
+            model.remember(torch.ones(1, longest + 1, dtype=torch.int64), torch.ones(1, longest + 1, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -1,7 +1,7 @@
 """Fixtures of the tests of training: a finished run to be damaged, and new runs."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import mt.training.run as training
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.run import Run, begin
+from mt.training.validate import Validation
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ def start(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> C
 
 
 @pytest.fixture
-def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
-    """Replaces what validations measure by a list of BLEU scores, in turn."""
+def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replaces what validations measure by a list of BLEU scores, in turn, and by a health of the attention."""
 
-    def replace(values: list[float], name: str = "bleu") -> None:
+    def replace(values: list[float], name: str = "bleu", health: Mapping[str, float] = {}) -> None:
         turn = iter(values)
-        monkeypatch.setattr(training, "dev_scores", lambda *_: ({name: next(turn)}, []))
+        monkeypatch.setattr(training, "dev_scores", lambda *_: Validation({name: next(turn)}, [], health))
 
     return replace

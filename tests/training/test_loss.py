@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.training.loss import token_loss
+from mt.training.loss import token_loss, token_losses
 
 
 def problem(rows: int, *, vocabulary: int = 11, size: int = 6) -> tuple[nn.Linear, Tensor, Tensor, Tensor]:
@@ -44,6 +44,17 @@ def test_equals_cross_entropy_with_its_gradients(rows: int, smoothing: float):
     for ours, theirs in zip((features.grad, output.weight.grad, output.bias.grad), gradients, strict=True):
         assert ours is not None
         torch.testing.assert_close(ours.double(), 2.5 * theirs, atol=3e-6 * float(theirs.abs().max()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [3, 700])
+def test_losses_of_each_token_are_not_smoothed_and_have_no_gradient(rows: int):
+    output, features, targets, mask = problem(rows)
+    total, each = token_losses(output, features.requires_grad_(), targets, mask, smoothing=0.3)
+    logits = nn.functional.linear(features.double(), output.weight.double(), output.bias.double())
+    expected = cross_entropy(logits.transpose(1, 2), targets, reduction="none") * mask
+    assert total.requires_grad and not each.requires_grad
+    torch.testing.assert_close(each.double(), expected.detach(), atol=1e-5, rtol=1e-6)
+    assert torch.equal(total, token_loss(output, features, targets, mask, smoothing=0.3))
 
 
 @pytest.mark.parametrize("count", [255, 256, 257, 512, 513])

@@ -15,7 +15,8 @@ from mt.errors import UserError
 from mt.training import checkpoint
 from mt.training.run import Run, begin, choose_best, complete, resume, train
 
-TIMES = {"seconds", "tokens_per_second", "training_seconds"}
+TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
+"""What two runs of the same need not have in common."""
 
 
 def finished(folder: Path) -> tuple[dict, list, dict]:
@@ -48,6 +49,22 @@ def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
     straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
     assert extended[:2] == straight[:2]
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
+
+
+def test_the_baseline_of_a_stochastic_attention_goes_on(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    def config(epochs: int) -> Config:
+        options = {"epochs": epochs, "average": 1, "validate_every": None, "batch_tokens": 600, "plots": 0}
+        return configure({"training": options, "attention": {"name": "hard"}, "search": {"name": "greedy"}})
+
+    complete(begin(config(2), corpus, tmp_path / "straight"))
+    complete(begin(config(1), corpus, tmp_path / "extended"))
+    complete(resume(config(2), corpus, tmp_path / "extended"))
+    straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
+    assert straight[2]["attention.average"] < 0
+    assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
+    assert extended[1] == straight[1]
 
 
 def test_another_corpus_is_refused(trained: Path, configure: Callable[..., Config], corpus: Corpus) -> None:

@@ -32,8 +32,12 @@ def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
     ("changes", "sentence"),
     [
         ({"training": {"metric": "blue"}}, "training.metric=blue is not measured: did you mean bleu?"),
-        ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can stop"),
+        ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
         ({"search": {"name": "online"}}, "online decoding writes while it reads"),
+        (
+            {"attention": {"name": "global", "energy": {"name": "location", "longest": 2}}},
+            "source 1 of train has . tokens, and this model reads at most 2",
+        ),
         ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
     ],
 )
@@ -82,6 +86,20 @@ def test_training_stops_after_validations_without_a_new_best(
     train(run)  # as when a finished run is resumed
     run.log.close()
     assert run.progress.update == 8
+
+
+def test_failures_of_the_attention_are_told(
+    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
+) -> None:
+    scored([1, 2], health={"evenness": 0.97})
+    run = start({"training": {"validate_every": 1, "max_updates": 2}})
+    train(run)
+    run.log.close()
+    assert capsys.readouterr().out.count("  warning: attention is nearly even over the source (97% of") == 2
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line for line in lines if line["kind"] == "attention"] == [
+        {"kind": "attention", "update": update, "evenness": 0.97} for update in (1, 2)
+    ]
 
 
 @pytest.mark.parametrize("averaged", [40.0, 20.0])
@@ -174,10 +192,20 @@ def test_divergence_keeps_the_last_good_checkpoint(start: Callable[..., Run], sc
     assert checkpoint.load_meta(run.checkpoints / "last")["update"] == 1
 
 
+def test_results_tell_what_it_cost(trained: Path) -> None:
+    results = json.loads((trained / "results.json").read_text())
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    *_, last = (line for line in lines if line["kind"] == "train")
+    assert results["training_tokens_per_second"] == pytest.approx(last["tokens_per_second"], rel=0.3)
+    assert 50 < results["peak_memory_mb"] < 100_000
+    assert list(results["attention"]) == ["entropy", "evenness", "at_first", "at_last", "jump"]
+    assert last["extra_loss"] == 0
+
+
 def test_tensorboard_has_the_whole_story(trained: Path) -> None:
     found = EventAccumulator(str(trained / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
     lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
-    for kind, name in (("train", "loss"), ("train", "lr"), ("dev", "bleu"), ("dev", "loss")):
+    for kind, name in (("train", "loss"), ("train", "lr"), ("dev", "bleu"), ("dev", "loss"), ("attention", "entropy")):
         expected = [(line["update"], line[name]) for line in lines if line["kind"] == kind]
         assert [(e.step, e.value) for e in found.Scalars(f"{kind}/{name}")] == [
             (step, pytest.approx(value, rel=1e-6)) for step, value in expected

@@ -22,6 +22,9 @@ class Seen:
     def __init__(self, split: Split) -> None:
         self.split, self.counts = split, Counter[int]()
 
+    def parts(self) -> list["Seen"]:
+        return [self]
+
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         return self.split.lengths()
 
@@ -77,6 +80,33 @@ def test_accumulated_batches_make_the_step_of_one_big_batch(trainer: Callable[..
     assert many.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-4)
     for name, tensor in big.weights().items():
         torch.testing.assert_close(small.weights()[name], tensor, atol=1e-5, rtol=1e-4)
+
+
+def test_a_loss_per_sentence_has_a_gradient_as_much_larger(trainer: Callable[..., Trainer]) -> None:
+    whole = {"epochs": 1, "batch_tokens": 600, "accumulate": 10**6, "clip": 0.0}
+    (per_token,), (per_sentence,) = list(trainer(whole)), list(trainer(whole | {"loss_per": "sentence"}))
+    assert per_sentence.loss == per_token.loss
+    longer = per_token.tokens / 240
+    assert per_sentence.gradient_norm == pytest.approx(longer * per_token.gradient_norm, rel=1e-5)
+
+
+def test_what_the_attention_adds_to_the_loss_is_learnt_from(trainer: Callable[..., Trainer]) -> None:
+    """The latency loss is linear in its weight: so is what it adds, while the cross entropy stays."""
+
+    def first(weight: float) -> tuple[Update, dict[str, torch.Tensor]]:
+        attention = {"name": "milk", "latency": weight, "noise": 0.0}
+        training = trainer({"epochs": 1, "batch_tokens": 600, "accumulate": 2, "clip": 0.0}, attention=attention)
+        before = training.weights()
+        (update,) = take(training, 1)
+        return update, {name: tensor - before[name] for name, tensor in training.weights().items()}
+
+    (none, plain), (some, one), (more, two) = (first(weight) for weight in (0.0, 0.5, 1.0))
+    assert none.loss == some.loss == more.loss and none.extra_loss == 0
+    assert some.extra_loss > 0.01
+    assert more.extra_loss == pytest.approx(2 * some.extra_loss, rel=1e-5)
+    assert (one["attention.energy.offset"] - plain["attention.energy.offset"]).abs() > 1e-5
+    for name, moved in two.items():
+        torch.testing.assert_close(moved - plain[name], 2 * (one[name] - plain[name]), atol=2e-6, rtol=1e-3)
 
 
 def test_a_step_is_as_long_as_the_clipped_gradient(trainer: Callable[..., Trainer]) -> None:

@@ -11,36 +11,36 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig
+from mt.training.health import Health
 from mt.training.validate import (
     alignment_error,
-    chosen_metric,
     dev_scores,
     evaluate,
     forced_links,
-    require_measured,
     teacher_forced,
     word_links,
 )
-from mt.translator import load
+from mt.translator import Translator, load
 
 
 def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
-    scores, translations = dev_scores(translator, split, None)
+    scores, translations, health = dev_scores(translator, split, None)
     hypotheses = [translation.text for translation in translations]
     greedy = translator.translate(split.column("source"), SearchConfig(name="greedy"))
     assert hypotheses == [translation.text for translation in greedy] and len(hypotheses) == 12
     assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [split.column("target")]).score)
     assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [split.column("target")]).score)
-    assert list(scores) == ["loss", "perplexity", "lost_mass", "bleu", "chrf"]
+    assert list(scores) == ["loss", "perplexity", "bleu", "chrf"]
+    assert list(health) == ["entropy", "evenness", "at_first", "at_last", "jump"]
 
 
 def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
-    scores, translations = dev_scores(translator, split, 5)
-    everything, _ = dev_scores(translator, split, None)
+    scores, translations, health = dev_scores(translator, split, 5)
+    everything = dev_scores(translator, split, None)
     assert len(translations) == 5
-    assert scores["loss"] == everything["loss"]
+    assert scores["loss"] == everything.scores["loss"] and health == everything.health
     expected = sacrebleu.corpus_bleu([t.text for t in translations], [split.column("target")[:5]]).score
     assert scores["bleu"] == pytest.approx(expected)
 
@@ -52,15 +52,15 @@ def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
     measured = teacher_forced(translator, split)
     assert measured["loss"] == pytest.approx(nats, rel=1e-5)
     assert measured["perplexity"] == pytest.approx(math.exp(nats), rel=1e-4)
-    assert measured["lost_mass"] == pytest.approx(0, abs=1e-6)
+    assert list(measured) == ["loss", "perplexity"]
 
 
 def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) -> None:
     translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
-    scores, translations = dev_scores(translator, split, None)
+    scores, translations, health = dev_scores(translator, split, None)
     pairs = {f"{name}_{mode}" for name in ("loss", "bleu", "chrf") for mode in ("soft", "hard")}
     gaps = {"gap_loss", "gap_bleu", "gap_chrf"}
-    assert scores.keys() == {"loss", "perplexity", "lost_mass", "bleu", "chrf"} | pairs | gaps
+    assert scores.keys() == {"loss", "perplexity", "bleu", "chrf"} | pairs | gaps
     for name in ("loss", "bleu", "chrf"):
         assert scores[f"gap_{name}"] == pytest.approx(scores[f"{name}_hard"] - scores[f"{name}_soft"])
     assert scores["loss"] == scores["loss_soft"] == teacher_forced(translator, split)["loss"]
@@ -70,6 +70,27 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
         decoded = evaluate(translator, split, SearchConfig(name="greedy", mode=mode))
         assert scores[f"chrf_{mode}"] == decoded.scores["chrf"].score
     assert all(translation.stops is not None for translation in translations)
+    assert {"lost_mass", "saturation", "disagreement"} < health.keys()
+
+
+def test_health_is_that_of_forced_targets(trained_hard: Path, corpus: Corpus) -> None:
+    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    sources, targets = split.column("source"), split.column("target")
+    measured = dev_scores(translator, split, None).health
+    soft, hard = (translator.align(sources, targets, hard=hard) for hard in (False, True))
+    entropies = [-sum(w * math.log(w) for w in row if w > 0) for pair in soft for row in pair.alignment.tolist()]
+    assert measured["entropy"] == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
+    # A chunk that is read hard ends where the head stopped.
+    stops = [int(np.flatnonzero(row)[-1]) for pair in hard for row in pair.alignment]
+    health = Health()
+    teacher_forced(translator, split, hard=True, health=health)
+    assert health.scores()["at_first"] == pytest.approx(np.mean(np.array(stops) == 0))
+
+
+def test_an_attention_that_reads_nothing_has_no_health(configure: Callable[..., Config], corpus: Corpus) -> None:
+    config = configure({"attention": {"name": "none"}})
+    translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
+    assert dev_scores(translator, corpus.split("dev"), 2).health == {}
 
 
 def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) -> None:
@@ -80,33 +101,6 @@ def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) ->
 
     evaluation = evaluate(load(trained_hard, device="cpu"), Blank(), SearchConfig(name="online"))
     assert evaluation.scores["al"].signature.startswith("n:11|")
-
-
-@pytest.mark.parametrize(
-    ("metrics", "metric", "expected"),
-    [
-        (["bleu"], None, "bleu"),
-        (["chrf", "bleu"], None, "chrf"),
-        (["rouge"], None, "rougeL"),
-        (["bleu"], "loss", "loss"),
-    ],
-)
-def test_what_chooses_the_best(
-    metrics: list[str], metric: str | None, expected: str, configure: Callable[..., Config], texts: Path
-) -> None:
-    dataset = {"source": "en", "target": "de", "folder": str(texts), "metrics": metrics}
-    config = configure({"dataset": dataset, "training": {"metric": metric}})
-    assert chosen_metric(config) == expected
-    require_measured(config, Seq2Seq(config, 9, 9))
-
-
-def test_an_unknown_metric_is_refused_with_the_nearest(configure: Callable[..., Config]) -> None:
-    config = configure({"training": {"metric": "belu"}})
-    with pytest.raises(UserError) as caught:
-        require_measured(config, Seq2Seq(config, 9, 9))
-    assert str(caught.value) == ("training.metric=belu is not measured: did you mean bleu? There is: bleu, chrf, loss")
-    mocha = configure({"training": {"metric": "bleu_hard"}, "attention": {"name": "mocha"}})
-    require_measured(mocha, Seq2Seq(mocha, 9, 9))
 
 
 def test_word_links_of_pieces() -> None:

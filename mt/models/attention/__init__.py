@@ -4,12 +4,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from mt.models.attention.base import Attention, Memory, Read, State
+from mt.models.attention.base import Attention, Memory, Read, Reads, State, stacked
 from mt.models.attention.global_ import Global
-from mt.models.attention.mocha import MoChA
+from mt.models.attention.local import LocalM, LocalP
+from mt.models.attention.mocha import MAtChA, MILk, MoChA
 from mt.models.attention.monotonic import Monotonic
+from mt.models.attention.none import NoAttention
+from mt.models.attention.stochastic import Hard
 
-ATTENTIONS: dict[str, type[Attention]] = {"global": Global, "monotonic": Monotonic, "mocha": MoChA}
+ATTENTIONS: dict[str, type[Attention]] = {
+    "none": NoAttention,
+    "global": Global,
+    "local_m": LocalM,
+    "local_p": LocalP,
+    "monotonic": Monotonic,
+    "mocha": MoChA,
+    "matcha": MAtChA,
+    "milk": MILk,
+    "hard": Hard,
+}
 if TYPE_CHECKING:
     # A union that is made from the table is beyond a type checker; pydantic checks it.
     AttentionConfig = Any
@@ -17,7 +30,17 @@ else:
     _configs = tuple(attention.Config for attention in ATTENTIONS.values())
     AttentionConfig = Annotated[Union[_configs], Field(discriminator="name")]  # noqa: UP007 - a tuple has no `|`
 
-__all__ = ["ATTENTIONS", "Attention", "AttentionConfig", "Memory", "Read", "State", "build_attention"]
+__all__ = [
+    "ATTENTIONS",
+    "Attention",
+    "AttentionConfig",
+    "Memory",
+    "Read",
+    "Reads",
+    "State",
+    "build_attention",
+    "stacked",
+]
 
 
 def build_attention(config: AttentionConfig, query_size: int, value_size: int) -> Attention:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
+from mt.ops import additive_energy
 
 
 class DotConfig(BaseModel, frozen=True, extra="forbid", strict=True):
@@ -24,6 +25,12 @@ class ConcatConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """Hidden units (Bahdanau et al. 2015: 1000; Raffel et al. 2017, appendix D: 512 for translation)."""
 
 
+class LocationConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    name: Literal["location"] = "location"
+    longest: int = Field(128, gt=0)
+    """Source tokens, EOS included, that there are scores for; a longer source is refused."""
+
+
 class Energy(nn.Module):
     """Constructed as `Class(config, query_size, value_size, normalized=...)`.
 
@@ -33,6 +40,8 @@ class Energy(nn.Module):
 
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
+    longest: int | None = None
+    """Most source tokens that there are energies for; None for any number."""
 
     @abstractmethod
     def keys(self, values: Tensor) -> Tensor:
@@ -97,10 +106,34 @@ class Concat(Energy):
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
-        return torch.tanh(self.project_query(queries)[:, :, None] + keys[:, None]) @ direction
+        return additive_energy(self.project_query(queries), keys, direction)
 
 
-class Scaled(nn.Module):
+class Location(Energy):
+    """W s, whose row j scores position j whatever stands there (Luong et al. 2015, section 3.1, `location`)."""
+
+    longest: int
+
+    def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
+        super().__init__()
+        self.size = query_size
+        self.longest = config.longest
+        self.positions = nn.Parameter(torch.empty(config.longest, query_size).uniform_(-1, 1) / query_size**0.5)
+
+    def keys(self, values: Tensor) -> Tensor:
+        """Rows of W, the same for all sentences."""
+        if values.shape[1] > self.longest:
+            raise UserError(
+                f"a source of {values.shape[1]} tokens is longer than the {self.longest} that location attention has "
+                "scores for: raise attention.energy.longest, or choose another energy"
+            )
+        return self.positions[: values.shape[1]].expand(len(values), -1, -1)
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return queries @ keys.transpose(1, 2)
+
+
+class Scaled(Energy):
     """g * energy + r, with learned gain g and, where one is given, offset r (Raffel et al. 2017, equations 16 and 17).
 
     g starts at 1 / sqrt(d). Energies are returned in float32.
@@ -109,16 +142,20 @@ class Scaled(nn.Module):
     def __init__(self, energy: Energy, offset: float | None = None) -> None:
         super().__init__()
         self.energy = energy
+        self.size, self.longest = energy.size, energy.longest
         self.gain = nn.Parameter(torch.tensor(energy.size**-0.5))
         self.offset = None if offset is None else nn.Parameter(torch.tensor(offset))
+
+    def keys(self, values: Tensor) -> Tensor:
+        return self.energy.keys(values)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         scaled = self.gain * self.energy(queries, keys).float()
         return scaled if self.offset is None else scaled + self.offset
 
 
-ENERGIES: dict[str, type[Energy]] = {"dot": Dot, "general": General, "concat": Concat}
-EnergyConfig = Annotated[DotConfig | GeneralConfig | ConcatConfig, Field(discriminator="name")]
+ENERGIES: dict[str, type[Energy]] = {"dot": Dot, "general": General, "concat": Concat, "location": Location}
+EnergyConfig = Annotated[DotConfig | GeneralConfig | ConcatConfig | LocationConfig, Field(discriminator="name")]
 
 
 def build_energy(config: EnergyConfig, query_size: int, value_size: int, *, normalized: bool = False) -> Energy:

@@ -6,7 +6,10 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.attention import Memory
+from mt.errors import UserError
+from mt.models.attention import Attention, Memory, Reads
+from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
+from mt.models.embedding import Embedding
 from mt.models.encoders import Encoded
 
 
@@ -38,14 +41,47 @@ class Decoder(nn.Module):
     """
 
     Config: ClassVar[type[BaseModel]]
-    output: nn.Linear
-    """Turns features [..., F] into logits [..., vocabulary]."""
-    reads_ahead: bool
-    """Whether the first state depends on the whole source."""
+
+    def __init__(
+        self,
+        config: RecurrenceConfig,
+        embedding: Embedding,
+        attention: Attention,
+        *,
+        value_size: int,
+        summary_size: int,
+        tied: bool,
+    ) -> None:
+        super().__init__()
+        if tied and config.features != embedding.size:
+            raise UserError(
+                f"embedding.tie_output makes the output matrix the embedding table, but decoder.features is "
+                f"{config.features} and embedding.size is {embedding.size}: make them equal or set "
+                f"embedding.tie_output=false"
+            )
+        self.embedding = embedding
+        self.attention = attention
+        self.recurrence = Recurrence(config, embedding.size + self.fed_size(config, value_size), summary_size)
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(config.features, embedding.vocabulary)
+        """Turns features [..., F] into logits [..., vocabulary]."""
+        if tied:
+            self.output.weight = embedding.table.weight
 
     @abstractmethod
+    def fed_size(self, config: Any, value_size: int) -> int:
+        """Features that join the word vector at the input of the recurrence."""
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the first state depends on the whole source."""
+        return self.recurrence.reads_ahead
+
     def remember(self, encoded: Encoded, mask: Tensor) -> DecoderMemory:
         """What of the source every step needs, once per source."""
+        compared = encoded.values if encoded.compared is None else encoded.compared
+        memory = self.attention.remember(compared, mask)
+        return DecoderMemory(memory._replace(values=encoded.values), encoded.summary)
 
     @abstractmethod
     def start(self, memory: DecoderMemory) -> Any:
@@ -56,5 +92,5 @@ class Decoder(nn.Module):
         """tokens: [B] int64, the tokens just written (BOS first)."""
 
     @abstractmethod
-    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, Tensor]:
-        """All steps under teacher forcing. tokens: [B, T], BOS first. Returns features [B, T, F], weights [B, T, S]."""
+    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, Reads]:
+        """All steps under teacher forcing. tokens: [B, T], BOS first. Returns features [B, T, F] and what was read."""

@@ -5,9 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field
 
 from mt.models.encoders.base import Encoded, Encoder
-from mt.models.encoders.recurrent import LSTM, BiLSTM
+from mt.models.encoders.conv import Conv
+from mt.models.encoders.embedding import EmbeddingEncoder
+from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
 
-ENCODERS: dict[str, type[Encoder]] = {"bilstm": BiLSTM, "lstm": LSTM}
+ENCODERS: dict[str, type[Encoder]] = {
+    "bilstm": BiLSTM,
+    "lstm": LSTM,
+    "bigru": BiGRU,
+    "gru": GRU,
+    "conv": Conv,
+    "embedding": EmbeddingEncoder,
+}
 
 if TYPE_CHECKING:
     # A union that is made from the table is beyond a type checker; pydantic checks it.

@@ -12,6 +12,8 @@ class Encoded(NamedTuple):
     """[B, S, V]; zero on padding."""
     summary: Tensor
     """[B, U]: where the decoder starts from."""
+    compared: Tensor | None = None
+    """[B, S, V]: what queries are compared with, where that is not the values (Gehring et al. 2016)."""
 
 
 class Encoder(nn.Module):
@@ -22,10 +24,18 @@ class Encoder(nn.Module):
 
     Config: ClassVar[type[BaseModel]]
     one_way: ClassVar[bool] = False
-    """Whether a position's value depends on the positions up to it alone, so that reading can go on while writing."""
+    """Whether what stands at a position depends on the positions up to it alone, so that reading can go on while
+    writing."""
     value_size: int
     summary_size: int
+    longest_source: int | None = None
+    """Most source tokens, EOS included, that it can read; None for any number."""
 
     @abstractmethod
     def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
         """vectors: [B, S, E], embedded tokens; mask: [B, S] bool, true on real positions, padding on the right."""
+
+
+def mean(values: Tensor, mask: Tensor) -> Tensor:
+    """The mean [B, V] over real positions of values [B, S, V] that are zero on padding."""
+    return values.sum(1) / mask.sum(1, keepdim=True)

@@ -12,6 +12,7 @@ from mt.models.attention.energy import (
     DotConfig,
     EnergyConfig,
     GeneralConfig,
+    LocationConfig,
     Scaled,
     build_energy,
 )
@@ -53,6 +54,36 @@ def test_concat(shake):
     torch.testing.assert_close(energy(QUERIES, energy.keys(VALUES)), expected)
 
 
+def test_location(shake):
+    """Luong et al. 2015, section 3.1: W h, a score for each position, whatever stands there."""
+    energy = shake(build_energy(LocationConfig(longest=8), 4, 6))
+    scores = energy(QUERIES, energy.keys(VALUES))
+    weight = energy.positions.detach()
+    expected = [[[dot(weight[s], h) for s in range(5)] for h in target] for target in QUERIES]
+    torch.testing.assert_close(scores, torch.tensor(expected))
+    assert torch.equal(energy(QUERIES, energy.keys(-3 * VALUES)), scores)
+    scores.sum().backward()
+    assert energy.positions.grad[:5].all() and not energy.positions.grad[5:].any()
+
+
+def test_location_has_scores_for_so_many_positions():
+    energy = build_energy(LocationConfig(longest=4), 4, 6)
+    assert energy.longest == 4
+    assert energy.keys(VALUES[:, :4]).shape == (2, 4, 4)
+    with pytest.raises(UserError) as refusal:
+        energy.keys(VALUES)
+    assert str(refusal.value) == (
+        "a source of 5 tokens is longer than the 4 that location attention has scores for: raise "
+        "attention.energy.longest, or choose another energy"
+    )
+
+
+@pytest.mark.parametrize("config", [GeneralConfig(), ConcatConfig(), LocationConfig()])
+def test_parameters_start_as_small_numbers(config: EnergyConfig):
+    for parameter in build_energy(config, 16, 16).parameters():
+        assert 0 < parameter.abs().max() <= 1
+
+
 def test_normalized_concat(shake):
     """Raffel et al. 2017, equation 16: g v / |v| . tanh(W s + V h + b) + r."""
     scaled = shake(Scaled(build_energy(ConcatConfig(size=7), 4, 6, normalized=True), offset=-3.0))
@@ -75,7 +106,9 @@ def test_normalized_general(shake):
     torch.testing.assert_close(scaled(QUERIES, scaled.energy.keys(VALUES)), expected)
 
 
-@pytest.mark.parametrize(("config", "terms"), [(DotConfig(), 6), (GeneralConfig(), 6), (ConcatConfig(size=9), 9)])
+@pytest.mark.parametrize(
+    ("config", "terms"), [(DotConfig(), 6), (GeneralConfig(), 6), (ConcatConfig(size=9), 9), (LocationConfig(), 6)]
+)
 def test_the_gain_begins_at_one_over_the_root_of_the_terms(config: EnergyConfig, terms: int):
     scaled = Scaled(build_energy(config, 6, 6, normalized=True), offset=-1.5)
     assert scaled.gain.item() == pytest.approx(terms**-0.5)

@@ -98,10 +98,9 @@ def test_drawing_lots_agrees_with_the_expectation(exhausted: str, batch, shake):
     assert (exhausted == "last") == (weights[row].sum(-1) > 1 - 1e-6).all()
 
 
-@pytest.mark.parametrize("kind", [Monotonic, MoChA])
 @pytest.mark.parametrize("exhausted", EXHAUSTED)
-def test_sharp_probabilities_read_alike_soft_and_hard(kind: type[Monotonic], exhausted: str, batch, shake):
-    attention = shake(kind(kind.Config(energy=GeneralConfig(), exhausted=exhausted), SIZE, SIZE))
+def test_sharp_probabilities_read_alike_soft_and_hard(exhausted: str, batch, shake):
+    attention = build(shake, exhausted=exhausted)
     with torch.no_grad():
         attention.energy.gain.fill_(1e6)
     memory = attention.remember(batch.values, batch.mask)

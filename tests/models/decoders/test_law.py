@@ -11,15 +11,15 @@ from mt.models.encoders import Encoded
 
 SIZE, SUMMARY, VOCABULARY = 6, 5, 13
 VARIANTS = [
-    (name, {"layers": layers, **switches})
-    for name in DECODERS
-    for layers in (1, 2)
-    for switches in (
-        {"input_feeding": False, "start": "summary"},
-        {"input_feeding": True, "start": "summary"},
-        {"input_feeding": True, "start": "zeros"},
-    )
+    ("luong", {"layers": 1, "input_feeding": False, "start": "summary"}),
+    ("luong", {"layers": 2, "input_feeding": True, "start": "zeros", "cell": "gru"}),
+    ("bahdanau", {"layers": 1, "cell": "gru", "start": "summary"}),
+    ("bahdanau", {"layers": 2, "cell": "lstm", "start": "zeros"}),
 ]
+
+
+def test_every_decoder_is_tried():
+    assert {name for name, _ in VARIANTS} == set(DECODERS)
 
 
 @pytest.fixture(params=VARIANTS, ids=str)
@@ -29,7 +29,8 @@ def decoder(request, case, shake) -> Decoder:
     config = kind.Config(hidden=SIZE, features=4, dropout=0.5, **options)
     embedding = Embedding(VOCABULARY, EmbeddingConfig(size=4, dropout=0.5))
     attention = build_attention(case.config, SIZE, SIZE)
-    return shake(kind(config, embedding, attention, value_size=SIZE, summary_size=SUMMARY, tied=True))
+    # Small enough weights that rounding does not grow from step to step.
+    return shake(kind(config, embedding, attention, value_size=SIZE, summary_size=SUMMARY, tied=True), scale=0.5)
 
 
 @pytest.fixture
@@ -60,8 +61,8 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, ba
         values = encoded.values.clone().requires_grad_()
         memory = decoder.remember(Encoded(values, encoded.summary), batch.mask)
         if fast:
-            features, weights = decoder(tokens, memory, hard=case.hard)
-            logits = decoder.output(features)
+            features, reads = decoder(tokens, memory, hard=case.hard)
+            logits, weights = decoder.output(features), reads.weights
         else:
             logits, weights = looped(decoder, tokens, memory, case.hard)
         upstream = torch.randn(logits.shape, generator=torch.Generator().manual_seed(5))
@@ -69,7 +70,7 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, ba
         gradients = torch.autograd.grad((logits * upstream).sum(), leaves, allow_unused=True, materialize_grads=True)
         outcomes.append((logits, weights, gradients))
     (logits, weights, gradients), (expected_logits, expected_weights, expected_gradients) = outcomes
-    assert weights.any()
+    assert weights.any() != decoder.attention.blind
     torch.testing.assert_close(logits, expected_logits, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(weights, expected_weights, atol=1e-6, rtol=0)
     for ours, theirs in zip(gradients, expected_gradients, strict=True):
@@ -77,14 +78,13 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, ba
 
 
 def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, batch, tokens):
-    features, weights = decoder(tokens, decoder.remember(encoded, batch.mask), hard=case.hard)
+    features, reads = decoder(tokens, decoder.remember(encoded, batch.mask), hard=case.hard)
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         one = slice(row, row + 1)
         memory = decoder.remember(Encoded(encoded.values[one, :length], encoded.summary[one]), batch.mask[one, :length])
-        alone, weight = decoder(tokens[one], memory, hard=case.hard)
-        # Rounding grows from step to step under input feeding.
+        alone, read = decoder(tokens[one], memory, hard=case.hard)
         torch.testing.assert_close(features[row], alone[0], atol=3e-6, rtol=1e-5)
-        torch.testing.assert_close(weights[row, :, :length], weight[0], atol=3e-6, rtol=0)
+        torch.testing.assert_close(reads.weights[row, :, :length], read.weights[0], atol=3e-6, rtol=0)
 
 
 def test_what_was_said_cannot_depend_on_what_follows(decoder, case, encoded, batch, tokens):

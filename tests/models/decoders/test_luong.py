@@ -1,5 +1,6 @@
 """The decoder's equations (Luong et al. 2015, sections 3 and 3.3) in scalar arithmetic, on numbers of one digit."""
 
+import itertools
 import math
 
 import pytest
@@ -15,7 +16,7 @@ from mt.models.encoders import Encoded
 VECTORS = [0.0, -0.5, 0.8]
 SOURCE = [0.4, -0.9]
 SUMMARY = 0.6
-# Weights of the gates in, forget, cell, out.
+# Weights of an LSTM's gates in, forget, cell, out; the first three also of a GRU's reset, update, candidate.
 FROM_INPUT, FROM_FEED = [0.3, -0.2, 0.9, 0.5], [0.7, 0.1, -0.6, 0.2]
 FROM_STATE, BIAS = [-0.4, 0.6, 0.2, 0.1], [0.1, 0.2, -0.3, 0.4]
 BRIDGE_HIDDEN, BRIDGE_CELL = 0.9, -1.1
@@ -23,24 +24,26 @@ FROM_CONTEXT, FROM_QUERY = 0.7, -0.8
 TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
 
 
-def build(*, input_feeding: bool, start: str) -> Luong:
-    config = LuongConfig(hidden=1, features=1, input_feeding=input_feeding, start=start)
+def build(*, input_feeding: bool, start: str, cell: str = "lstm") -> Luong:
+    config = LuongConfig(hidden=1, features=1, input_feeding=input_feeding, start=start, cell=cell)
     embedding = Embedding(3, EmbeddingConfig(size=1))
-    attention = Global(GlobalConfig(energy=DotConfig()), 1, 1)
+    attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 1, 1)
     decoder = Luong(config, embedding, attention, value_size=1, summary_size=1, tied=False)
     columns = (FROM_INPUT, FROM_FEED) if input_feeding else (FROM_INPUT,)
+    gates = 4 if cell == "lstm" else 3
     numbers = {
         "embedding.table.weight": [[x] for x in VECTORS],
-        "lstm.weight_ih_l0": list(zip(*columns, strict=True)),
-        "lstm.weight_hh_l0": [[x] for x in FROM_STATE],
-        "lstm.bias_ih_l0": BIAS,
-        "lstm.bias_hh_l0": [0.0] * 4,
+        "recurrence.cells.weight_ih_l0": list(zip(*columns, strict=True))[:gates],
+        "recurrence.cells.weight_hh_l0": [[x] for x in FROM_STATE[:gates]],
+        "recurrence.cells.bias_ih_l0": BIAS[:gates],
+        "recurrence.cells.bias_hh_l0": [0.0] * gates,
         "combine.weight": [[FROM_CONTEXT, FROM_QUERY]],
         "output.weight": [[x] for x in TO_LOGITS],
         "output.bias": LOGIT_BIAS,
     }
     if start == "summary":
-        numbers |= {"bridge.weight": [[BRIDGE_HIDDEN], [BRIDGE_CELL]], "bridge.bias": [0.0, 0.0]}
+        bridge = [[BRIDGE_HIDDEN], [BRIDGE_CELL]] if cell == "lstm" else [[BRIDGE_HIDDEN]]
+        numbers |= {"recurrence.bridge.weight": bridge, "recurrence.bridge.bias": [0.0] * len(bridge)}
     decoder.load_state_dict({name: torch.tensor(value) for name, value in numbers.items()})
     return decoder.eval()
 
@@ -49,18 +52,32 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def by_hand(tokens: list[int], *, input_feeding: bool, start: str) -> tuple[list[list[float]], list[list[float]]]:
+def lstm(fed: list[float], h: float, c: float) -> tuple[float, float]:
+    """The state after; fed: what the gates get but from the state."""
+    gates = [x + u * h for x, u in zip(fed, FROM_STATE, strict=True)]
+    c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * math.tanh(gates[2])
+    return sigmoid(gates[3]) * math.tanh(c), c
+
+
+def gru(fed: list[float], h: float, c: float) -> tuple[float, float]:
+    reset, update = (sigmoid(fed[i] + FROM_STATE[i] * h) for i in (0, 1))
+    return update * h + (1 - update) * math.tanh(fed[2] + reset * FROM_STATE[2] * h), c
+
+
+def by_hand(
+    tokens: list[int], *, input_feeding: bool, start: str, cell: str = "lstm"
+) -> tuple[list[list[float]], list[list[float]]]:
     """Logits and weights of each step."""
+    advance = {"lstm": lstm, "gru": gru}[cell]
     h = math.tanh(BRIDGE_HIDDEN * SUMMARY) if start == "summary" else 0.0
     c = math.tanh(BRIDGE_CELL * SUMMARY) if start == "summary" else 0.0
     feed, logits, weights = 0.0, [], []
     for token in tokens:
-        gates = [
-            w * VECTORS[token] + (f * feed if input_feeding else 0.0) + u * h + b
-            for w, f, u, b in zip(FROM_INPUT, FROM_FEED, FROM_STATE, BIAS, strict=True)
+        fed = [
+            w * VECTORS[token] + (f * feed if input_feeding else 0.0) + b
+            for w, f, b in zip(FROM_INPUT, FROM_FEED, BIAS, strict=True)
         ]
-        c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * math.tanh(gates[2])
-        h = sigmoid(gates[3]) * math.tanh(c)
+        h, c = advance(fed, h, c)
         shares = [math.exp(h * s) for s in SOURCE]
         weights.append([share / sum(shares) for share in shares])
         context = sum(a * s for a, s in zip(weights[-1], SOURCE, strict=True))
@@ -71,26 +88,32 @@ def by_hand(tokens: list[int], *, input_feeding: bool, start: str) -> tuple[list
 
 @pytest.mark.parametrize("input_feeding", [False, True])
 @pytest.mark.parametrize("start", ["summary", "zeros"])
-def test_equations(input_feeding: bool, start: str):
-    decoder = build(input_feeding=input_feeding, start=start)
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_equations(cell: str, input_feeding: bool, start: str):
+    decoder = build(input_feeding=input_feeding, start=start, cell=cell)
     encoded = Encoded(torch.tensor([[[s] for s in SOURCE]]), torch.tensor([[SUMMARY]]))
     memory = decoder.remember(encoded, torch.ones(1, 2, dtype=torch.bool))
-    features, weights = decoder(torch.tensor([[2, 1, 1]]), memory)
-    expected_logits, expected_weights = by_hand([2, 1, 1], input_feeding=input_feeding, start=start)
+    features, reads = decoder(torch.tensor([[2, 1, 1]]), memory)
+    weights = reads.weights
+    expected_logits, expected_weights = by_hand([2, 1, 1], input_feeding=input_feeding, start=start, cell=cell)
     torch.testing.assert_close(decoder.output(features)[0], torch.tensor(expected_logits))
     torch.testing.assert_close(weights[0], torch.tensor(expected_weights))
     assert decoder.reads_ahead == (start == "summary")
 
 
 def test_the_numbers_tell_the_variants_apart():
-    variants = [by_hand([2, 1, 1], input_feeding=f, start=s)[0][2] for f in (False, True) for s in ("summary", "zeros")]
-    assert len({round(logits[2], 3) for logits in variants}) == 4
+    variants = [
+        by_hand([2, 1, 1], input_feeding=feeding, start=start, cell=cell)[0][2]
+        for feeding, start, cell in itertools.product((False, True), ("summary", "zeros"), ("lstm", "gru"))
+    ]
+    assert len({round(logits[2], 3) for logits in variants}) == 8
 
 
 def test_a_zero_start_does_not_see_the_source():
     decoder = build(input_feeding=True, start="zeros")
     memory = decoder.remember(Encoded(torch.ones(2, 3, 1), torch.tensor([[5.0], [-5.0]])), torch.ones(2, 3) > 0)
-    assert not any(part.any() for part in decoder.start(memory)[:3])
+    start = decoder.start(memory)
+    assert not any(part.any() for part in (*start.recurrent, start.feed))
 
 
 def test_tying_refuses_unequal_sizes():

@@ -1,0 +1,99 @@
+"""Local attention: a softmax over a window of 2 D + 1 positions around one (Luong et al. 2015, section 3.2).
+
+    local-m:  p_t = t
+    local-p:  p_t = (S - 1) sigmoid(v . tanh(W h_t)),  weights times exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2
+
+The softmax is taken inside the window and the Gaussian multiplied after it, without normalising again, so that the
+gradient reaches p_t through the Gaussian alone. Positions count from 0 and p_t ends at the last one, the EOS; the
+window is centred on floor(p_t) and cut at the sentence's edges. (So in the authors' code; the paper has S sigmoid(.).)
+"""
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import BaseModel, Field
+from torch import Tensor, nn
+
+from mt.models.attention.base import Memory, Read, Reads, State, read_one, weighted
+from mt.models.attention.energy import EnergyConfig, GeneralConfig
+from mt.models.attention.global_ import Global
+from mt.ops import masked_softmax
+
+
+class LocalMConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+    name: Literal["local_m"] = "local_m"
+    energy: EnergyConfig = GeneralConfig()
+    scaled: bool = True
+    """As in `GlobalConfig`."""
+    window: int = Field(10, gt=0)
+    """D: positions that are read on either side of the centre (Luong et al. 2015: 10)."""
+
+
+class LocalPConfig(LocalMConfig, frozen=True, extra="forbid", strict=True):
+    name: Literal["local_p"] = "local_p"  # type: ignore[assignment]
+
+
+class LocalM(Global):
+    """The centre moves one position a step, as far as the last one (local-m)."""
+
+    Config: ClassVar[type[BaseModel]] = LocalMConfig
+
+    def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
+        super().__init__(config, query_size, value_size)  # type: ignore[arg-type]
+        self.window = config.window
+
+    def start(self, memory: Memory) -> State:
+        """How many steps were taken: [B] int64."""
+        return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
+
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
+        """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
+        queries, lengths, steps = query[:, None], memory.mask.sum(1), state[0]
+        centres = self._centres(queries, lengths, steps[:, None])
+        around = torch.arange(-self.window, self.window + 1, device=query.device)
+        positions = centres[:, 0].floor().long()[:, None] + around
+        inside = (positions >= 0) & (positions < lengths[:, None])
+        positions = positions.clamp(0, memory.mask.shape[1] - 1)
+        keys, values = (
+            part.gather(1, positions[..., None].expand(-1, -1, part.shape[-1]))
+            for part in (memory.keys[0], memory.values)
+        )
+        weights = masked_softmax(self.energy(queries, keys), inside[:, None])
+        weights = weights * self._shape(positions[:, None] - centres[..., None])
+        spread = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
+        return read_one(Reads(weighted(weights, values), spread[:, None]), (steps + 1,))
+
+    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
+        lengths = memory.mask.sum(1)
+        steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
+        centres = self._centres(queries, lengths, steps)[..., None]
+        positions = torch.arange(memory.mask.shape[1], device=queries.device)
+        inside = ((positions - centres.floor()).abs() <= self.window) & memory.mask[:, None]
+        weights = masked_softmax(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
+        return Reads(weighted(weights, memory.values), weights)
+
+    def _centres(self, queries: Tensor, lengths: Tensor, steps: Tensor) -> Tensor:
+        """p_t, in float32: [B, T]. queries: [B, T, Q]; lengths: [B]; steps: [B, T], the number of each step from 0."""
+        return torch.minimum(steps, lengths[:, None] - 1).float()
+
+    def _shape(self, distances: Tensor) -> Tensor | float:
+        """What weights are multiplied with, given signed distances from the centre."""
+        return 1.0
+
+
+class LocalP(LocalM):
+    """The centre is predicted from the query, and what is near it counts more (local-p)."""
+
+    Config = LocalPConfig
+
+    def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:
+        super().__init__(config, query_size, value_size)
+        self.project = nn.Linear(query_size, query_size, bias=False)
+        self.position = nn.Linear(query_size, 1, bias=False)
+
+    def _centres(self, queries: Tensor, lengths: Tensor, steps: Tensor) -> Tensor:
+        share = self.position(torch.tanh(self.project(queries)))[..., 0].float().sigmoid()
+        return (lengths[:, None] - 1) * share
+
+    def _shape(self, distances: Tensor) -> Tensor:
+        return torch.exp(-2 * (distances / self.window).square())

@@ -1,0 +1,67 @@
+"""The latency loss of monotonic attentions (Arivazhagan et al. 2019, section 3.3)."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.models.attention import ATTENTIONS, Reads
+from mt.models.attention.monotonic import Monotonic
+
+SIZE = 6
+TARGET_LENGTHS = torch.tensor([7, 3, 1, 5, 7, 2, 6, 4])
+TARGET = torch.arange(7) < TARGET_LENGTHS[:, None]
+MONOTONIC = [kind for kind in ATTENTIONS.values() if issubclass(kind, Monotonic)]
+
+
+@pytest.fixture(params=MONOTONIC, ids=lambda kind: kind.__name__)
+def kind(request) -> type[Monotonic]:
+    return request.param
+
+
+def lagging(delays: list[float], source: int) -> float:
+    """Equations 11 to 14 of one sentence."""
+    pace, written, total = source / len(delays), 0.0, 0.0
+    for i, delay in enumerate(delays):
+        written = max(delay, written + pace) if i else delay
+        total += written - i * pace
+    return total / len(delays)
+
+
+def extra(attention: Monotonic, batch) -> tuple[Reads, Tensor | None]:
+    reads = attention.reads(batch.queries, attention.remember(batch.values, batch.mask))
+    return reads, attention.extra_loss(reads, torch.zeros(8, 7), batch.mask, TARGET)
+
+
+def test_every_monotonic_attention_has_it():
+    assert {kind.Config.model_fields["name"].default for kind in MONOTONIC} == {"monotonic", "mocha", "matcha", "milk"}
+
+
+@pytest.mark.parametrize("exhausted", ["zeros", "last"])
+def test_it_is_the_weighted_lagging_of_the_expected_delays(kind: type[Monotonic], exhausted: str, batch, shake):
+    attention = shake(kind(kind.Config(latency=0.3, exhausted=exhausted), SIZE, SIZE))
+    reads, loss = extra(attention, batch)
+    expected = 0.0
+    for row, length in enumerate(batch.mask.sum(1).tolist()):
+        delays = []
+        for alpha in reads.alpha[row, : TARGET_LENGTHS[row], :length].detach().double():
+            # What has left the sentence has read all of it.
+            delays.append(sum(a * (j + 1) for j, a in enumerate(alpha.tolist())) + (1 - alpha.sum().item()) * length)
+        expected += 0.3 * lagging(delays, length)
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_without_weight_there_is_none(kind: type[Monotonic], batch, shake):
+    assert extra(shake(kind(kind.Config(latency=0.0), SIZE, SIZE)), batch)[1] is None
+
+
+@pytest.mark.parametrize("exhausted", ["zeros", "last"])
+def test_its_gradient_moves_stops_to_the_left(kind: type[Monotonic], exhausted: str, batch, shake):
+    attention = shake(kind(kind.Config(latency=1.0, exhausted=exhausted), SIZE, SIZE))
+    reads, loss = extra(attention, batch)
+    (by_alpha, by_offset) = torch.autograd.grad(loss, [reads.alpha, attention.energy.offset])
+    assert by_offset < 0
+    moved = reads.alpha - 1e-3 * by_alpha
+    positions = torch.arange(11.0)
+    means = [(alpha[TARGET] @ positions).sum() / alpha[TARGET].sum() for alpha in (moved, reads.alpha)]
+    assert means[0] < means[1]
+    assert not by_alpha[~TARGET].any()

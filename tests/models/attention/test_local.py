@@ -1,0 +1,126 @@
+"""Local attention against the formulas of Luong et al. 2015, section 3.2, one sentence and one step at a time."""
+
+import math
+
+import pytest
+import torch
+
+from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
+from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
+
+SIZE, STEPS = 6, 7
+ENERGIES = [DotConfig(), GeneralConfig(), ConcatConfig(size=5), LocationConfig(longest=12)]
+# Narrower than most sentences (7, 11), as wide as some (4), and wider than all.
+WINDOWS = [1, 2, 4, 20]
+
+
+def around(energies: list[float], centre: float, window: int, *, gaussian: bool) -> list[float]:
+    """The weights over one sentence: energies of its positions, the centre p_t, D."""
+    middle = math.floor(centre)
+    inside = [s for s in range(len(energies)) if middle - window <= s <= middle + window]
+    total = sum(math.exp(energies[s]) for s in inside)
+    weights = [math.exp(energies[s]) / total if s in inside else 0.0 for s in range(len(energies))]
+    if gaussian:
+        sigma = window / 2
+        weights = [w * math.exp(-((s - centre) ** 2) / (2 * sigma**2)) for s, w in enumerate(weights)]
+    return weights
+
+
+def predicted_centre(attention: LocalP, query: torch.Tensor, length: int) -> float:
+    """p_t = (S - 1) sigmoid(v . tanh(W h))."""
+    hidden = torch.tanh(attention.project.weight.detach().double() @ query.double())
+    return (length - 1) * torch.sigmoid(attention.position.weight.detach().double()[0] @ hidden).item()
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("energy", ENERGIES, ids=lambda config: config.name)
+def test_local_m_is_a_softmax_around_the_number_of_the_step(energy: EnergyConfig, window: int, batch, shake):
+    attention = shake(LocalM(LocalMConfig(energy=energy, window=window), SIZE, SIZE))
+    memory = attention.remember(batch.values, batch.mask)
+    _, weights = attention(batch.queries, memory)
+    energies = attention.energy(batch.queries, memory.keys[0])
+    for row, length in enumerate(batch.mask.sum(1).tolist()):
+        for step in range(STEPS):
+            # Beyond the end of the source it stays there.
+            centre = min(step, length - 1)
+            expected = around(energies[row, step, :length].tolist(), centre, window, gaussian=False)
+            torch.testing.assert_close(weights[row, step, :length], torch.tensor(expected), atol=1e-6, rtol=0)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(8, STEPS))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("energy", ENERGIES, ids=lambda config: config.name)
+def test_local_p_is_a_softmax_around_a_predicted_position_under_a_gaussian(
+    energy: EnergyConfig, window: int, batch, shake
+):
+    attention = shake(LocalP(LocalPConfig(energy=energy, window=window), SIZE, SIZE))
+    memory = attention.remember(batch.values, batch.mask)
+    _, weights = attention(batch.queries, memory)
+    energies = attention.energy(batch.queries, memory.keys[0])
+    centres = set()
+    for row, length in enumerate(batch.mask.sum(1).tolist()):
+        for step in range(STEPS):
+            centre = predicted_centre(attention, batch.queries[row, step], length)
+            centres.add(math.floor(centre))
+            expected = around(energies[row, step, :length].tolist(), centre, window, gaussian=True)
+            torch.testing.assert_close(weights[row, step, :length], torch.tensor(expected), atol=2e-6, rtol=0)
+    assert len(centres) > 6, "centres at both edges and between"
+
+
+@pytest.mark.parametrize(
+    ("length", "window", "centre", "expected"),
+    [
+        # sigma = 1 and p_t in the middle: exp(-(s - 2)^2 / 2) / 5.
+        (5, 2, 2.0, [0.0270671, 0.1213061, 0.2, 0.1213061, 0.0270671]),
+        # Between two positions the window leans to the left: floor(1.5) = 1, so 0, 1, 2; exp(-2 (s - 1.5)^2) / 3.
+        (4, 1, 1.5, [0.0037030, 0.2021769, 0.2021769, 0.0]),
+        (1, 3, 0.0, [1.0]),
+    ],
+)
+def test_local_p_worked_out_by_hand(length: int, window: int, centre: float, expected: list[float]):
+    attention = LocalP(LocalPConfig(energy=DotConfig(), window=window), 1, 1)
+    with torch.no_grad():
+        attention.position.weight.zero_()
+    memory = attention.remember(torch.zeros(1, length, 1), torch.ones(1, length, dtype=torch.bool))
+    read = attention.step(torch.ones(1, 1), memory, attention.start(memory))
+    assert (length - 1) / 2 == centre
+    torch.testing.assert_close(read.weights, torch.tensor([expected]), atol=1e-6, rtol=0)
+
+
+def test_the_gradient_reaches_the_position_through_the_gaussian_alone(batch, shake):
+    window = 3
+    attention = shake(LocalP(LocalPConfig(window=window), SIZE, SIZE))
+    memory = attention.remember(batch.values, batch.mask)
+    _, weights = attention(batch.queries, memory)
+    upstream = torch.randn(weights.shape, generator=torch.Generator().manual_seed(2))
+    (gradient,) = torch.autograd.grad((weights * upstream).sum(), [attention.position.weight])
+    expected = torch.zeros(SIZE, dtype=torch.float64)
+    for row, length in enumerate(batch.mask.sum(1).tolist()):
+        for step in range(STEPS):
+            centre = predicted_centre(attention, batch.queries[row, step], length)
+            # d/dp exp(-(s - p)^2 / 2 sigma^2) = (s - p) / sigma^2 of it, and the softmax stays as it is.
+            slope = sum(
+                (upstream[row, step, s] * weights[row, step, s]).item() * (s - centre) / (window / 2) ** 2
+                for s in range(length)
+            )
+            hidden = torch.tanh(attention.project.weight.detach().double() @ batch.queries[row, step].double())
+            share = centre / (length - 1) if length > 1 else 0.0
+            expected += slope * (length - 1) * share * (1 - share) * hidden
+    torch.testing.assert_close(gradient[0].double(), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [LocalM, LocalP])
+@pytest.mark.parametrize("length", [9, 400])
+def test_a_step_asks_about_the_window_alone(kind: type[LocalM], length: int, shake):
+    attention = shake(kind(kind.Config(window=2), SIZE, SIZE))
+    values = torch.randn(3, length, SIZE, generator=torch.Generator().manual_seed(0))
+    memory, asked = attention.remember(values, torch.ones(3, length, dtype=torch.bool)), []
+    attention.energy.register_forward_hook(lambda module, arguments, energies: asked.append(energies.shape))
+    state = attention.start(memory)
+    for _ in range(4):
+        state = attention.step(torch.ones(3, SIZE), memory, state).state
+    assert asked == [(3, 1, 5)] * 4
+
+
+def test_a_window_does_not_make_location_scores_reach_further():
+    assert LocalM(LocalMConfig(energy=LocationConfig(longest=9), window=2), SIZE, SIZE).longest_source == 9

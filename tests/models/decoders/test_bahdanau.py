@@ -1,0 +1,100 @@
+"""The equations of Bahdanau et al. 2015, sections 3.1 and A.2.2, in scalar arithmetic, on numbers of one digit."""
+
+import math
+
+import pytest
+import torch
+
+from mt.models.attention.energy import DotConfig
+from mt.models.attention.global_ import Global, GlobalConfig
+from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
+from mt.models.embedding import Embedding, EmbeddingConfig
+from mt.models.encoders import Encoded
+
+VECTORS = [0.0, -0.5, 0.8]
+SOURCE = [0.4, -0.9]
+SUMMARY = 0.6
+BRIDGE = 0.9
+# Weights of reset, update, candidate.
+FROM_INPUT, FROM_CONTEXT = [0.3, -0.2, 0.9], [0.7, 0.1, -0.6]
+FROM_STATE, BIAS = [-0.4, 0.6, 0.2], [0.1, 0.2, -0.3]
+# Of each of the two that maxout chooses from: the state's, the token's and the context's weight, and the bias.
+READOUT = [(0.5, 0.9, -0.7, 0.1), (-0.8, -0.6, 0.6, 0.2)]
+TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
+
+
+def build(start: str) -> Bahdanau:
+    config = BahdanauConfig(hidden=1, features=1, start=start)
+    attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 1, 1)
+    embedding = Embedding(3, EmbeddingConfig(size=1))
+    decoder = Bahdanau(config, embedding, attention, value_size=1, summary_size=1, tied=False)
+    numbers = {
+        "embedding.table.weight": [[x] for x in VECTORS],
+        "recurrence.cells.weight_ih_l0": list(zip(FROM_INPUT, FROM_CONTEXT, strict=True)),
+        "recurrence.cells.weight_hh_l0": [[x] for x in FROM_STATE],
+        "recurrence.cells.bias_ih_l0": BIAS,
+        "recurrence.cells.bias_hh_l0": [0.0] * 3,
+        "readout.weight": [row[:3] for row in READOUT],
+        "readout.bias": [row[3] for row in READOUT],
+        "output.weight": [[x] for x in TO_LOGITS],
+        "output.bias": LOGIT_BIAS,
+    }
+    if start == "summary":
+        numbers |= {"recurrence.bridge.weight": [[BRIDGE]], "recurrence.bridge.bias": [0.0]}
+    decoder.load_state_dict({name: torch.tensor(value) for name, value in numbers.items()})
+    return decoder.eval()
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def by_hand(tokens: list[int], start: str) -> tuple[list[list[float]], list[list[float]], list[int]]:
+    """Logits and weights of each step, and which of the two maxout chose."""
+    s = math.tanh(BRIDGE * SUMMARY) if start == "summary" else 0.0
+    logits, weights, chosen = [], [], []
+    for token in tokens:
+        # The state before asks.
+        shares = [math.exp(s * h) for h in SOURCE]
+        weights.append([share / sum(shares) for share in shares])
+        context = sum(a * h for a, h in zip(weights[-1], SOURCE, strict=True))
+        y = VECTORS[token]
+        fed = [w * y + c * context + b for w, c, b in zip(FROM_INPUT, FROM_CONTEXT, BIAS, strict=True)]
+        reset, update = (sigmoid(fed[i] + FROM_STATE[i] * s) for i in (0, 1))
+        candidate = math.tanh(fed[2] + reset * FROM_STATE[2] * s)
+        s = update * s + (1 - update) * candidate
+        pair = [state * s + word * y + read * context + bias for state, word, read, bias in READOUT]
+        chosen.append(pair.index(max(pair)))
+        logits.append([w * max(pair) + b for w, b in zip(TO_LOGITS, LOGIT_BIAS, strict=True)])
+    return logits, weights, chosen
+
+
+@pytest.mark.parametrize("start", ["summary", "zeros"])
+def test_equations(start: str):
+    decoder = build(start)
+    encoded = Encoded(torch.tensor([[[h] for h in SOURCE]]), torch.tensor([[SUMMARY]]))
+    memory = decoder.remember(encoded, torch.ones(1, 2, dtype=torch.bool))
+    features, reads = decoder(torch.tensor([[2, 1, 1]]), memory)
+    logits, weights, chosen = by_hand([2, 1, 1], start)
+    assert set(chosen) == {0, 1}, "maxout must choose either"
+    torch.testing.assert_close(decoder.output(features)[0], torch.tensor(logits))
+    torch.testing.assert_close(reads.weights[0], torch.tensor(weights))
+    assert decoder.reads_ahead == (start == "summary")
+
+
+def test_of_several_layers_the_highest_asks_and_the_lowest_is_told(shake):
+    attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 4, 4)
+    config = BahdanauConfig(hidden=4, features=3, layers=2, cell="lstm")
+    embedding = Embedding(9, EmbeddingConfig(size=3))
+    decoder = shake(Bahdanau(config, embedding, attention, value_size=4, summary_size=2, tied=False))
+    encoded = Encoded(torch.randn(2, 5, 4), torch.randn(2, 2))
+    memory = decoder.remember(encoded, torch.ones(2, 5, dtype=torch.bool))
+    state = decoder.start(memory)
+    prediction = decoder.step(torch.tensor([4, 5]), memory, state)
+    read = attention.step(state.recurrent[0][:, 1], memory.attention, ())
+    torch.testing.assert_close(prediction.weights, read.weights)
+    told = torch.cat((decoder.embedding(torch.tensor([4, 5])), read.context), -1)
+    before = tuple(part.transpose(0, 1).contiguous() for part in state.recurrent)
+    _, after = decoder.recurrence.cells(told[:, None], before)
+    for ours, theirs in zip(prediction.state.recurrent, after, strict=True):
+        torch.testing.assert_close(ours, theirs.transpose(0, 1))
