@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from mt.errors import UserError
 
 ROOT = Path(__file__).parents[1]
-TIMES = {"seconds", "tokens_per_second", "training_seconds"}
+COSTS = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.kind=word",
     "embedding.size=16", "encoder.hidden=8", "decoder.hidden=16", "decoder.features=16", "attention=mocha",
@@ -48,7 +48,7 @@ def finish(process: subprocess.Popen) -> str:
 
 
 def timeless(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in TIMES}
+    return {name: value for name, value in values.items() if name not in COSTS}
 
 
 def records(folder: Path) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path
     ("arguments", "sentence"),
     [
         (["--search", "online"], "online decoding writes while it reads"),
-        (["--mode", "hard"], "search.mode=hard needs an attention that can stop"),
+        (["--mode", "hard"], "search.mode=hard needs an attention that can choose"),
         (["--length-penalty", "-1"], "length_penalty=-1.0 is not possible"),
         (["--checkpoint", "beast"], "has no checkpoint beast; it has: "),
     ],

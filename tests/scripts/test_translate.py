@@ -57,7 +57,7 @@ def test_alignments_are_links_between_words(call, trained: Path, tmp_path: Path)
         ([], b"gut\nGr\xfc\xdfe\n", "standard input, line 2 is not UTF-8 (byte 3 of the line): convert the text"),
         (["--chunk", 1], "two\n" + "word " * 100_000, "standard input, line 2 has 100000 words, and at most 10000"),
         (["--n-best", 4], "two\n", "search.n_best=4 asks for more hypotheses than search=beam keeps (3)"),
-        (["--mode", "hard"], "two\n", "search.mode=hard needs an attention that can stop at one position"),
+        (["--mode", "hard"], "two\n", "search.mode=hard needs an attention that can choose one position"),
         (["--search", "online"], "two\n", "online decoding writes while it reads"),
         (["--beam", 0], "two\n", "beam=0 is not possible"),
         (["--device", "gpu"], "two\n", "device=gpu is no choice"),
