@@ -60,6 +60,8 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
         case "union_tag_invalid":
             tag = context["tag"]
             return f"{key}.name={tag} is no choice: {nearest(tag, _quoted(context['expected_tags']))}"
+        case "union_tag_not_found":
+            return f"{key} does not say which kind: add {key}.name"
         case "literal_error" if isinstance(given, str):
             return f"{key}={given} is no choice: {nearest(given, _quoted(context['expected']))}"
     return f"{key}={json.dumps(given)} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"

@@ -90,6 +90,7 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
             {"decoder": {"name": "bahdenau"}},
             "decoder.name=bahdenau is no choice: did you mean bahdanau? There is: bahdanau, luong",
         ),
+        ({"decoder": {"hidden": 8}}, "decoder does not say which kind: add decoder.name"),
         ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
         (
             {"dataset": {"generator": "phrasebook", "metrics": ["bleu", "chr"]}},
@@ -123,7 +124,7 @@ def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expec
         ({"training": 3}, "training=3 is not possible: input should be an object"),
         (
             {"attention": {"width": 3}},
-            "attention={\"width\": 3} is not possible: unable to extract tag using discriminator 'name'",
+            "attention does not say which kind: add attention.name",
         ),
         ({"device": "gpu"}, 'device="gpu" is not possible: string should match pattern '),
         ({"optimizer": {"name": "adam", "betas": [0.9]}}, "optimizer.betas.1="),

@@ -33,7 +33,7 @@ class HardConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     entropy: float = Field(0.002, ge=0)
     """lambda_e: weight of the entropy of the attention (the authors' code: 0.002)."""
     baseline: float = Field(0.9, ge=0, lt=1)
-    """Decay of b, the moving average of the reward, per update (section 4.1: 0.9)."""
+    """Decay of b, the moving average of the reward, per batch (section 4.1: 0.9)."""
 
 
 class Hard(Global):
