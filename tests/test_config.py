@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from mt.config import Config, parse, revised
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.search.config import SearchConfig
 
@@ -75,8 +76,7 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
     [
         (
             {"attention": {"name": "mocah"}},
-            "attention.name=mocah is no choice: did you mean mocha? There is: global, hard, local_m, local_p, matcha, "
-            "milk, mocha, monotonic, none",
+            f"attention.name=mocah is no choice: did you mean mocha? There is: {', '.join(sorted(ATTENTIONS))}",
         ),
         (
             {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
