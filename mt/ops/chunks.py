@@ -13,6 +13,9 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from mt.ops.precision import returned
+from mt.ops.scan import earlier, later
+
 
 def spread(alpha: Tensor, energy: Tensor, width: int) -> Tensor:
     """Spreads each stop's probability over the chunk of `width` positions ending there, by the chunk's softmax.
@@ -27,7 +30,7 @@ def spread(alpha: Tensor, energy: Tensor, width: int) -> Tensor:
         raise ValueError(f"a chunk is at least one position wide, got {width}")
     if alpha.shape != energy.shape:
         raise ValueError(f"alpha and energy must have one shape, got {tuple(alpha.shape)} and {tuple(energy.shape)}")
-    dtype = torch.promote_types(torch.promote_types(alpha.dtype, energy.dtype), torch.float32)
+    dtype = returned(alpha, energy)
     return _Spread.apply(alpha.to(dtype), energy.to(dtype), min(width, max(alpha.shape[-1], 1)))
 
 
@@ -51,13 +54,13 @@ class _Spread(Function):
         at_peak = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
         rest = torch.zeros_like(alpha)
         for offset in range(ctx.width):
-            share = (_earlier(energy, offset, -torch.inf) - largest).exp()
-            rest += share * (_earlier(grad_beta, offset, 0.0) - at_peak)
+            share = (earlier(energy, offset, -torch.inf) - largest).exp()
+            rest += share * (earlier(grad_beta, offset, 0.0) - at_peak)
         rest /= total
         grad_energy, scaled = torch.zeros_like(energy), alpha / total
         for offset in range(ctx.width):
-            share = _later(scaled, offset, 0.0) * (energy - _later(largest, offset, torch.inf)).exp()
-            grad_energy += share * ((grad_beta - _later(at_peak, offset, 0.0)) - _later(rest, offset, 0.0))
+            share = later(scaled, offset, 0.0) * (energy - later(largest, offset, torch.inf)).exp()
+            grad_energy += share * ((grad_beta - later(at_peak, offset, 0.0)) - later(rest, offset, 0.0))
         return at_peak + rest, grad_energy, None
 
 
@@ -69,7 +72,7 @@ def _windows(energy: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
     largest = largest.clamp(min=torch.finfo(energy.dtype).min)
     total = torch.zeros_like(energy)
     for offset in range(width):
-        total += (_earlier(energy, offset, -torch.inf) - largest).exp()
+        total += (earlier(energy, offset, -torch.inf) - largest).exp()
     return largest, peak, total.clamp(min=1.0)
 
 
@@ -77,15 +80,5 @@ def _received(share: Tensor, energy: Tensor, largest: Tensor, width: int) -> Ten
     """What j gets from the windows k = j .. j + width - 1 that hold it: sum of share[k] exp(energy[j] - largest[k])."""
     received = torch.zeros_like(share)
     for offset in range(width):
-        received += _later(share, offset, 0.0) * (energy - _later(largest, offset, torch.inf)).exp()
+        received += later(share, offset, 0.0) * (energy - later(largest, offset, torch.inf)).exp()
     return received
-
-
-def _earlier(x: Tensor, offset: int, fill: float) -> Tensor:
-    """y[..., j] = x[..., j - offset]; `fill` before the sentence."""
-    return pad(x, (offset, 0), value=fill)[..., : x.shape[-1]] if offset else x
-
-
-def _later(x: Tensor, offset: int, fill: float) -> Tensor:
-    """y[..., j] = x[..., j + offset]; `fill` after the sentence."""
-    return pad(x, (0, offset), value=fill)[..., offset:] if offset else x

@@ -52,11 +52,11 @@ def _scan(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
     return h_SN.movedim(0, -1)
 
 
-def earlier(x: Tensor, fill: float = 0.0) -> Tensor:
-    """y[..., j] = x[..., j-1]; `fill` before the sentence."""
-    return pad(x, (1, 0), value=fill)[..., :-1]
+def earlier(x: Tensor, offset: int = 1, fill: float = 0.0) -> Tensor:
+    """y[..., j] = x[..., j - offset]; `fill` before the sentence."""
+    return pad(x, (offset, 0), value=fill)[..., : x.shape[-1]] if offset else x
 
 
-def later(x: Tensor) -> Tensor:
-    """y[..., j] = x[..., j+1]; zero after the sentence."""
-    return pad(x, (0, 1))[..., 1:]
+def later(x: Tensor, offset: int = 1, fill: float = 0.0) -> Tensor:
+    """y[..., j] = x[..., j + offset]; `fill` after the sentence."""
+    return pad(x, (0, offset), value=fill)[..., offset:] if offset else x

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from mt.ops.precision import returned
+
 
 def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last dimension of `energy` where `mask` is true; exactly zero elsewhere.
@@ -11,6 +13,6 @@ def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:
 
     energy: [..., S]; mask: bool, broadcastable to it. Computed and returned in float32 (or float64, if given so).
     """
-    energy = energy.to(torch.promote_types(energy.dtype, torch.float32))
+    energy = energy.to(returned(energy))
     weights = energy.masked_fill(~mask, torch.finfo(energy.dtype).min).softmax(-1)
     return weights.masked_fill(~mask, 0.0)
