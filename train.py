@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from data_prep.stream import open_corpus
-from mt.cli import compose, merged, save_composed
-from mt.config import parse
-from mt.training import checkpoint
-from mt.training.report import table
-from mt.training.run import begin, complete, resume
+if __name__ == "__main__":
+    # The processes that prepare text import this file under another name, and need nothing of it.
+    from data_prep.stream import open_corpus
+    from mt.cli import compose, merged, save_composed
+    from mt.config import parse
+    from mt.training import checkpoint
+    from mt.training.report import table
+    from mt.training.run import begin, complete, resume
 
 CORPORA = Path("outputs/corpora")
 

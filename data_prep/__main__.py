@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from data_prep.prepare import prepare
-from data_prep.preview import preview
-from mt.cli import compose
-from mt.config import parse
-from mt.data.dataset import DatasetConfig
+if __name__ == "__main__":
+    # The processes that prepare text import this file under another name, and need nothing of it.
+    from data_prep.prepare import prepare
+    from data_prep.preview import preview
+    from mt.cli import compose
+    from mt.config import parse
+    from mt.data.dataset import DatasetConfig
 
 
 def main(composed: dict[str, Any], overrides: list[str]) -> None:

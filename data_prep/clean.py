@@ -23,7 +23,9 @@ def fault(source: str, target: str, config: CleaningConfig) -> str | None:
 
 
 def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[str, str]) -> Iterator[Example]:
-    """The pairs of dev or test, unchanged: scores need every line, so a bad one is refused rather than dropped.
+    """The pairs of dev or test: scores need every line, so a bad one is refused rather than dropped.
+
+    A further reference that is blank is none; the other texts stay as they are.
 
     Args:
         places: what to call the two sides in an error, such as `data/test.en, line`.
@@ -44,4 +46,4 @@ def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[s
                     f"{place} {number} has {words:,} words, more than the {config.max_evaluation_length:,} of "
                     "dataset.cleaning.max_evaluation_length: raise that, or remove the line from both sides"
                 )
-        yield example
+        yield example._replace(more_references=tuple(text for text in example.more_references if text.strip()))

@@ -1,7 +1,6 @@
 """Raw text to a prepared corpus: clean, learn the vocabulary, encode, write."""
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import shutil
@@ -16,13 +15,14 @@ from tqdm import tqdm
 
 from data_prep import shards
 from data_prep.clean import checked
+from data_prep.lock import locked
 from data_prep.shards import Shards
 from data_prep.sources import Source, open_source
 from mt.data import corpus
 from mt.data.corpus import Example, whole
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError
+from mt.errors import UserError, nearest
 
 _TOKENIZERS = "tokenizers"
 _NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "licence", "workers", "shuffle_buffer"}
@@ -82,10 +82,11 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
     """Read and check dev and test.
 
     Raises:
-        UserError: a line is empty or too long, or the sizes of a split's sides differ.
+        UserError: a line is empty or too long, the sizes of a split's sides differ, or references are nowhere.
     """
     for split in corpus.SPLITS:
         source.size(split)
+    _require_references(config, source)
     return {
         split: list(checked(source.examples(split), config.cleaning, source.places(split))) for split in ("dev", "test")
     }
@@ -117,10 +118,25 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     """Lines on sizes, cleaning and vocabularies."""
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
     yield f"train: {draft.shards.kept:,} of {draft.shards.read:,} pairs kept{limit}; dropped: {_reasons(draft.shards)}"
-    yield f"dev: {len(draft.evaluation['dev']):,} pairs; test: {len(draft.evaluation['test']):,} pairs"
+    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
     source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
     sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
     yield f"vocabulary: {config.tokenizer.kind}, {sizes}"
+
+
+def _require_references(config: DatasetConfig, source: Source) -> None:
+    for name in config.references:
+        known = {*source.columns("dev"), *source.columns("test")}
+        if name not in known:
+            raise UserError(
+                f"neither dev nor test has references {name}: {nearest(name, known)}; set dataset.references"
+            )
+
+
+def _size(examples: list[Example]) -> str:
+    """How many pairs, and how many references where some have more than one."""
+    references = sum(1 + len(example.more_references) for example in examples)
+    return f"{len(examples):,} pairs" + (f" with {references:,} references" if references > len(examples) else "")
 
 
 def _write(config: DatasetConfig, draft: Draft, work: Path, progress: bool) -> None:
@@ -156,19 +172,14 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
     work = folder.with_name(f".{folder.name}.partial")
     try:
         work.parent.mkdir(parents=True, exist_ok=True)
-        with (work.parent / ".lock").open("w") as lock:
+        with locked(work.parent / ".lock", progress):
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if progress:
-                    print(f"waiting for another preparation in {work.parent}")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            work.mkdir(exist_ok=True)
-            yield work
+                work.mkdir(exist_ok=True)
+                yield work
+            except UserError:
+                shutil.rmtree(work, ignore_errors=True)
+                raise
             shutil.rmtree(work)
-    except UserError:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
     except OSError as error:
         raise UserError(
             f"the corpus could not be written ({error}): make room on the disk, or mend it; the same command goes on "

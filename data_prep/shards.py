@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data_prep.clean import fault
 from data_prep.parallel import ordered
@@ -26,9 +27,6 @@ _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
 _KEYS = 2_000_000  # looked through at a time for duplicates
 _SHOWN = 100  # characters of a dropped side that are shown
 _RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
-
-Block = tuple[list[str], list[str], list[str]]
-"""Columns: sources, targets, links."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def encode(shards: Shards, tokenizers: Path, folder: Path, workers: int | None) 
 
 def _tasks(
     examples: Iterable[Example], config: CleaningConfig, folder: Path, starts: list[int]
-) -> Iterator[tuple[Path, int, Block, CleaningConfig]]:
+) -> Iterator[tuple[Path, int, pa.Table, CleaningConfig]]:
     """What there is to clean still. Fills `starts` with the number (from 1) of the first raw pair of every shard."""
     start = 1
     for block in blocks(examples):
@@ -107,45 +105,41 @@ def _tasks(
         starts.append(start)
         if not path.is_file():
             yield path, start, block, config
-        start += len(block[0])
+        start += len(block)
 
 
-def blocks(examples: Iterable[Example]) -> Iterator[Block]:
-    """The examples in blocks of about `_CHARACTERS`."""
+def blocks(examples: Iterable[Example]) -> Iterator[pa.Table]:
+    """The examples in tables of `TEXT`, of about `_CHARACTERS` each."""
     # Lists of strings, because the garbage collector would look through a list of pairs again and again.
-    block: Block = [], [], []
+    columns: tuple[list[str], ...] = [], [], []
     size = 0
-    for source, target, link in examples:
-        block[0].append(source)
-        block[1].append(target)
-        block[2].append(link)
+    for source, target, links, _ in examples:
+        columns[0].append(source)
+        columns[1].append(target)
+        columns[2].append(links)
         size += len(source) + len(target)
         if size >= _CHARACTERS:
-            yield block
-            block, size = ([], [], []), 0
-    if block[0]:
-        yield block
+            yield pa.table([*columns], corpus.TEXT)
+            columns, size = ([], [], []), 0
+    if columns[0]:
+        yield pa.table([*columns], corpus.TEXT)
 
 
-def _clean_block(path: Path, start: int, block: Block, config: CleaningConfig) -> None:
+def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig) -> None:
     """Writes the pairs without a fault, each with 8 bytes that stand for it, and what was dropped as metadata."""
-    sources, targets, _ = block
+    sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
     faults = [fault(source, target, config) for source, target in zip(sources, targets, strict=True)]
-    kept = [reason is None for reason in faults]
     shown: dict[str, Any] = {}
     for number, reason in enumerate(faults):
         if reason is not None:
             shown.setdefault(reason, _shown(start + number, sources[number], targets[number]))
-    columns = [list(itertools.compress(column, kept)) for column in block]
-    digests = (
-        hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
-        for source, target in zip(columns[0], columns[1], strict=True)
-    )
-    keys = np.frombuffer(b"".join(digests), dtype="<u8")
+    kept = block.filter(pa.array([reason is None for reason in faults]))
+    pairs = pc.binary_join_element_wise(kept["source"], kept["target"], "\n").cast(pa.binary()).to_pylist()
+    keys = np.frombuffer(b"".join(hashlib.blake2b(pair, digest_size=8).digest() for pair in pairs), dtype="<u8")
     counts = Counter(reason for reason in faults if reason is not None)
     metadata = {"read": len(faults), "dropped": dict(counts), "shown": shown}
     schema = corpus.TEXT.append(pa.field("key", pa.uint64())).with_metadata({"cleaning": json.dumps(metadata)})
-    table = pa.table([*(pa.array(column, pa.string()) for column in columns), pa.array(keys)], schema)
+    table = pa.table([*kept.columns, keys], schema)
     with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         writer.write_table(table)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from data_prep.clean import fault
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
-from data_prep.shards import Block, blocks
+from data_prep.shards import blocks
 from data_prep.sources import Source, open_source
 from mt.data.corpus import Corpus, Split, encoded_pairs
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -41,8 +41,8 @@ class Stream:
             yield Split(datasets.Dataset(table, fingerprint="stream"))
 
 
-def _encoded_block(block: Block, cleaning: CleaningConfig, tokenizers: Path) -> pa.Table:
-    sources, targets, _ = block
+def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path) -> pa.Table:
+    sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
     kept = [fault(source, target, cleaning) is None for source, target in zip(sources, targets, strict=True)]
     sources, targets = (list(itertools.compress(column, kept)) for column in (sources, targets))
     return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers)))

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _corpus(translator: Translator, options: argparse.Namespace) -> Corpus:
     corpus = Corpus.open(prepare(translator.config.dataset, options.corpora))
-    if [side.model for side in corpus.tokenizers] != [side.model for side in translator.tokenizers]:
+    if corpus.tokenizers.digest() != translator.tokenizers.digest():
         raise UserError(
             f"the corpus of {options.run} would now be prepared with another vocabulary, so its training text has "
             "changed: restore it, or decode your text with scripts/translate.py and score it with scripts/score.py"

@@ -1,6 +1,6 @@
 """What a source of raw pairs is."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 from mt.data.corpus import Example
@@ -17,6 +17,9 @@ class Source(Protocol):
 
     def examples(self, split: str) -> Iterator[Example]:
         """The pairs in order, read as they are asked for."""
+
+    def columns(self, split: str) -> Collection[str]:
+        """What can be read of a split: the endings of its files, or the columns of its table."""
 
     def places(self, split: str) -> tuple[str, str]:
         """What to call a line of either side in an error, up to its number (from 1)."""

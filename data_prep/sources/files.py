@@ -3,12 +3,13 @@
 import codecs
 import collections
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from data_prep.sources.cells import Columns
 from data_prep.sources.digest import digest
-from data_prep.sources.tables import TABLES, TableFile
+from data_prep.sources.tables import TABLES
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -24,26 +25,25 @@ class Pairs(Protocol):
 
     def size(self) -> int: ...
     def examples(self) -> Iterator[Example]: ...
+    def columns(self) -> Collection[str]: ...
     def places(self) -> tuple[str, str]: ...
 
 
 class LocalFiles:
     """`<split>.<source>` and `<split>.<target>`, or a table `<split>.tsv`, `.csv`, `.jsonl` or `.parquet`.
 
-    All but the last may be compressed and end in `.gz`. Text is UTF-8.
+    All but the last may be compressed and end in `.gz`. Text is UTF-8. Texts of dev and test may have further
+    references beside them, `<split>.<reference>`.
     """
 
     def __init__(self, config: DatasetConfig, folder: Path) -> None:
         self._folder = folder
-        columns = config.source, config.target
-        self._splits = {split: _find(folder, config.splits[split], columns) for split in SPLITS}
+        self._splits = {split: _find(folder, config.splits[split], config.columns(split)) for split in SPLITS}
         self._sizes: dict[str, int] = {}  # each costs a pass over a file
 
     def holds_text(self) -> bool:
         """Whether some split has a text."""
-        return any(
-            isinstance(pairs, ParallelText) and pairs.missing() != pairs.paths for pairs in self._splits.values()
-        )
+        return any(isinstance(pairs, ParallelText) and len(pairs.missing()) < 2 for pairs in self._splits.values())
 
     def require_all(self) -> None:
         """Raises UserError where files are missing."""
@@ -70,6 +70,9 @@ class LocalFiles:
     def examples(self, split: str) -> Iterator[Example]:
         return self._splits[split].examples()
 
+    def columns(self, split: str) -> Collection[str]:
+        return self._splits[split].columns()
+
     def places(self, split: str) -> tuple[str, str]:
         return self._splits[split].places()
 
@@ -80,42 +83,53 @@ class LocalFiles:
 
 
 class ParallelText:
-    """Two texts of one sentence a line: line N of one belongs to line N of the other."""
+    """Texts of one sentence a line: line N of one belongs to line N of the others."""
 
-    def __init__(self, source: Path, target: Path) -> None:
-        self.paths: tuple[Path, ...] = (source, target)
+    def __init__(self, folder: Path, name: str, columns: Columns) -> None:
+        source, target, *more = (_plain_or_gz(folder / f"{name}.{column}") for column in columns)
+        self.paths: tuple[Path, ...] = (source, target, *(path for path in more if path.is_file()))
+        self._start = f"{(folder / name).name}."
 
     def missing(self) -> tuple[Path, ...]:
-        return tuple(path for path in self.paths if not path.is_file())
+        """The sides that are not there."""
+        return tuple(path for path in self.paths[:2] if not path.is_file())
 
     def size(self) -> int:
         counts = [_count_lines(path) for path in self.paths]
         for path, count in zip(self.paths, counts, strict=True):
             if count == 0:
                 raise UserError(f"{path} is empty: expected one sentence a line")
-        if counts[0] != counts[1]:
-            for path in self.paths:
-                collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
-            raise UserError(
-                f"{self.paths[0]} has {counts[0]:,} lines and {self.paths[1]} has {counts[1]:,}: "
-                "line N of one must belong to line N of the other"
-            )
+        for other, count in zip(self.paths, counts, strict=True):
+            if count != counts[0]:
+                for path in (self.paths[0], other):
+                    collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
+                raise UserError(
+                    f"{self.paths[0]} has {counts[0]:,} lines and {other} has {count:,}: "
+                    "line N of one must belong to line N of the other"
+                )
         return counts[0]
 
     def examples(self) -> Iterator[Example]:
-        return itertools.starmap(Example, zip(*(file_lines(path) for path in self.paths), strict=True))
+        rows = zip(*(file_lines(path) for path in self.paths), strict=True)
+        if len(self.paths) == 2:
+            return itertools.starmap(Example, rows)
+        return (Example(source, target, more_references=tuple(more)) for source, target, *more in rows)
+
+    def columns(self) -> set[str]:
+        beside = (path.name for path in self.paths[0].parent.iterdir())
+        return {name.removeprefix(self._start).removesuffix(".gz") for name in beside if name.startswith(self._start)}
 
     def places(self) -> tuple[str, str]:
         return f"{self.paths[0]}, line", f"{self.paths[1]}, line"
 
 
-def _find(folder: Path, name: str, columns: tuple[str, str]) -> Pairs:
+def _find(folder: Path, name: str, columns: Columns) -> Pairs:
     """Texts where there is one, else a table, else the texts that should be there."""
-    texts = ParallelText(*(_plain_or_gz(folder / f"{name}.{column}") for column in columns))
-    if texts.missing() == texts.paths:
-        for ending, read in TABLES.items():
+    texts = ParallelText(folder, name, columns)
+    if len(texts.missing()) == 2:
+        for ending, kind in TABLES.items():
             if (path := _plain_or_gz(folder / f"{name}{ending}")).is_file():
-                return TableFile(path, columns, read)
+                return kind(path, columns)
     return texts
 
 

@@ -26,6 +26,9 @@ class GeneratedText:
     def examples(self, split: str) -> Iterator[Example]:
         return (Example(*example) for example in self._splits[split])
 
+    def columns(self, split: str) -> tuple[str, ...]:
+        return ()
+
     def places(self, split: str) -> tuple[str, str]:
         return f"{self._name}, {split}, source", f"{self._name}, {split}, target"
 
@@ -33,5 +36,5 @@ class GeneratedText:
         return []
 
     @functools.cached_property
-    def _splits(self) -> dict[str, list[tuple[str, ...]]]:
+    def _splits(self) -> dict[str, list[tuple[str, str, str]]]:
         return self._package.generate()

@@ -2,15 +2,19 @@
 
 import contextlib
 import functools
+import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import datasets
+import pyarrow as pa
 from datasets.data_files import EmptyDatasetError
 
+from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
 from data_prep.sources.digest import digest
-from data_prep.sources.tables import BATCH, TABLES, arrow_examples
-from mt.data.corpus import Example
+from data_prep.sources.tables import TABLES
+from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, HubConfig
 from mt.errors import UserError, nearest
 
@@ -29,7 +33,8 @@ class HubTable:
     def __init__(self, config: DatasetConfig, folder: Path | None) -> None:
         self._hub = config.hub or HubConfig()
         self._folder = folder
-        self._columns = config.source, config.target
+        self._sides = config.source, config.target
+        self._columns = {split: config.columns(split) for split in SPLITS}
         self._streaming = config.streaming
         self._name = str(folder or self._hub.id)
 
@@ -46,18 +51,18 @@ class HubTable:
 
     def examples(self, split: str) -> Iterator[Example]:
         table = self._table(split)
-        # A stream tells its columns with its first row, where the repository has no record of them.
-        features = table.features
-        schema = features.arrow_schema if features else next(iter(table.with_format("arrow").iter(1))).schema
         return arrow_examples(
-            schema,
+            _schema(table),
             lambda names: table.select_columns(names).with_format("arrow").iter(BATCH),
-            self._columns,
+            self._columns[split],
             f"{self._name}, {self._hub.splits[split]}",
         )
 
+    def columns(self, split: str) -> list[str]:
+        return arrow_columns(_schema(self._table(split)), self._columns[split])[0]
+
     def places(self, split: str) -> tuple[str, str]:
-        source, target = (f"{self._name}, {self._hub.splits[split]}, column {column}, row" for column in self._columns)
+        source, target = (f"{self._name}, {self._hub.splits[split]}, column {column}, row" for column in self._sides)
         return source, target
 
     def notes(self) -> list[str]:
@@ -101,31 +106,28 @@ class HubTable:
         )
 
     def _prepared(self, subset: str | None) -> datasets.DatasetBuilder:
-        if self._folder is None:
-            builder = datasets.load_dataset_builder(self._hub.id, data_dir=subset, revision=self._hub.revision)
-        else:
-            builder = datasets.load_dataset_builder(str(self._folder), data_dir=subset)
-        verbosity = datasets.logging.get_verbosity()
-        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # one sentence of ours says what its log would say
-        try:
+        with _quiet():
+            if self._folder is None:
+                print(f"loading {self._hub.id} from the Hugging Face hub", file=sys.stderr)
+                builder = datasets.load_dataset_builder(self._hub.id, data_dir=subset, revision=self._hub.revision)
+            else:
+                builder = datasets.load_dataset_builder(str(self._folder), data_dir=subset)
             if not self._streaming:
                 builder.download_and_prepare()
-        finally:
-            datasets.logging.set_verbosity(verbosity)
         return builder
 
     def _refuse_bad_files(self, subset: str | None) -> None:
         """Raises UserError with file and line where a local table cannot be read: `datasets` does not say which."""
         for path in _tables(Path(self._folder or "", subset or "")):
-            if read := TABLES.get(Path(path.name.removesuffix(".gz")).suffix):
-                for _ in read(path, self._columns):
+            if kind := TABLES.get(Path(path.name.removesuffix(".gz")).suffix):
+                for _ in kind(path, self._sides).examples():
                     pass
 
     def _subsets(self) -> list[str | None]:
         """The folders of the repository that may hold the pair of languages, in either order; None: all of it."""
         if self._hub.config is None:
             return [None]
-        source, target = self._columns
+        source, target = self._sides
         pairs = ((source, target), (target, source))
         names = dict.fromkeys(
             self._hub.config.replace("{source}", first).replace("{target}", second) for first, second in pairs
@@ -134,6 +136,27 @@ class HubTable:
             return [*names]
         # A copy of that folder alone will do, too.
         return [name for name in names if (self._folder / name).is_dir()] or [None]
+
+
+def _schema(table: datasets.Dataset | datasets.IterableDataset) -> pa.Schema:
+    if features := table.features:
+        return features.arrow_schema
+    # A stream tells its columns with its first row, where the repository has no record of them.
+    return next(iter(table.with_format("arrow").iter(1))).schema
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the logs of every failed attempt back: one sentence of ours says what they would say."""
+    loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _tables(folder: Path) -> list[Path]:

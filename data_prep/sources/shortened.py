@@ -1,6 +1,6 @@
 """Long texts cut to what a model is to read."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from data_prep.sources.base import Source
 from mt.data.corpus import Example
@@ -29,7 +29,11 @@ class Shortened:
             source = first_words(example.source, source_limit)
             target = first_words(example.target, target_limit if split == "train" else None)
             whole = (source, target) == (example.source, example.target)
-            yield example if whole else Example(source, target)  # links could point beyond the cut
+            # Links could point beyond the cut.
+            yield example if whole else Example(source, target, more_references=example.more_references)
+
+    def columns(self, split: str) -> Collection[str]:
+        return self._whole.columns(split)
 
     def places(self, split: str) -> tuple[str, str]:
         return self._whole.places(split)

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 
-FORMAT = 2
-"""Raised whenever the columns, or what preparation does to the text, change."""
+FORMAT = 3
+"""Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
 
@@ -35,16 +35,19 @@ _FEATURES = datasets.Features(
 )
 _SCHEMA = _FEATURES.arrow_schema
 TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links")])
-"""Examples before they are encoded."""
+"""Examples before they are encoded; those of dev and test have a column `references` too."""
 _CHUNK = 5_000  # examples encoded at a time
 
 
 class Example(NamedTuple):
-    """A raw pair. `links`: gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown."""
+    """A raw pair."""
 
     source: str
     target: str
     links: str = ""
+    """Gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown."""
+    more_references: tuple[str, ...] = ()
+    """What to score against besides the target, in dev and test."""
 
 
 class Training(Protocol):
@@ -89,7 +92,7 @@ class Split:
 
 
 class Corpus:
-    """A prepared corpus: `tokenizers`, `meta` (as given to `finish`, with `format` and `counts`) and three splits."""
+    """A prepared corpus: `tokenizers`, `meta` (as given to `finish`, and what it adds) and three splits."""
 
     def __init__(
         self,
@@ -117,12 +120,12 @@ class Corpus:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(
                 f"{folder} is not a prepared corpus (meta.json is missing or broken): "
-                "make one with `python -m data_prep dataset=...`"
+                "delete it and make it again with `python -m data_prep dataset=...`"
             ) from error
         if found != FORMAT:
             raise UserError(
                 f"{folder} is a corpus of format {found}, this version reads format {FORMAT}: "
-                "make it again with `python -m data_prep dataset=...`"
+                "delete it and make it again with `python -m data_prep dataset=...`"
             )
         try:
             splits = {name: Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False)) for name in SPLITS}
@@ -131,7 +134,13 @@ class Corpus:
                 f"{folder} is damaged ({' '.join(str(error).split())}): "
                 "delete it and make it again with `python -m data_prep dataset=...`"
             ) from error
-        return cls(splits, Tokenizers.load(folder), meta, stream)
+        tokenizers = Tokenizers.load(folder)
+        if tokenizers.digest() != meta.get("tokenizers"):
+            raise UserError(
+                f"{folder} has another tokenizer than the one that cut its text: "
+                "delete it and make it again with `python -m data_prep dataset=...`"
+            )
+        return cls(splits, tokenizers, meta, stream)
 
     def split(self, name: str) -> Split:
         """The split `train`, `dev` or `test`."""
@@ -144,7 +153,10 @@ class Corpus:
 
 
 def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers) -> None:
-    """Encode the examples of a table of `TEXT` and write them as one file of a split."""
+    """Encode the examples of a table of `TEXT` and write them as one file of a split.
+
+    Their references are the column `references` where the table has one, else the target alone.
+    """
     with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, _SCHEMA) as writer:
         for chunk in text.to_batches(max_chunksize=_CHUNK):
             writer.write_batch(_encoded(chunk, tokenizers))
@@ -169,7 +181,8 @@ def finish(draft: Path, folder: Path, tokenizers: Tokenizers, meta: Mapping[str,
     """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there."""
     tokenizers.save(draft)
     counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
-    text = json.dumps({"format": FORMAT, "counts": counts, **meta}, indent=2, ensure_ascii=False)
+    known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest()}
+    text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)
     (draft / "meta.json").write_text(text + "\n", encoding="utf-8")
     os.rename(draft, folder)
 
@@ -183,9 +196,9 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def text_table(examples: Sequence[Example]) -> pa.Table:
-    """The examples as a table of `TEXT`."""
-    columns = zip(*examples, strict=True) if examples else ((), (), ())
-    return pa.table([pa.array(column, pa.string()) for column in columns], TEXT)
+    """The examples as a table of `TEXT` with the column `references`."""
+    rows = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
+    return pa.Table.from_pylist(rows, TEXT.append(_SCHEMA.field("references")))
 
 
 def encoded_pairs(source: list[str], target: list[str], tokenizers: Tokenizers) -> dict[str, pa.ListArray]:
@@ -201,10 +214,15 @@ def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers) -> pa.RecordBatch:
         **encoded_pairs(text["source"].to_pylist(), text["target"].to_pylist(), tokenizers),
         "source": text["source"],
         "target": text["target"],
-        "references": pa.ListArray.from_arrays(np.arange(len(text) + 1, dtype=np.int32), text["target"]),
+        "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),
         "links": text["links"],
     }
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=_SCHEMA)
+
+
+def _alone(texts: pa.StringArray) -> pa.ListArray:
+    """Each text as a list of one."""
+    return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)
 
 
 def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:

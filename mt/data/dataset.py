@@ -1,11 +1,15 @@
 """What a dataset is: where its raw text lies, how it is cleaned and cut into pieces, and how it is scored."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
+
+Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)]
+"""The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
+from 1."""
 
 
 class SplitNames(BaseModel, frozen=True, extra="forbid", strict=True):
@@ -62,11 +66,14 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     task: Literal["translation", "summarization"] = "translation"
     metrics: tuple[Literal["bleu", "chrf", "rouge"], ...] = ("bleu", "chrf")
     """Scores to compute on decoded text."""
-    source: str = Field(default="", strict=False, coerce_numbers_to_str=True)
-    """The source language: ending of its files (`train.en`), or column of a table: a name or, in TSV and CSV without
-    a line of names, a number from 1."""
-    target: str = Field(default="", strict=False, coerce_numbers_to_str=True)
-    """The target language, likewise."""
+    source: Column = ""
+    """The source language: ending of its files (`train.en`), or column of a table."""
+    target: Column = ""
+    """The target language, likewise. In JSON lines and parquet a cell may be a list of texts, all of which are
+    references in dev and test; the first is the target."""
+    references: tuple[Column, ...] = ()
+    """Further references, likewise: read in dev and test, where there are any, besides the target. A blank line or
+    cell is none."""
     folder: str | None = None
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
     all but parquet may end in `.gz`. Or a copy of the hub's repository."""
@@ -89,6 +96,10 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     licence: str = ""
     """The data's terms, for people; not used."""
 
+    def columns(self, split: str) -> tuple[str, ...]:
+        """What to read of a split: `source`, `target` and, to score against in dev and test, `references`."""
+        return self.source, self.target, *(() if split == "train" else self.references)
+
     @property
     def word_links(self) -> bool:
         """Whether the examples carry gold word alignments."""
@@ -96,9 +107,9 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
-        if self.generator is not None and (self.folder is not None or self.hub is not None):
+        if self.generator is not None and (self.folder is not None or self.hub is not None or self.references):
             raise UserError(
-                f"dataset {self.name} is generated and reads no folder and no hub: "
+                f"dataset {self.name} is generated and reads no folder, no hub and no references: "
                 "leave them out, or choose dataset=files for text of your own"
             )
         if self.generator is None and self.folder is None and self.hub is None:
@@ -110,5 +121,11 @@ class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
             raise UserError(
                 f"dataset {self.name} needs two different languages but has dataset.source={self.source!r} "
                 f"and dataset.target={self.target!r}: give the endings of the two sides' files, or their columns"
+            )
+        named = (self.source, self.target, *self.references)
+        if twice := sorted({name for name in self.references if named.count(name) > 1}):
+            raise UserError(
+                f"dataset.references of {self.name} has {', '.join(twice)}, which is read already: "
+                "give further references alone, each once"
             )
         return self

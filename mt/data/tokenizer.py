@@ -1,5 +1,6 @@
 """Text to ids and back: the one door to SentencePiece (Kudo & Richardson 2018)."""
 
+import hashlib
 import io
 import re
 import unicodedata
@@ -109,6 +110,10 @@ class Tokenizers(NamedTuple):
     def joint(self) -> bool:
         return self.source is self.target
 
+    def digest(self) -> str:
+        """SHA-256 (hex) of the models: tells whether ids were made by these tokenizers."""
+        return hashlib.sha256(b"".join(side.model for side in self)).hexdigest()
+
     def save(self, folder: Path) -> None:
         """Write `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`."""
         if self.joint:
@@ -158,6 +163,10 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
 
 def normalize(text: str) -> str:
     """The text as the tokenizer sees it: composed (NFC), every run of white space one blank."""
+    # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
+    blanks = text.isprintable() and "  " not in text and text == text.strip()
+    if blanks and unicodedata.is_normalized("NFC", text):
+        return text
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 

@@ -40,7 +40,8 @@ def folder(tmp_path: Path, tokenizers: Tokenizers) -> Path:
 
 def test_what_is_written_is_read(folder: Path, tokenizers: Tokenizers) -> None:
     opened = Corpus.open(folder)
-    assert opened.meta == {"format": 2, "counts": {"train": 3, "dev": 1, "test": 1}, "fingerprint": "f00"}
+    assert opened.meta["counts"] == {"train": 3, "dev": 1, "test": 1}
+    assert opened.meta["fingerprint"] == "f00"
     assert opened.tokenizers.source.model == tokenizers.source.model
     train = opened.split("train")
     assert len(train) == 3
@@ -75,6 +76,17 @@ def test_a_large_split_is_written_in_chunks(
     assert train.lengths()[0].tolist() == [len(example.source) + 2 for example in many]
     picked = [49, 0, 13, 13]
     assert [len(source) for source, _ in train.ids(picked)] == [train.lengths()[0][i] for i in picked]
+
+
+def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "_CHUNK", 2)
+    more: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
+    examples = [Example("old", "alt", "0-0", references) for references in more]
+    write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {})
+    test = Corpus.open(tmp_path / "several").split("test")
+    assert test.column("references") == [["alt", *references] for references in more]
+    assert test.column("target") == ["alt"] * 5
+    assert test.column("links") == ["0-0"] * 5
 
 
 def test_ids_are_not_read_into_memory(folder: Path) -> None:
@@ -114,14 +126,23 @@ def test_an_interrupted_shard_leaves_no_file_of_its_name(
 
 
 def test_a_folder_without_corpus_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"is not a prepared corpus .*: make one with `python -m data_prep"):
+    with pytest.raises(UserError, match=r"is not a prepared corpus .*: delete it and make it again with"):
         Corpus.open(tmp_path)
 
 
 def test_another_format_is_refused(folder: Path) -> None:
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(meta | {"format": 99}))
-    with pytest.raises(UserError, match=r"corpus of format 99, this version reads format 2: .* `python -m data_prep"):
+    with pytest.raises(
+        UserError, match=r"corpus of format 99, this version reads format 3: delete it and make it again"
+    ):
+        Corpus.open(folder)
+
+
+def test_another_tokenizer_is_refused(folder: Path) -> None:
+    other = Tokenizers.train(TokenizerConfig(kind="char", size=100), [("a house and a garden", "ein Haus")])
+    other.save(folder)
+    with pytest.raises(UserError, match=r"another tokenizer than the one that cut its text: delete it and make"):
         Corpus.open(folder)
 
 

@@ -40,17 +40,26 @@ def test_the_known_datasets_are_there() -> None:
 
 
 def test_columns_may_be_numbers() -> None:
-    config = DatasetConfig.model_validate_json('{"folder": "texts", "source": 1, "target": 2}')
-    assert (config.source, config.target) == ("1", "2")
+    config = DatasetConfig.model_validate_json('{"folder": "texts", "source": 1, "target": 2, "references": [4, 3]}')
+    assert config.columns("train") == ("1", "2")
+    assert config.columns("dev") == config.columns("test") == ("1", "2", "4", "3")
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         ({}, "set dataset.folder=DIR"),
-        ({"generator": "phrasebook", "folder": "texts"}, "is generated and reads no folder and no hub"),
+        ({"generator": "phrasebook", "folder": "texts"}, "is generated and reads no folder, no hub and no references"),
+        (
+            {"generator": "phrasebook", "references": ["fr"]},
+            "is generated and reads no folder, no hub and no references",
+        ),
         ({"folder": "texts", "source": "en"}, "has dataset.source='en' and dataset.target=''"),
         ({"folder": "texts", "source": "en", "target": "en"}, "needs two different languages"),
+        (
+            {"folder": "texts", "source": "a", "target": "b", "references": ["c", "b", "d", "c"]},
+            r"dataset\.references of files has b, c, which is read already: give further references alone, each once",
+        ),
     ],
 )
 def test_contradictions_are_refused(settings: dict, sentence: str) -> None:

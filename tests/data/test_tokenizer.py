@@ -1,3 +1,5 @@
+import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,16 @@ def test_any_text_of_known_characters_survives(tokenizers: dict[str, Tokenizer],
 
 def test_normalization_composes_and_joins_blanks_and_nothing_else() -> None:
     assert normalize(" Ha\u0308user\u00a0und\n\u3000ﬁ １ … ") == "Häuser und ﬁ １ …"
+
+
+@given(st.text(st.sampled_from("aä  \u0308\t\u00a0\u3000\u200b가\u1100\u1161ﬁ") | st.characters(), max_size=8))
+def test_text_that_is_normal_already_is_recognised(text: str) -> None:
+    assert normalize(text) == " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def test_any_blank_is_recognised() -> None:
+    for blank in filter(str.isspace, map(chr, range(sys.maxunicode + 1))):
+        assert normalize(f"a{blank}b") == "a b"
 
 
 @pytest.mark.parametrize("kind", KINDS)

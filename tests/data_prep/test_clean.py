@@ -35,6 +35,11 @@ def test_dev_and_test_stay_whole() -> None:
     assert list(checked(pairs, CleaningConfig(), PLACES)) == pairs
 
 
+def test_blank_references_are_none() -> None:
+    pairs = [Example("a", "b", "0-0", ("", "c", " \t", "d ")), Example("a", "b", "", (" ",))]
+    assert list(checked(pairs, CleaningConfig(), PLACES)) == [Example("a", "b", "0-0", ("c", "d ")), Example("a", "b")]
+
+
 def test_an_empty_line_of_test_is_refused() -> None:
     with pytest.raises(UserError, match=r"d/test\.de, line 2 is empty, .*: fill it in, or remove the line"):
         list(checked([Example("a", "b"), Example("a", " ")], CleaningConfig(), PLACES))

@@ -120,8 +120,9 @@ def test_blocks_hold_everything_and_end_once_they_are_large(texts: list[str]) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "_CHARACTERS", 20)
         found = list(shards.blocks([Example(text, text[:1]) for text in texts]))
-    assert [source for sources, _, _ in found for source in sources] == texts
-    sizes = [[len(source) + len(target) for source, target in zip(*block[:2], strict=True)] for block in found]
+    rows = [block.to_pylist() for block in found]
+    assert [row["source"] for block in rows for row in block] == texts
+    sizes = [[len(row["source"]) + len(row["target"]) for row in block] for block in rows]
     assert all(sum(size) >= 20 > sum(size[:-1]) for size in sizes[:-1])
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
-from mt.data.corpus import SPLITS
+from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
@@ -95,7 +95,7 @@ def test_examples_are_read_as_they_are_asked_for(folder: Path) -> None:
     (folder / "train.en").write_bytes(b"a\n" * 200_000 + b"\xff\n" * 200_000)
     (folder / "train.de").write_bytes(b"b\n" * 400_000)
     examples = open_source(_config(folder)).examples("train")
-    assert next(examples) == ("a", "b", "")
+    assert next(examples) == Example("a", "b")
 
 
 def test_identity_follows_the_content(folder: Path) -> None:

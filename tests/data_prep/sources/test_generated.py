@@ -11,7 +11,7 @@ def test_the_phrasebook_keeps_its_links(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(phrasebook, "generate", lambda: generated)
     source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
     assert [source.size(split) for split in SPLITS] == [30, 10, 10]
-    assert [tuple(example) for example in source.examples("dev")] == [tuple(example) for example in generated["dev"]]
+    assert [tuple(example[:3]) for example in source.examples("dev")] == [tuple(row) for row in generated["dev"]]
     assert all(example.links for example in source.examples("train"))
     assert source.places("dev") == ("phrasebook, dev, source", "phrasebook, dev, target")
     assert source.notes() == []

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_prep.sources import open_source
+from data_prep.sources import open_source, tables
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
@@ -93,18 +94,55 @@ def test_columns_without_names_have_numbers(tmp_path: Path, read, pairs, ending:
 
 def test_csv_may_hold_commas_quotes_and_lines_in_a_field(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.csv", b'en,de\r\n"a, ""b""\r\nc","d\n"\r\n')
-    assert [*open_source(config).examples("train")] == [('a, "b"\nc', "d\n", "")]
+    assert [*open_source(config).examples("train")] == [Example('a, "b"\nc', "d\n")]
 
 
 def test_tsv_has_no_quotes_and_marks_are_left_out(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.tsv", '\ufeffen\tde\r\n"a\tb"\r\n'.encode())
-    assert [*open_source(config).examples("train")] == [('"a', 'b"', "")]
+    assert [*open_source(config).examples("train")] == [Example('"a', 'b"')]
     assert open_source(config).notes() == [f"{tmp_path}/train.tsv: byte-order mark and carriage returns left out"]
+
+
+BLANKS = {
+    "tsv": ("train.tsv", "{}en\tde\n{}a\tb\n{}\t\n{}c\td\n{}"),
+    "csv": ("train.csv", '{}en,de\n{}"a",b\n{},\n{}c,d\n{}'),
+    "jsonl": (
+        "train.jsonl",
+        '{}{{"en": "a", "de": "b"}}\n{}{{"en": "", "de": ""}}\n{}{{"en": "c", "de": "d"}}\n{}',
+    ),
+}
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n\n", "  \n"])
+@pytest.mark.parametrize("kind", BLANKS)
+def test_blank_lines_are_no_rows(tmp_path: Path, kind: str, blank: str) -> None:
+    name, text = BLANKS[kind]
+    source = open_source(_folder(tmp_path, name, text.format(*[blank] * 5).encode()))
+    assert [*source.examples("train")] == [Example("a", "b"), Example("", ""), Example("c", "d")]
+    assert source.size("train") == 3
+
+
+def test_a_blank_line_in_a_field_of_csv_stays(tmp_path: Path) -> None:
+    config = _folder(tmp_path, "train.csv", b'en,de\n"a\n\n\nb",c\n\n')
+    assert [*open_source(config).examples("train")] == [Example("a\n\n\nb", "c")]
+
+
+def test_a_field_of_csv_may_be_long(tmp_path: Path) -> None:
+    long = "word " * 100_000
+    config = _folder(tmp_path, "train.csv", f"en,de\n{long},b\n".encode())
+    assert [*open_source(config).examples("train")] == [Example(long, "b")]
+
+
+def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_LONGEST_FIELD", 200_000)
+    config = _folder(tmp_path, "train.csv", b'en,de\na,"b\n' + b"c,d\n" * 60_000)
+    with pytest.raises(UserError, match=r"is not CSV \(field larger than field limit \(200000\)\): mend its quotation"):
+        open_source(config).size("train")
 
 
 def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.jsonl", b'{"en": "a", "de": null}\n{"en": "", "de": "b"}\n')
-    assert [*open_source(config).examples("train")] == [("a", "", ""), ("", "b", "")]
+    assert [*open_source(config).examples("train")] == [Example("a", ""), Example("", "b")]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +159,13 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
             r"train\.tsv, line 3 is cut into 1 and line 1 into 2 fields: every line must",
         ),
         ("train.tsv", b"en\tde\na\tb\xff\n", r"train\.tsv, line 2 is not UTF-8 \(byte 4 of the line\): convert"),
+        (
+            "train.tsv",
+            b"\n\nen\tde\n\nc\n",
+            r"train\.tsv, line 5 is cut into 1 and line 3 into 2 fields: every line must",
+        ),
+        ("train.tsv", b"\nen\tfr\na\tb\n", r"train\.tsv, line 2 has no column de: .*There is: en, fr; set dataset"),
+        ("train.tsv", b"\n \n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
         ("train.csv", b"en,fr\na,b\n", r"train\.csv, line 1 has no column de: .*There is: en, fr; set dataset\.source"),
@@ -141,6 +186,12 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
             b'{"en": "a", "de": "b"}\n{"en": \n',
             r"train\.jsonl, line 2 is not JSON \(.*\): expected an obj",
         ),
+        (
+            "train.jsonl",
+            b'\n{"en": "a", "de": "b"}\n \n{"en": "a"}\n',
+            r"train\.jsonl, line 4 has no column de: .*There is: en; set dataset\.source",
+        ),
+        ("train.csv", b"\nen,de\na,b\n\n\nc\n", r"train\.csv, line 6 is cut into 1 and line 2 into 2 fields: every"),
         ("train.jsonl", b"[" * 100_000, r"train\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
         ("train.jsonl", b'["a", "b"]\n', r"train\.jsonl, line 1 holds list: expected a JSON object on each line"),
         (
@@ -153,12 +204,12 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
             b'{"translation": {"en": "a", "fr": "b"}}\n',
             r"train\.jsonl, line 1 has no column de: .*There is: en, fr; set dataset\.source",
         ),
-        ("train.jsonl", b'{"en": "a", "de": 3}\n', r"train\.jsonl, column de, row 1 holds int, not text: set dataset"),
-        ("train.jsonl", b'{"en": "a", "de": "\\u0000"}\n', r"column de, row 1 holds a NUL character: remove it"),
+        ("train.jsonl", b'{"en": "a", "de": 3}\n', r"train\.jsonl, line 1, column de holds int, not text: set dataset"),
+        ("train.jsonl", b'{"en": "a", "de": "\\u0000"}\n', r"line 1, column de holds a NUL character: remove it"),
         (
             "train.jsonl",
             b'{"en": "\\ud800", "de": "b"}\n',
-            r"column en, row 1 holds half of a surrogate pair.*: remove it",
+            r"line 1, column en holds half of a surrogate pair.*: remove it",
         ),
         ("train.jsonl.gz", gzip.compress(b"{}" * 999)[:-9], r"train\.jsonl\.gz is cut short: copy it again"),
         (
@@ -190,5 +241,5 @@ def test_bad_parquet_is_refused(tmp_path: Path) -> None:
         UserError, match=r"train\.parquet has no column fr: .*There is: de, en, id; set dataset\.source"
     ):
         open_source(_config(tmp_path, "en", "fr")).size("train")
-    with pytest.raises(UserError, match=r"train\.parquet, column id, row 1 holds int, not text: set dataset\.source"):
+    with pytest.raises(UserError, match=r"train\.parquet, row 1, column id holds int, not text: set dataset\.source"):
         open_source(_config(tmp_path, "en", "id")).size("train")

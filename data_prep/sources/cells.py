@@ -1,0 +1,97 @@
+"""Pairs out of the cells of a table, whatever kind of table it is."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mt.data.corpus import Example
+from mt.errors import UserError, nearest
+
+Columns = tuple[str, ...]
+"""The names of the source's and the target's column, and of further references, which are read where they are there."""
+
+NESTED = "translation"
+"""The column that holds both sides in many tables of the hub, as {"de": ..., "en": ...}."""
+
+BATCH = 10_000
+"""Rows of Arrow data in memory at once."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write it, UTF-8 cannot
+
+
+def require_sides(columns: Columns, known: Collection[str], where: str) -> None:
+    """Raises UserError where a side is not among the known columns."""
+    for column in columns[:2]:
+        if column not in known:
+            raise UserError(
+                f"{where} has no column {column}: {nearest(column, known)}; set dataset.source and dataset.target"
+            )
+
+
+def example(cells: Sequence[object], columns: Columns, where: str, number: int) -> Example:
+    """A row of texts: source, target and further references, each a list of them where it is not the source.
+
+    Args:
+        cells: of these columns; an empty one is an empty text.
+        where: what to call the row in an error, up to its number.
+
+    Raises:
+        UserError: a cell holds something else.
+    """
+    for cell, column in zip(cells, columns, strict=True):
+        if cell is not None and not isinstance(cell, str):
+            if isinstance(cell, list) and column != columns[0]:
+                return example(*_spread(cells, columns, f"{where} {number}"), where, number)
+            fault = f"holds {type(cell).__name__}, not text: set dataset.source and dataset.target"
+        elif cell and "\0" in cell:
+            fault = "holds a NUL character: remove it"
+        elif cell and not cell.isascii() and _SURROGATE.search(cell):
+            fault = "holds half of a surrogate pair, which is no character: remove it"
+        else:
+            continue
+        raise UserError(f"{where} {number}, column {column} {fault}")
+    more_references = tuple([str(cell or "") for cell in cells[2:]]) if len(cells) > 2 else ()
+    return Example(str(cells[0] or ""), str(cells[1] or ""), "", more_references)
+
+
+def arrow_columns(schema: pa.Schema, columns: Columns) -> tuple[list[str], bool]:
+    """The names among which Arrow data have their sides, and whether they are those of the fields of `translation`."""
+    outer = {*columns[:2]} <= {*schema.names}
+    nested = not outer and NESTED in schema.names and pa.types.is_struct(schema.field(NESTED).type)
+    return [field.name for field in schema.field(NESTED).type] if nested else schema.names, nested
+
+
+def arrow_examples(
+    schema: pa.Schema,
+    read: Callable[[list[str]], Iterable[pa.RecordBatch | pa.Table]],
+    columns: Columns,
+    where: str,
+) -> Iterator[Example]:
+    """The pairs of Arrow data, whose sides are columns or fields of `translation`.
+
+    read: the data, in batches, of the columns with these names. where: what to call the data in an error.
+    """
+    names, nested = arrow_columns(schema, columns)
+    require_sides(columns, names, where)
+    columns = tuple(column for column in columns if column in names)
+    number = 0
+    for batch in read([NESTED] if nested else [*columns]):
+        sides = [pc.struct_field(batch[NESTED], column) if nested else batch[column] for column in columns]
+        for cells in zip(*(side.to_pylist() for side in sides), strict=True):
+            number += 1
+            yield example(cells, columns, f"{where}, row", number)
+
+
+def _spread(cells: Sequence[object], columns: Columns, where: str) -> tuple[list[object], Columns]:
+    """The cells, with the texts of a list, which the target and further references may be, as cells of their own."""
+    found = [(cells[0], columns[0])]
+    for cell, column in zip(cells[1:], columns[1:], strict=True):
+        texts = cell if isinstance(cell, list) else [cell]
+        if not texts and column == columns[1]:
+            raise UserError(f"{where}, column {column} holds an empty list: expected the target, or all its references")
+        if texts is cell and not all(isinstance(text, str) for text in texts):
+            raise UserError(f"{where}, column {column} holds a list of other things than texts: give texts alone")
+        found += [(text, column) for text in texts]
+    return [text for text, _ in found], tuple(column for _, column in found)

@@ -1,0 +1,247 @@
+"""Several references of dev and test: texts beside the target's, columns, and lists in place of the target."""
+
+import csv
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_prep.prepare import fingerprint, prepare
+from data_prep.preview import preview
+from data_prep.sources import open_source
+from mt.data.corpus import SPLITS, Corpus, Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+Rows = Sequence[dict[str, Any]]
+
+
+def _config(folder: Path, *references: str, **settings) -> DatasetConfig:
+    plain = {"folder": str(folder), "source": "en", "target": "de", "references": references, "workers": 1}
+    return DatasetConfig.model_validate_json(json.dumps(plain | {"tokenizer": {"kind": "char"}} | settings))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Test has two references, dev one; both have lines without any."""
+    lines = {
+        "train.en": "a house\ntwo dogs\n",
+        "train.de": "ein Haus\nzwei Hunde\n",
+        "train.de2": "not read, and of another length\n",
+        "dev.en": "a cat\nold\n",
+        "dev.de": "eine Katze\nalt\n",
+        "dev.de2": "ein Kater\n\n",
+        "test.en": "a bird\nnew\n",
+        "test.de": "ein Vogel\nneu\n",
+        "test.de2": "Vogel\n \n",
+        "test.de3": "ein Vögelchen\nneuer\n",
+    }
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, text in lines.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_texts_beside_the_target(texts: Path) -> None:
+    source = open_source(_config(texts, "de2", "de3"))
+    assert [*source.examples("train")] == [Example("a house", "ein Haus"), Example("two dogs", "zwei Hunde")]
+    assert [example.more_references for example in source.examples("dev")] == [("ein Kater",), ("",)]
+    assert [example.more_references for example in source.examples("test")] == [
+        ("Vogel", "ein Vögelchen"),
+        (" ", "neuer"),
+    ]
+    assert [source.size(split) for split in SPLITS] == [2, 2, 2]
+    assert source.places("test") == (f"{texts}/test.en, line", f"{texts}/test.de, line")
+    assert {*source.columns("test")} == {"en", "de", "de2", "de3"}
+
+
+def test_compressed_texts_beside_the_target(texts: Path) -> None:
+    (texts / "test.de3.gz").write_bytes(gzip.compress((texts / "test.de3").read_bytes()))
+    (texts / "test.de3").unlink()
+    source = open_source(_config(texts, "de3"))
+    assert [example.more_references for example in source.examples("test")] == [("ein Vögelchen",), ("neuer",)]
+    assert [example.more_references for example in source.examples("dev")] == [(), ()]
+    assert "de3" in source.columns("test")
+
+
+def test_texts_of_unequal_length_are_refused(texts: Path) -> None:
+    (texts / "test.de3").write_text("ein Vögelchen\n", encoding="utf-8")
+    with pytest.raises(
+        UserError, match=r"test\.en has 2 lines and .*test\.de3 has 1: line N of one must belong to line N"
+    ):
+        open_source(_config(texts, "de2", "de3")).size("test")
+    assert open_source(_config(texts, "de2")).size("test") == 2
+
+
+def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Corpus.open(prepare(_config(texts, "de3", "de2"), tmp_path / "corpora"))
+    assert made.split("train").column("references") == [["ein Haus"], ["zwei Hunde"]]
+    assert made.split("dev").column("references") == [["eine Katze", "ein Kater"], ["alt"]]
+    assert made.split("test").column("references") == [["ein Vogel", "ein Vögelchen", "Vogel"], ["neu", "neuer"]]
+    assert made.split("test").column("target") == ["ein Vogel", "neu"]
+    size = "dev: 2 pairs with 3 references; test: 2 pairs with 5 references"
+    assert size in capsys.readouterr().out.splitlines()
+    assert size in [*preview(_config(texts, "de3", "de2"))]
+
+
+def test_other_references_make_another_corpus(texts: Path) -> None:
+    def mark(*references: str) -> str:
+        config = _config(texts, *references)
+        return fingerprint(config, open_source(config))
+
+    marks = {mark(), mark("de2"), mark("de3"), mark("de2", "de3")}
+    (texts / "test.de3").write_text("ein Vögelein\nneuer\n", encoding="utf-8")
+    assert len({*marks, mark("de3")}) == 5
+    assert mark() in marks and mark("de2") in marks
+
+
+def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError,
+        match=r"^neither dev nor test has references ref3: There is: de, de2, de3, en; set dataset\.references$",
+    ):
+        prepare(_config(texts, "de2", "ref3"), tmp_path / "corpora", progress=False)
+    assert not (tmp_path / "corpora").exists()
+
+
+def test_a_cut_leaves_references_whole(texts: Path) -> None:
+    cut = {"truncate_source": 1, "truncate_target": 1}
+    source = open_source(_config(texts, "de3", cleaning=cut))
+    assert next(source.examples("train")) == Example("a", "ein")
+    assert next(source.examples("test")) == Example("a", "ein Vogel", "", ("ein Vögelchen",))
+    assert {*source.columns("dev")} == {"en", "de", "de2"}
+
+
+def _tsv(path: Path, rows: Rows) -> None:
+    lines = [rows[0], *(row.values() for row in rows)]
+    path.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _csv(path: Path, rows: Rows) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
+
+
+def _jsonl(path: Path, rows: Rows) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def _nested(path: Path, rows: Rows) -> None:
+    _jsonl(path, [{"id": 7, "translation": row} for row in rows])
+
+
+def _parquet(path: Path, rows: Rows) -> None:
+    pq.write_table(pa.Table.from_pylist([*rows]), path)
+
+
+FIELDS: dict[str, tuple[str, Callable[[Path, Rows], None]]] = {"tsv": (".tsv", _tsv), "csv": (".csv", _csv)}
+LISTS: dict[str, tuple[str, Callable[[Path, Rows], None]]] = {
+    "jsonl": (".jsonl", _jsonl),
+    "nested jsonl": (".jsonl", _nested),
+    "parquet": (".parquet", _parquet),
+}
+
+
+@pytest.mark.parametrize("layout", [*FIELDS, *LISTS])
+def test_columns(tmp_path: Path, layout: str) -> None:
+    ending, write = (FIELDS | LISTS)[layout]
+    pair = {"en": "a bird", "de": "ein Vogel"}
+    write(tmp_path / f"train{ending}", [pair])
+    write(tmp_path / f"dev{ending}", [pair])
+    write(tmp_path / f"test{ending}", [{"ref2": "c"} | pair | {"ref1": "b"}, {"ref2": ""} | pair | {"ref1": "d"}])
+    source = open_source(_config(tmp_path, "ref1", "ref2"))
+    assert [*source.examples("train")] == [Example("a bird", "ein Vogel")]
+    [dev] = source.examples("dev")
+    assert dev[:2] == ("a bird", "ein Vogel") and not any(dev.more_references)
+    assert [example.more_references for example in source.examples("test")] == [("b", "c"), ("d", "")]
+    with pytest.raises(
+        UserError,
+        match=r"has references ref3: did you mean ref2\? There is: de, en, ref1, ref2; set dataset\.references",
+    ):
+        prepare(_config(tmp_path, "ref1", "ref3"), tmp_path / "corpora", progress=False)
+
+
+def test_columns_without_names(tmp_path: Path) -> None:
+    for split in SPLITS:
+        (tmp_path / f"{split}.tsv").write_text("b\tx\ta\tc\n", encoding="utf-8")
+    source = open_source(_config(tmp_path, "4", "1", source=3, target=2))
+    assert [*source.examples("train")] == [Example("a", "x")]
+    assert [*source.examples("test")] == [Example("a", "x", "", ("c", "b"))]
+    assert source.columns("test") == ["1", "2", "3", "4"]
+
+
+def test_a_key_that_only_some_lines_have(tmp_path: Path) -> None:
+    for split in SPLITS:
+        _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": "b"}, {"en": "a", "de": "b", "ref1": "c"}])
+    made = Corpus.open(prepare(_config(tmp_path, "ref1"), tmp_path / "corpora", progress=False))
+    assert made.split("test").column("references") == [["b"], ["b", "c"]]
+
+
+@pytest.mark.parametrize("layout", LISTS)
+def test_a_list_in_place_of_the_target(tmp_path: Path, layout: str) -> None:
+    ending, write = LISTS[layout]
+    rows = [{"en": "a", "de": ["b", "c", ""], "more": ["d"]}, {"en": "e", "de": ["f"], "more": []}]
+    for split in SPLITS:
+        write(tmp_path / f"{split}{ending}", rows)
+    made = Corpus.open(prepare(_config(tmp_path, "more"), tmp_path / "corpora", progress=False))
+    assert made.split("train").column("target") == made.split("test").column("target") == ["b", "f"]
+    assert made.split("train").column("references") == [["b"], ["f"]]
+    assert made.split("dev").column("references") == made.split("test").column("references") == [["b", "c", "d"], ["f"]]
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ([], "holds an empty list: expected the target, or all its references"),
+        (["b", 3], "holds a list of other things than texts: give texts alone"),
+        (["b", None], "holds a list of other things than texts: give texts alone"),
+        ([["b"]], "holds a list of other things than texts: give texts alone"),
+        (["b", "\0"], "holds a NUL character: remove it"),
+        ({"b": "c"}, r"holds dict, not text: set dataset\.source and dataset\.target"),
+    ],
+)
+def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> None:
+    for split in SPLITS:
+        _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": target}])
+    with pytest.raises(UserError, match=rf"train\.jsonl, line 2, column de {sentence}$"):
+        open_source(_config(tmp_path)).size("train")
+    with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source"):
+        open_source(_config(tmp_path, source="de", target="en")).size("train")
+
+
+def test_an_empty_list_in_parquet_is_refused_by_its_row(tmp_path: Path) -> None:
+    for split in SPLITS:
+        _parquet(tmp_path / f"{split}.parquet", [{"en": "a", "de": ["b"]}, {"en": "a", "de": []}])
+    with pytest.raises(UserError, match=r"test\.parquet, row 2, column de holds an empty list: expected the target"):
+        open_source(_config(tmp_path)).size("test")
+
+
+def test_a_target_that_is_empty_is_refused_though_it_has_references(tmp_path: Path) -> None:
+    for split in SPLITS:
+        _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": ["", "c"]}])
+    with pytest.raises(UserError, match=r"dev\.jsonl, column de, row 2 is empty, and dev and test are scored"):
+        prepare(_config(tmp_path), tmp_path / "corpora", progress=False)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_tables_of_the_hub(tmp_path: Path, streaming: bool) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for split in ("train", "validation", "test"):
+        _jsonl(copy / f"{split}.jsonl", [{"en": "a", "de": ["b", "c"], "r": "d"}, {"en": "e", "de": ["f"], "r": ""}])
+    config = _config(copy, "r", hub={"id": "somebody/captions"}, streaming=streaming)
+    made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
+    assert made.split("train").column("references") == [["b"], ["f"]]
+    assert made.split("test").column("references") == [["b", "c", "d"], ["f"]]
+    with pytest.raises(UserError, match=r"has references ref: There is: de, en, r; set dataset\.references$"):
+        prepare(
+            _config(copy, "ref", hub={"id": "somebody/captions"}, streaming=streaming),
+            tmp_path / "corpora",
+            progress=False,
+        )
