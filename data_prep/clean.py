@@ -10,7 +10,9 @@ from mt.errors import UserError
 
 def fault(source: str, target: str, config: CleaningConfig) -> str | None:
     """Why a training pair is dropped, or None. Duplicates are another matter: see `data_prep.shards`."""
-    shorter, longer = sorted((count_words(source), count_words(target)))
+    shorter, longer = count_words(source), count_words(target)
+    if shorter > longer:
+        shorter, longer = longer, shorter
     if shorter == 0:
         return "empty"
     if shorter < config.min_length:
