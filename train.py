@@ -3,19 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    # The processes that prepare text import this file under another name, and need nothing of it.
+CORPORA = Path("outputs/corpora")
+
+
+def main(composed: dict[str, Any], overrides: list[str]) -> None:
+    # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.stream import open_corpus
-    from mt.cli import compose, merged, save_composed
+    from mt.cli import merged, save_composed
     from mt.config import parse
     from mt.training import checkpoint
     from mt.training.report import table
     from mt.training.run import begin, complete, resume
 
-CORPORA = Path("outputs/corpora")
-
-
-def main(composed: dict[str, Any], overrides: list[str]) -> None:
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
     if earlier:
         folder = Path(earlier)
@@ -30,4 +29,6 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    from mt.cli import compose
+
     compose(main, "config")

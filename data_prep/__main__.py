@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    # The processes that prepare text import this file under another name, and need nothing of it.
+
+def main(composed: dict[str, Any], overrides: list[str]) -> None:
+    # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.prepare import prepare
     from data_prep.preview import preview
-    from mt.cli import compose
     from mt.config import parse
     from mt.data.dataset import DatasetConfig
 
-
-def main(composed: dict[str, Any], overrides: list[str]) -> None:
     config = parse(composed["dataset"], DatasetConfig, "dataset")
     if composed["dry_run"]:
         for line in preview(config):
@@ -22,4 +20,6 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    from mt.cli import compose
+
     compose(main, "data_prep")
