@@ -36,6 +36,7 @@ _FEATURES = datasets.Features(
 _SCHEMA = _FEATURES.arrow_schema
 TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links")])
 """Examples before they are encoded; those of dev and test have a column `references` too."""
+_REMEDY = "delete it and make it again with `python -m data_prep dataset=...`"
 _CHUNK = 5_000  # examples encoded at a time
 
 
@@ -118,28 +119,16 @@ class Corpus:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
             found = meta["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"{folder} is not a prepared corpus (meta.json is missing or broken): "
-                "delete it and make it again with `python -m data_prep dataset=...`"
-            ) from error
+            raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
         if found != FORMAT:
-            raise UserError(
-                f"{folder} is a corpus of format {found}, this version reads format {FORMAT}: "
-                "delete it and make it again with `python -m data_prep dataset=...`"
-            )
+            raise UserError(f"{folder} is a corpus of format {found}, this version reads format {FORMAT}: {_REMEDY}")
         try:
             splits = {name: Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False)) for name in SPLITS}
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-            raise UserError(
-                f"{folder} is damaged ({' '.join(str(error).split())}): "
-                "delete it and make it again with `python -m data_prep dataset=...`"
-            ) from error
+            raise UserError(f"{folder} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error
         tokenizers = Tokenizers.load(folder)
         if tokenizers.digest() != meta.get("tokenizers"):
-            raise UserError(
-                f"{folder} has another tokenizer than the one that cut its text: "
-                "delete it and make it again with `python -m data_prep dataset=...`"
-            )
+            raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
         return cls(splits, tokenizers, meta, stream)
 
     def split(self, name: str) -> Split:
