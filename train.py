@@ -10,7 +10,8 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.stream import open_corpus
     from mt.cli import merged, save_composed
-    from mt.config import parse
+    from mt.config import Config
+    from mt.parsing import parse
     from mt.training import checkpoint
     from mt.training.report import table
     from mt.training.run import begin, complete, resume
@@ -21,7 +22,7 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
         config = merged(checkpoint.load_config(folder), overrides)
         run = resume(config, open_corpus(config.dataset, CORPORA), folder)
     else:
-        config = parse(composed)
+        config = parse(composed, Config)
         run = begin(config, open_corpus(config.dataset, CORPORA), folder)
         save_composed(composed, run.folder)
     results = complete(run)

@@ -8,8 +8,8 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.prepare import prepare
     from data_prep.preview import preview
-    from mt.config import parse
     from mt.data.dataset import DatasetConfig
+    from mt.parsing import parse
 
     config = parse(composed["dataset"], DatasetConfig, "dataset")
     if composed["dry_run"]:

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -15,9 +15,12 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mt.config import Config, parse, revised
 from mt.errors import UserError, nearest, reported
-from mt.search.config import SearchConfig
+from mt.parsing import parse, revised
+
+if TYPE_CHECKING:  # preparation comes this way too, and would wait for torch
+    from mt.config import Config
+    from mt.search.config import SearchConfig
 
 CONF = Path(__file__).parents[1] / "conf"
 _RESUMABLE_TRAINING = ("epochs", "max_updates", "patience", "average", "save_every", "log_every", "plots")
@@ -43,7 +46,7 @@ def compose(main: Callable[[dict[str, Any], list[str]], None], name: str) -> Non
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
 
 
-def merged(config: Config, overrides: Sequence[str]) -> Config:
+def merged(config: "Config", overrides: Sequence[str]) -> "Config":
     """A checkpoint's configuration with what may change on the way: how long to train, how to decode, where to run."""
     changes = []
     for override in overrides:
@@ -56,7 +59,7 @@ def merged(config: Config, overrides: Sequence[str]) -> Config:
                 f"new run (search.* and {', '.join(RESUMABLE)} can change)"
             )
         changes.append(override)
-    return parse(_plain(OmegaConf.merge(config.model_dump(mode="json"), OmegaConf.from_dotlist(changes))))
+    return parse(_plain(OmegaConf.merge(config.model_dump(mode="json"), OmegaConf.from_dotlist(changes))), type(config))
 
 
 def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
@@ -75,7 +78,7 @@ def add_search_options(parser: ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
 
 
-def chosen_search(options: Namespace, config: SearchConfig, n_best: int = 1) -> SearchConfig:
+def chosen_search(options: Namespace, config: "SearchConfig", n_best: int = 1) -> "SearchConfig":
     """A run's search with the options of `add_search_options`. Raises UserError where they do not go together."""
     named = ("beam", "length_penalty", "min_length", "max_length", "block_ngrams", "mode")
     chosen = {name: getattr(options, name) for name in named}

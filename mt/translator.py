@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from mt.config import Config, revised
+from mt.config import Config
 from mt.data.batches import collate, fixed_order
 from mt.data.tokenizer import EOS, Tokenizers
 from mt.data.words import count_words
 from mt.device import autocast, choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
+from mt.parsing import revised
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
 from mt.training.checkpoint import load_model

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from data_prep.prepare import prepare
-from mt.config import Config, parse
+from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.parsing import parse
 from mt.training.run import begin, complete
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
@@ -75,7 +76,7 @@ def configure(plain: dict[str, Any]) -> Configure:
         for name, value in changes.items():
             replaced = isinstance(value, Mapping) and "name" not in value
             whole[name] = {**whole.get(name, {}), **value} if replaced else value
-        return parse(whole)
+        return parse(whole, Config)
 
     return changed
 

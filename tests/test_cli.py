@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from mt.cli import compose, merged
-from mt.config import Config, parse
+from mt.config import Config
 from mt.errors import UserError
+from mt.parsing import parse
 
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., list[tuple[Config, list[str]]]]
@@ -27,7 +28,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
         jobs = []
 
         def main(plain: dict[str, Any], overrides: list[str]) -> None:
-            jobs.append((parse({key: plain[key] for key in plain if key not in ("folder", "resume")}), overrides))
+            jobs.append(
+                (parse({key: plain[key] for key in plain if key not in ("folder", "resume")}, Config), overrides)
+            )
 
         monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
         compose(main, name)

@@ -6,29 +6,32 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mt.config import Config, parse, revised
+from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
+from mt.parsing import parse, revised
 from mt.search.config import SearchConfig
 
 
 def sentence(plain: dict[str, Any]) -> str:
     with pytest.raises(UserError) as refusal:
-        parse(plain)
+        parse(plain, Config)
     return str(refusal.value)
 
 
 def test_nothing_gives_the_defaults():
-    assert parse({}) == Config()
+    assert parse({}, Config) == Config()
 
 
 def test_what_was_dumped_is_parsed_again():
-    config = parse({"attention": {"name": "mocha", "width": 3}, "optimizer": {"name": "adam", "betas": [0.8, 0.9]}})
+    config = parse(
+        {"attention": {"name": "mocha", "width": 3}, "optimizer": {"name": "adam", "betas": [0.8, 0.9]}}, Config
+    )
     assert isinstance(config.attention, MoChAConfig)
     assert config.optimizer.betas == (0.8, 0.9)
-    assert parse(json.loads(json.dumps(config.model_dump(mode="json")))) == config
+    assert parse(json.loads(json.dumps(config.model_dump(mode="json"))), Config) == config
 
 
 def test_it_cannot_be_changed():
@@ -140,7 +143,7 @@ def test_refusals_of_several_options_together_come_through():
 
 def test_the_place_that_it_comes_from_is_named():
     with pytest.raises(UserError, match=r"^run/config\.json: unknown option sede: did you mean seed\?"):
-        parse({"sede": 1}, where="run/config.json")
+        parse({"sede": 1}, Config, "run/config.json")
 
 
 def test_a_part_can_be_parsed_alone():

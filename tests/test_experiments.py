@@ -12,9 +12,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from mt.cli import CONF
-from mt.config import Config, parse
+from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
+from mt.parsing import parse
 from mt.training.optimizer import build_optimizer, rate
 from mt.training.updates import Progress, updates
 
@@ -190,7 +191,7 @@ def composed(*overrides: str) -> Config:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plain = OmegaConf.to_container(compose("config", list(overrides)), resolve=False)
     assert isinstance(plain, dict)
-    return parse({str(key): value for key, value in plain.items() if key not in ("folder", "resume")})
+    return parse({str(key): value for key, value in plain.items() if key not in ("folder", "resume")}, Config)
 
 
 def reduced(name: str, texts: Path) -> Config:

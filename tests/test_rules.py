@@ -13,26 +13,23 @@ from mt.models.encoders import ENCODERS
 
 ROOT = Path(__file__).parents[1]
 OURS = ("mt", "data_prep", "scripts", "train")
-JOINS = ("mt.config", "mt.device", "mt.translator")
+JOINS = ("mt.config", "mt.device", "mt.parsing", "mt.translator")
 STORED = ("mt.training.checkpoint", "mt.training.files")
 # Who may import what of ours, besides mt.errors, which all may. The first pattern that fits a module decides.
-LAYERS = {
-    "mt.errors": (),
-    "mt.lines": (),
+ALONE = ("mt.device", "mt.errors", "mt.lines", "mt.parsing", "mt.plots")
+LAYERS: dict[str, tuple[str, ...]] = dict.fromkeys(ALONE, ()) | {
     "mt.ops": ("mt.ops",),
     "mt.models": ("mt.models", "mt.ops"),
     "mt.data": ("mt.data",),
     "mt.search": ("mt.search",),
     "mt.metrics": ("mt.metrics",),
-    "mt.plots": (),
-    "mt.device": (),
     "mt.config": ("mt.data", "mt.device", "mt.models", "mt.search", "mt.training"),
     "mt.training": ("mt.data", "mt.metrics", "mt.models", "mt.plots", "mt.search", "mt.training", *JOINS),
-    "mt.translator": ("mt.config", "mt.data", "mt.device", "mt.models", "mt.search", "mt.training.checkpoint"),
-    "mt.cli": ("mt.config", "mt.search.config"),
+    "mt.translator": ("mt.data", "mt.models", "mt.search", "mt.training.checkpoint", *JOINS),
+    "mt.cli": ("mt.config", "mt.parsing", "mt.search.config"),
     "mt.comparison": ("mt.comparison", "mt.config", "mt.lines", "mt.metrics", *STORED),
     "mt": ("mt.translator",),
-    "data_prep.__main__": ("data_prep", "mt.cli", "mt.config", "mt.data", "mt.lines"),
+    "data_prep.__main__": ("data_prep", "mt.cli", "mt.data", "mt.lines", "mt.parsing"),
     "data_prep": ("data_prep", "mt.data", "mt.lines"),
     "scripts": ("mt", "data_prep"),
     "train": ("mt", "data_prep"),

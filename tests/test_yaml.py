@@ -13,13 +13,14 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel
 
 from mt.cli import CONF
-from mt.config import Config, parse
+from mt.config import Config
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES, build_energy
 from mt.models.attention.global_ import GlobalConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
+from mt.parsing import parse
 
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What train.py takes for itself.
@@ -80,7 +81,7 @@ def everything() -> list[tuple[dict[str, Any], Config]]:
     found = []
     for overrides in choices():
         plain = composed(*overrides, *(FILES if "dataset=files" in overrides else []))
-        found.append((plain, parse(plain, where=" ".join(overrides))))
+        found.append((plain, parse(plain, Config, " ".join(overrides))))
     return found
 
 
@@ -95,7 +96,7 @@ def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(e
 
 def test_a_missing_option_is_noticed():
     plain = composed()
-    parsed = parse(plain)
+    parsed = parse(plain, Config)
     del plain["training"]["epochs"]
     assert unwritten([(plain, parsed)]) == ["TrainingConfig.epochs"]
 
@@ -108,7 +109,7 @@ def test_a_missing_option_is_noticed():
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
     plain = composed(f"dataset={dataset}", f"attention={attention}", *(FILES if dataset == "files" else []))
     with torch.device("meta"):
-        Seq2Seq(parse(plain), 100, 100)
+        Seq2Seq(parse(plain, Config), 100, 100)
 
 
 @pytest.mark.parametrize("encoder", names("encoder"))
@@ -117,7 +118,7 @@ def test_every_encoder_fits_under_every_recipe(encoder: str):
     for recipe in names("recipe"):
         assert set(OmegaConf.load(CONF / "recipe" / f"{recipe}.yaml").get("encoder", {})) <= options, recipe
     with torch.device("meta"):
-        Seq2Seq(parse(composed(f"encoder={encoder}")), 100, 100)
+        Seq2Seq(parse(composed(f"encoder={encoder}"), Config), 100, 100)
 
 
 def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():

@@ -19,10 +19,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, load_model as load_tensors, save_model as save_tensors
 
-from mt.config import Config, parse
+from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
+from mt.parsing import parse
 from mt.training.files import write_json
 
 FORMAT = 1
@@ -108,7 +109,7 @@ def load_meta(folder: Path) -> dict[str, Any]:
 def load_config(run: Path, name: str = "last") -> Config:
     """The configuration that a checkpoint was trained with."""
     path = locate(run, name) / "config.json"
-    return parse(_read_json(path), where=str(path))
+    return parse(_read_json(path), Config, str(path))
 
 
 def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:

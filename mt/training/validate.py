@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from mt.config import revised
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Split
 from mt.data.tokenizer import word_index
@@ -20,6 +19,7 @@ from mt.metrics.bleu import bleu, chrf
 from mt.metrics.latency import latency
 from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
+from mt.parsing import revised
 from mt.search.config import SearchConfig
 from mt.training.health import Health
 from mt.training.loss import token_loss

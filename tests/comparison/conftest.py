@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mt.config import parse
+from mt.config import Config
+from mt.parsing import parse
 from mt.plots import heatmap, save
 
 REFERENCES = [[f"this is sentence number {n} of the test"] for n in range(12)]
@@ -36,7 +37,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         for part in (best, alignments, folder / "hypotheses"):
             part.mkdir(parents=True)
         (best / "meta.json").write_text("{}")
-        (best / "config.json").write_text(json.dumps(parse(options).model_dump(mode="json")))
+        (best / "config.json").write_text(json.dumps(parse(options, Config).model_dump(mode="json")))
         search = {"name": "beam", "beam": 5, "mode": "soft"}
         (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))
         written = hypotheses or [group[0] for group in REFERENCES]

@@ -17,3 +17,13 @@ def test_workers_import_nothing_of_the_program(program: str) -> None:
     )
     found = subprocess.run([sys.executable, "-c", script], cwd=_ROOT, capture_output=True, text=True, check=True)
     assert found.stdout == "\n"
+
+
+def test_preparation_does_without_torch(tmp_path: Path) -> None:
+    script = (
+        "import runpy, sys\n"
+        f"sys.argv = ['data_prep', 'dry_run=true', 'dataset.limit=500', 'hydra.run.dir={tmp_path}']\n"
+        "runpy.run_module('data_prep', run_name='__main__')\n"
+        "sys.exit('torch' in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=_ROOT, stdout=subprocess.DEVNULL, check=True)

@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from mt.config import parse
+from mt.config import Config
 from mt.errors import UserError
+from mt.parsing import parse
 from mt.training.optimizer import OptimizerConfig, build_optimizer, rate
 
 
 def config(**options: Any) -> OptimizerConfig:
-    return parse({"optimizer": {"name": "adam"} | options}).optimizer
+    return parse({"optimizer": {"name": "adam"} | options}, Config).optimizer
 
 
 def rates(chosen: OptimizerConfig, points: list[int], epoch: int = 1) -> list[float]:

@@ -15,10 +15,10 @@ from omegaconf import OmegaConf
 
 from data_prep.sources import open_source
 from mt.cli import CONF
-from mt.config import parse
 from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
+from mt.parsing import parse
 
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
 PAIR = HUB.model_copy(update={"config": "{source}-{target}"})

@@ -1,0 +1,78 @@
+"""Plain data to frozen and validated objects, and what is wrong with it as one sentence."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from mt.errors import UserError, nearest
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Model:
+    """Plain data (what JSON can say) as a `model`.
+
+    where: names the place the data comes from, for the sentence. Raises UserError with the first thing that is wrong.
+    """
+    try:
+        # Through JSON: strict types hold, and lists are accepted as tuples.
+        return model.model_validate_json(json.dumps(plain))
+    except ValidationError as error:
+        raise UserError(f"{where}{': ' if where else ''}{_sentence(error, model)}") from None
+
+
+def revised(config: Model, changes: Mapping[str, Any]) -> Model:
+    """A configuration with some options changed, as valid as one that was read; None leaves an option as it is."""
+    plain = config.model_dump(mode="json") | {name: value for name, value in changes.items() if value is not None}
+    return parse(plain, type(config))
+
+
+def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+    first = error.errors(include_url=False)[0]
+    path, options = _locate(first["loc"], model)
+    key, given, context = ".".join(path), first["input"], first.get("ctx", {})
+    match first["type"]:
+        case "extra_forbidden":
+            return f"unknown option {key}: {nearest(path[-1], options)}"
+        case "union_tag_invalid":
+            tag = context["tag"]
+            return f"{key}.name={tag} is no choice: {nearest(tag, _quoted(context['expected_tags']))}"
+        case "union_tag_not_found":
+            return f"{key} does not say which kind: add {key}.name"
+        case "literal_error" if isinstance(given, str):
+            return f"{key}={given} is no choice: {nearest(given, _quoted(context['expected']))}"
+    return f"{key}={json.dumps(given)} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def _locate(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
+    """A location as a user would write it, and the options that exist beside it.
+
+    pydantic adds to a location the name that decided each union on the way.
+    """
+    path: list[str] = []
+    options: list[str] = []
+    kinds = [model]
+    for part in location:
+        if len(kinds) > 1:
+            kinds = [kind for kind in kinds if kind.model_fields["name"].default == part]
+            continue
+        path.append(str(part))
+        fields = kinds[0].model_fields if kinds else {}
+        options = list(fields)
+        kinds = _models(fields[path[-1]].annotation) if path[-1] in fields else []
+    return path, options
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """The configuration classes that an annotation allows."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _quoted(text: str) -> list[str]:
+    """The words in single quotes, as pydantic lists choices."""
+    return re.findall(r"'([^']*)'", text)
