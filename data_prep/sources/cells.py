@@ -19,15 +19,14 @@ BATCH = 10_000
 """Rows of Arrow data in memory at once."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write it, UTF-8 cannot
+_ADVICE = "set dataset.source and dataset.target"
 
 
-def require_sides(columns: Columns, known: Collection[str], where: str) -> None:
+def require_sides(columns: Columns, known: Collection[str], where: str, advice: str = _ADVICE) -> None:
     """Raises UserError where a side is not among the known columns."""
     for column in columns[:2]:
         if column not in known:
-            raise UserError(
-                f"{where} has no column {column}: {nearest(column, known)}; set dataset.source and dataset.target"
-            )
+            raise UserError(f"{where} has no column {column}: {nearest(column, known)}; {advice}")
 
 
 def example(cells: Sequence[object], columns: Columns, where: str, number: int) -> Example:
@@ -44,7 +43,7 @@ def example(cells: Sequence[object], columns: Columns, where: str, number: int) 
         if cell is not None and not isinstance(cell, str):
             if isinstance(cell, list) and column != columns[0]:
                 return example(*_spread(cells, columns, f"{where} {number}"), where, number)
-            fault = f"holds {type(cell).__name__}, not text: set dataset.source and dataset.target"
+            fault = f"holds {type(cell).__name__}, not text: {_ADVICE}"
         elif cell and "\0" in cell:
             fault = "holds a NUL character: remove it"
         elif cell and not cell.isascii() and _SURROGATE.search(cell):

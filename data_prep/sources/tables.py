@@ -20,6 +20,7 @@ from mt.lines import file_lines
 Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
 
+_ADVICE = "set dataset.source and dataset.target (to the columns' numbers, from 1, if this line is a pair already)"
 _LONGEST_FIELD = 1 << 24  # characters in CSV, where a quotation mark without its fellow swallows all that follows
 
 
@@ -58,7 +59,7 @@ class FieldsFile(TableFile):
         start, names, rows = self._head()
         if not names:
             return
-        require_sides(self._sought, names, f"{self._path}, line {start}")
+        require_sides(self._sought, names, f"{self._path}, line {start}", _ADVICE)
         source, target, *more = (names.index(column) for column in self._sought if column in names)
         width = len(names)
         for number, fields in rows:

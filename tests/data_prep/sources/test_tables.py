@@ -168,7 +168,7 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
         ("train.tsv", b"\n \n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
-        ("train.csv", b"en,fr\na,b\n", r"train\.csv, line 1 has no column de: .*There is: en, fr; set dataset\.source"),
+        ("train.csv", b"en,fr\na,b\n", r"train\.csv, line 1 has no column de: .*There is: en, fr; .*numbers, from 1"),
         ("train.csv", b"en,de\na,b,c\n", r"train\.csv, line 2 is cut into 3 and line 1 into 2 fields: every line must"),
         (
             "train.csv",
