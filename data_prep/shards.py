@@ -25,6 +25,7 @@ from mt.data.tokenizer import Tokenizers
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
 _KEYS = 2_000_000  # looked through at a time for duplicates
+_DRAWN = 1_000_000_000  # of so many pairs at most, numpy draws some
 _SHOWN = 100  # characters of a dropped side that are shown
 _RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
 
@@ -54,16 +55,16 @@ class Shards:
         return (table if mask.all() else table.filter(pa.array(mask))).replace_schema_metadata()
 
     def sample(self, size: int) -> list[Example]:
-        """`size` of the pairs (or all) in order, each with the same chance; the seed is fixed."""
-        drawn = np.random.default_rng(0).choice(self.kept, min(size, self.kept), replace=False, shuffle=False)
-        chosen = np.sort(drawn)
+        """`size` of the first billion pairs (or all) in order, each with the same chance; the seed is fixed."""
+        generator = np.random.default_rng(0)
+        stay = np.array([np.count_nonzero(self._stays(number)) for number in range(len(self.sizes))], dtype=np.int64)
+        stay = stay[np.cumsum(stay) < _DRAWN]
+        # How many of each shard first, because the numbers of all pairs at once would take memory for each.
+        shares = generator.multivariate_hypergeometric(stay, min(size, stay.sum()))
         sample: list[Example] = []
-        start = 0
-        for number in range(len(self.sizes)):
-            table = self.table(number)
-            rows = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))] - start
-            sample += map(Example, *(column.to_pylist() for column in table.take(pa.array(rows)).columns))
-            start += len(table)
+        for number, share in enumerate(shares):
+            rows = np.sort(generator.choice(stay[number], share, replace=False, shuffle=False))
+            sample += map(Example, *(column.to_pylist() for column in self.table(number).take(pa.array(rows)).columns))
         return sample
 
     def _stays(self, number: int) -> np.ndarray:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
