@@ -25,7 +25,7 @@ from mt.data.tokenizer import Tokenizers
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
 _KEYS = 2_000_000  # looked through at a time for duplicates
-_DRAWN = 1_000_000_000  # of so many pairs at most, numpy draws some
+_DRAWN = 1_000_000_000  # numpy draws from fewer than so many
 _SHOWN = 100  # characters of a dropped side that are shown
 _RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
 
