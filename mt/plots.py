@@ -2,6 +2,8 @@
 
 import functools
 import math
+import textwrap
+import unicodedata
 from collections.abc import Sequence
 from importlib.metadata import distribution
 from pathlib import Path
@@ -19,6 +21,7 @@ from numpy.typing import ArrayLike
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
 _SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
 _LABEL_HEIGHT, _LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
+_TITLE_CHARACTERS, _TITLE_LINES = 12, 4  # in an inch; at most
 _DOTS_PER_INCH = 110
 _GRID, _MARK = "#e4e8ee", "#e6550d"
 
@@ -43,7 +46,7 @@ def heatmap(
         target: [T] token strings.
         stops: [T], where a hard monotonic attention stopped, S where it selected nothing. Each stop is boxed.
         width: MoChA's chunk width w: the window [stop - w + 1, stop] is outlined, cut at the left edge.
-        title: drawn literally, above.
+        title: drawn literally, above, in at most four lines.
 
     Raises:
         ValueError: shapes do not fit, a stop lies outside 0..S, or a width without stops or below 1.
@@ -61,7 +64,7 @@ def heatmap(
     figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1]).outline.set_visible(False)
     bar.tick_params(length=0, labelsize=_LABEL_POINTS)
     _label_tokens(axes, source, target, wide, tall)
-    axes.set_title(_drawable(title), loc="left", pad=10, font=_font(_LABEL_POINTS + 2), parse_math=False)
+    axes.set_title(_wrapped(title, wide), loc="left", pad=10, font=_font(_LABEL_POINTS + 2), parse_math=False)
     if stops is not None:
         _mark_stops(axes, stops, width, grid.shape)
     elif width is not None:
@@ -127,6 +130,15 @@ def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:
 def _shown(token: str) -> str:
     text = _drawable(token)
     return text if len(text) <= _LABEL_CHARACTERS else text[: _LABEL_CHARACTERS - 1] + "…"
+
+
+def _wrapped(title: str, wide: float) -> str:
+    """Lines of about the drawing's width, because the page grows around what is on it."""
+    text = _drawable(title)
+    characters = round(max(wide, _SMALL) * _TITLE_CHARACTERS)
+    if any(unicodedata.east_asian_width(character) in "WF" for character in text):
+        characters //= 2
+    return textwrap.fill(text, characters, max_lines=_TITLE_LINES, placeholder=" …")
 
 
 def _drawable(text: str) -> str:

@@ -85,6 +85,15 @@ def test_long_tokens_are_cut():
     assert labels(figure) == (["x" * 23 + "…"], ["y" * 24])
 
 
+@pytest.mark.parametrize("title", ["a long summary of what was said " * 200, "要約" * 3000, "x" * 9000, ""])
+@pytest.mark.parametrize(("steps", "length"), [(3, 4), (1000, 545)])
+def test_a_long_title_does_not_widen_the_page(title, steps, length):
+    figure = heatmap(uniform(steps, length), ["a"] * length, ["b"] * steps, title=title)
+    image = pixels(figure)
+    assert max(image.shape) < 2200
+    assert all((edge == 255).all() for edge in (image[0], image[-1], image[:, 0], image[:, -1]))
+
+
 def test_stops_and_windows():
     source, target = list("abcde"), list("vwxyz")
     stops = np.array([0, 2, 2, 5, 4])  # the fourth selected nothing
