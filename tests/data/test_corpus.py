@@ -134,7 +134,7 @@ def test_another_format_is_refused(folder: Path) -> None:
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(meta | {"format": 99}))
     with pytest.raises(
-        UserError, match=r"corpus of format 99, this version reads format \d+: delete it and make it again"
+        UserError, match=f"corpus of format 99, this version reads format {corpus.FORMAT}: delete it and make it again"
     ):
         Corpus.open(folder)
 
