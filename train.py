@@ -9,11 +9,11 @@ CORPORA = Path("outputs/corpora")
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.stream import open_corpus
+    from mt import checkpoint
     from mt.cli import merged, save_composed
     from mt.config import Config
+    from mt.evaluation.report import table
     from mt.parsing import parse
-    from mt.training import checkpoint
-    from mt.training.report import table
     from mt.training.run import begin, complete, resume
 
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))

@@ -121,7 +121,7 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
     source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
     sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
-    yield f"vocabulary: {config.tokenizer.kind}, {sizes}"
+    yield f"vocabulary: {config.tokenizer.model_type}, {sizes}"
 
 
 def _require_references(config: DatasetConfig, source: Source) -> None:

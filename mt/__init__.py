@@ -7,7 +7,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mt.translator import Translation, Translator, load
+    from mt.inference import Translation, Translator, load
 
 __all__ = ["Translation", "Translator", "load"]
 
@@ -15,7 +15,7 @@ __all__ = ["Translation", "Translator", "load"]
 def __getattr__(name: str) -> Any:
     # Imported when asked for, so that the processes that prepare text load no torch.
     if name in __all__:
-        from mt import translator
+        from mt import inference
 
-        return getattr(translator, name)
+        return getattr(inference, name)
     raise AttributeError(f"module mt has no attribute {name}")

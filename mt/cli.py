@@ -74,13 +74,13 @@ def add_search_options(parser: ArgumentParser) -> None:
     parser.add_argument("--length-penalty", type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
     parser.add_argument("--min-length", type=int, metavar="N", help="fewest tokens before the end")
     parser.add_argument("--max-length", type=int, metavar="N", help="most tokens, the end included")
-    parser.add_argument("--block-ngrams", type=int, metavar="N", help="no N tokens in a row twice; 0: any")
+    parser.add_argument("--no-repeat-ngram-size", type=int, metavar="N", help="no N tokens in a row twice; 0: any")
     parser.add_argument("--mode", choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
 
 
 def chosen_search(options: Namespace, config: "SearchConfig", n_best: int = 1) -> "SearchConfig":
     """A run's search with the options of `add_search_options`. Raises UserError where they do not go together."""
-    named = ("beam", "length_penalty", "min_length", "max_length", "block_ngrams", "mode")
+    named = ("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram_size", "mode")
     chosen = {name: getattr(options, name) for name in named}
     return revised(config, {"name": options.search, **chosen, "n_best": n_best})
 

@@ -1,4 +1,4 @@
-"""The root configuration."""
+"""The root configuration: joins what the parts declare, and says how long and how to train."""
 
 from typing import Literal
 
@@ -7,12 +7,50 @@ from pydantic import Field
 from mt.data.dataset import DatasetConfig
 from mt.device import DEVICES
 from mt.models.seq2seq import ModelConfig
+from mt.optim.optimizer import AdamConfig, OptimizerConfig
+from mt.parsing import Options
 from mt.search.config import SearchConfig
-from mt.training.config import TrainingConfig
-from mt.training.optimizer import AdamConfig, OptimizerConfig
 
 
-class Config(ModelConfig, frozen=True, extra="forbid", strict=True):
+class TrainingConfig(Options):
+    epochs: int = Field(10, gt=0)
+    """Passes over the training split, at the most."""
+    max_updates: int | None = Field(None, gt=0)
+    """Optimizer updates, at the most; null leaves it to the epochs."""
+    batch_tokens: int = Field(2000, gt=0)
+    """Tokens of a batch on either side, padding included."""
+    batch_sentences: int | None = Field(None, gt=0)
+    """Pairs of a batch, at the most; null leaves it to the tokens."""
+    gradient_accumulation: int = Field(1, gt=0)
+    """Batches whose gradients make one update."""
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
+    normalization: Literal["token", "sentence"] = "token"
+    """What the loss is a mean over, whose gradient is clipped and learnt from. sentence: the sum over a sentence's
+    tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so large. What
+    is reported is per token either way."""
+    max_grad_norm: float = Field(1.0, ge=0)
+    """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is."""
+    validate_every: int | None = Field(None, gt=0)
+    """Updates between validations; null validates at the end of each epoch."""
+    validate_limit: int | None = Field(None, gt=0)
+    """Sentences of the dev split that are decoded, the first ones; null decodes all."""
+    metric: str | None = None
+    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first."""
+    patience: int | None = Field(None, gt=0)
+    """Validations without a new best after which training stops; null never does."""
+    average_checkpoints: int = Field(5, gt=0)
+    """The last validations whose weights are averaged into the final model, where that scores better on dev than the
+    best one; 1 averages nothing."""
+    save_every: int | None = Field(None, gt=0)
+    """Updates between checkpoints; null saves at validations alone."""
+    log_every: int = Field(20, gt=0)
+    """Updates between lines of metrics.jsonl and points in TensorBoard."""
+    plots: int = Field(4, ge=0)
+    """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""
+
+
+class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
     dataset: DatasetConfig = DatasetConfig(generator="phrasebook")

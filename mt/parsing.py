@@ -12,6 +12,16 @@ from mt.errors import UserError, nearest
 Model = TypeVar("Model", bound=BaseModel)
 
 
+MAX_SIZE = 1 << 20
+"""Bound of every option that is a size of a tensor's dimension, or a length of a text."""
+MAX_COUNT = 1 << 40
+"""Bound of every option that counts updates, sentences or tokens."""
+
+
+class Options(BaseModel, frozen=True, extra="forbid", strict=True):
+    """The base of every configuration class: immutable, no unknown options, no silent conversion of types."""
+
+
 def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Model:
     """Plain data (what JSON can say) as a `model`.
 

@@ -32,7 +32,7 @@ def heatmap(
     target: Sequence[str],
     *,
     stops: Sequence[int] | None = None,
-    width: int | None = None,
+    chunk_size: int | None = None,
     title: str = "",
 ) -> Figure:
     """Draw the attention of each target token (rows, downwards) to each source token (columns).
@@ -44,12 +44,12 @@ def heatmap(
         weights: [T, S], 0 to 1.
         source: [S] token strings.
         target: [T] token strings.
-        stops: [T], where a hard monotonic attention stopped, S where it selected nothing. Each stop is boxed.
-        width: MoChA's chunk width w: the window [stop - w + 1, stop] is outlined, cut at the left edge.
+        stops: [T], where a hard attention stopped, -1 where it selected nothing. Each stop is boxed.
+        chunk_size: MoChA's chunk size w: the chunk [stop - w + 1, stop] is outlined, cut at the left edge.
         title: drawn literally, above, in at most four lines.
 
     Raises:
-        ValueError: shapes do not fit, a stop lies outside 0..S, or a width without stops or below 1.
+        ValueError: shapes do not fit, a stop lies outside -1..S-1, or a chunk size without stops or below 1.
     """
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
@@ -66,9 +66,9 @@ def heatmap(
     _label_tokens(axes, source, target, wide, tall)
     axes.set_title(_wrapped(title, wide), loc="left", pad=10, font=_font(_LABEL_POINTS + 2), parse_math=False)
     if stops is not None:
-        _mark_stops(axes, stops, width, grid.shape)
-    elif width is not None:
-        raise ValueError("a window needs the stops that it ends at")
+        _mark_stops(axes, stops, chunk_size, grid.shape)
+    elif chunk_size is not None:
+        raise ValueError("a chunk needs the stop that it ends at")
     _fit_page(figure, axes, wide, tall)
     return figure
 
@@ -98,14 +98,22 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
         axes.tick_params(which="minor", length=0)
 
 
-def _mark_stops(axes: Axes, stops: Sequence[int], width: int | None, shape: tuple[int, int]) -> None:
+def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> None:
     """A box around each stop, a thin one around the window that ends there, and a legend below."""
     steps, length = shape
     ends = [int(stop) for stop in stops]
-    if len(ends) != steps or not all(0 <= stop <= length for stop in ends) or (width is not None and width < 1):
-        raise ValueError(f"stops must be {steps} positions within 0..{length}, and a width at least 1")
-    chosen = [(row, stop) for row, stop in enumerate(ends) if stop < length]
-    marks = [("stop", 1.6, 1)] if width is None else [("stop", 1.6, 1), (f"window of {width}", 0.8, width)]
+    if (
+        len(ends) != steps
+        or not all(-1 <= stop < length for stop in ends)
+        or (chunk_size is not None and chunk_size < 1)
+    ):
+        raise ValueError(f"stops must be {steps} positions within -1..{length - 1}, and a chunk size at least 1")
+    chosen = [(row, stop) for row, stop in enumerate(ends) if stop >= 0]
+    marks = (
+        [("stop", 1.6, 1)]
+        if chunk_size in (None, 1)
+        else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
+    )
     key = []
     for name, line, span in marks:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]

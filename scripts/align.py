@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.errors import reported
-from mt.lines import read_parallel
-from mt.training.validate import alignment_error, forced_links
-from mt.translator import load
+from mt.evaluation.score import alignment_error, forced_links
+from mt.inference import load
+from mt.text_io import read_parallel
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

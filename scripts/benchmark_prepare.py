@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from mt.data.corpus import Corpus
-from mt.lines import file_lines
+from mt.text_io import file_lines
 
 _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 

@@ -14,9 +14,9 @@ from data_prep.prepare import prepare
 from mt.cli import add_search_options, chosen_search
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
-from mt.training.files import write_json
-from mt.training.report import report, table
-from mt.translator import Translator, load
+from mt.evaluation.report import report, table
+from mt.inference import Translator, load
+from mt.storage import write_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

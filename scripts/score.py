@@ -15,10 +15,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from mt.errors import UserError, reported
-from mt.lines import read_parallel
 from mt.metrics.bleu import bleu, chrf
 from mt.metrics.rouge import PROTOCOLS, Protocol, lead, rouge
 from mt.metrics.score import Score
+from mt.text_io import read_parallel
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

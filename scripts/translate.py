@@ -16,10 +16,10 @@ from pathlib import Path
 
 from mt.cli import add_search_options, chosen_search
 from mt.errors import UserError, reported
-from mt.lines import decoded
+from mt.evaluation.score import word_links
+from mt.inference import Translation, Translator, load
 from mt.search.config import SearchConfig
-from mt.training.validate import word_links
-from mt.translator import Translation, Translator, load
+from mt.text_io import decoded
 
 INPUT = "standard input"
 

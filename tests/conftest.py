@@ -53,16 +53,16 @@ def plain(texts: Path) -> dict[str, Any]:
             "source": "en",
             "target": "de",
             "folder": str(texts),
-            "tokenizer": {"kind": "word", "size": 100},
+            "tokenizer": {"model_type": "word", "vocab_size": 100},
             "cleaning": {"drop_duplicates": False},
         },
-        "embedding": {"size": 32},
-        "encoder": {"name": "bilstm", "hidden": 16},
-        "decoder": {"name": "luong", "hidden": 32, "features": 32},
-        "attention": {"name": "global"},
+        "embedding": {"embedding_dim": 32, "dropout": 0.0},
+        "encoder": {"name": "bilstm", "hidden_size": 32},
+        "decoder": {"name": "luong", "hidden_size": 32, "readout_size": 32},
+        "attention": {"name": "general"},
         "optimizer": {"name": "adam", "lr": 0.02, "betas": [0.9, 0.98]},
-        "training": {"epochs": 12, "batch_tokens": 120, "validate_every": 40, "average": 2, "plots": 2},
-        "search": {"beam": 3},
+        "training": {"epochs": 12, "batch_tokens": 120, "validate_every": 40, "average_checkpoints": 2, "plots": 2},
+        "search": {"beam_size": 3},
         "device": "cpu",
     }
 
@@ -104,10 +104,10 @@ def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempP
 def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run whose attention can be hard, and which can decode online."""
     changes = {
-        "encoder": {"name": "lstm", "hidden": 32},
-        "decoder": {"hidden": 32, "features": 32, "start": "zeros"},
-        "attention": {"name": "mocha", "width": 2},
-        "training": {"epochs": 2, "average": 1},
+        "encoder": {"name": "lstm", "hidden_size": 32},
+        "decoder": {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"},
+        "attention": {"name": "mocha", "chunk_size": 2},
+        "training": {"epochs": 2, "average_checkpoints": 1},
         "search": {"name": "greedy"},
     }
     run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "hard")

@@ -40,14 +40,14 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 
 def test_choices_and_options(run: Run):
-    ((config, overrides),) = run("attention=mocha", "attention.width=3", "training.epochs=2", "recipe=multi30k")
-    assert (config.attention.name, config.attention.width, config.training.epochs) == ("mocha", 3, 2)
-    assert overrides == ["attention=mocha", "attention.width=3", "training.epochs=2", "recipe=multi30k"]
+    ((config, overrides),) = run("attention=mocha", "attention.chunk_size=3", "training.epochs=2", "recipe=multi30k")
+    assert (config.attention.name, config.attention.chunk_size, config.training.epochs) == ("mocha", 3, 2)
+    assert overrides == ["attention=mocha", "attention.chunk_size=3", "training.epochs=2", "recipe=multi30k"]
 
 
 def test_a_recipe_can_be_left_out(run: Run):
     ((config, _),) = run("~recipe")
-    assert config.embedding.size == 256
+    assert config.embedding.embedding_dim == 256
 
 
 def test_a_sweep_runs_every_combination(run: Run):
@@ -91,10 +91,13 @@ TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder
             ["attention.widht=3", "attention=mocha"],
             "unknown option attention.widht: did you mean width? There is: energy, exhausted, latency, name, noise, ",
         ),
-        (["attention.width=3", "attention=dot"], "unknown option attention.width: There is: energy, name, scaled"),
+        (
+            ["attention.chunk_size=3", "attention=dot"],
+            "unknown option attention.chunk_size: There is: energy, name, scaled",
+        ),
         (["training.epochs.x=3"], "unknown option training.epochs.x: training.epochs has no options"),
         (["dataset.hub.id=x"], "unknown option dataset.hub.id: dataset.hub has no options"),
-        (["search.beam=x"], 'search.beam="x" is not possible: input should be a valid integer'),
+        (["search.beam_size=x"], 'search.beam_size="x" is not possible: input should be a valid integer'),
         (["foo"], "foo cannot be read: write group=choice or key=value, and put a value with brackets, "),
         (["training.epochs=[1"], "training.epochs=[1 cannot be read: write group=choice or key=value, "),
         (["seed=${sead}"], "Interpolation key 'sead' not found"),
@@ -125,8 +128,8 @@ def test_a_fault_of_the_program_is_none_of_the_user(monkeypatch: pytest.MonkeyPa
 
 def test_a_resumed_run_may_be_told_to_go_on_for_longer():
     before = Config(seed=5)
-    after = merged(before, ["resume=RUN", "folder=x", "training.epochs=99", "search.beam=2", "device=cpu"])
-    assert (after.training.epochs, after.search.beam, after.device) == (99, 2, "cpu")
+    after = merged(before, ["resume=RUN", "folder=x", "training.epochs=99", "search.beam_size=2", "device=cpu"])
+    assert (after.training.epochs, after.search.beam_size, after.device) == (99, 2, "cpu")
     assert merged(before, ["training.patience=null"]) == before
     assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before
 

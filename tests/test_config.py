@@ -27,7 +27,7 @@ def test_nothing_gives_the_defaults():
 
 def test_what_was_dumped_is_parsed_again():
     config = parse(
-        {"attention": {"name": "mocha", "width": 3}, "optimizer": {"name": "adam", "betas": [0.8, 0.9]}}, Config
+        {"attention": {"name": "mocha", "chunk_size": 3}, "optimizer": {"name": "adam", "betas": [0.8, 0.9]}}, Config
     )
     assert isinstance(config.attention, MoChAConfig)
     assert config.optimizer.betas == (0.8, 0.9)
@@ -51,7 +51,10 @@ def test_it_cannot_be_changed():
             {"attention": {"name": "mocha", "widht": 3}},
             "unknown option attention.widht: did you mean width? There is: energy, exhausted, latency, name, noise, ",
         ),
-        ({"attention": {"name": "global", "width": 3}}, "unknown option attention.width: There is: energy, name"),
+        (
+            {"attention": {"name": "general", "chunk_size": 3}},
+            "unknown option attention.chunk_size: There is: energy, name",
+        ),
         (
             {"attention": {"name": "mocha", "energy": {"name": "concat", "siz": 3}}},
             "unknown option attention.energy.siz: did you mean size? There is: name, size",
@@ -93,7 +96,7 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
             {"decoder": {"name": "bahdenau"}},
             "decoder.name=bahdenau is no choice: did you mean bahdanau? There is: bahdanau, luong",
         ),
-        ({"decoder": {"hidden": 8}}, "decoder does not say which kind: add decoder.name"),
+        ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
         ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
         (
             {"dataset": {"generator": "phrasebook", "metrics": ["bleu", "chr"]}},
@@ -113,8 +116,8 @@ def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expec
         ({"training": {"epochs": True}}, "training.epochs=true is not possible: input should be a valid integer"),
         ({"training": {"epochs": 0}}, "training.epochs=0 is not possible: input should be greater than 0"),
         (
-            {"attention": {"name": "mocha", "width": 0}},
-            "attention.width=0 is not possible: input should be greater than 0",
+            {"attention": {"name": "mocha", "chunk_size": 0}},
+            "attention.chunk_size=0 is not possible: input should be greater than 0",
         ),
         (
             {"optimizer": {"name": "adam", "lr": None}},
@@ -126,7 +129,7 @@ def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expec
         ),
         ({"training": 3}, "training=3 is not possible: input should be an object"),
         (
-            {"attention": {"width": 3}},
+            {"attention": {"chunk_size": 3}},
             "attention does not say which kind: add attention.name",
         ),
         ({"device": "gpu"}, 'device="gpu" is not possible: string should match pattern '),

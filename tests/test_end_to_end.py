@@ -22,10 +22,10 @@ from mt.errors import UserError
 ROOT = Path(__file__).parents[1]
 COSTS = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 OPTIONS = [
-    "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.kind=word",
-    "embedding.size=16", "encoder.hidden=8", "decoder.hidden=16", "decoder.features=16", "attention=mocha",
+    "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word",
+    "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16", "attention=mocha",
     "optimizer.warmup=5", "search=greedy", "device=cpu",
-    "training.epochs=3", "training.batch_tokens=100", "training.save_every=3", "training.average=2",
+    "training.epochs=3", "training.batch_tokens=100", "training.save_every=3", "training.average_checkpoints=2",
     "training.log_every=1", "training.plots=1",
 ]  # fmt: skip
 
@@ -121,7 +121,7 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     "override",
     [
         "seed=2",
-        "embedding.size=64",
+        "embedding.embedding_dim=64",
         "attention=mocha",
         "training.batch_tokens=7",
         "training.metric=loss",

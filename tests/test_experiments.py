@@ -15,9 +15,9 @@ from mt.cli import CONF
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import build_optimizer, rate
 from mt.parsing import parse
-from mt.training.optimizer import build_optimizer, rate
-from mt.training.updates import Progress, updates
+from mt.training.loop import Progress, updates
 
 # Literals of the papers, as the configuration has them; what a recipe's comment calls ours is not among them.
 PUBLISHED: dict[str, dict[str, Any]] = {
@@ -27,32 +27,32 @@ PUBLISHED: dict[str, dict[str, Any]] = {
             "source": "en",
             "target": "de",
             "cleaning": {"max_length": 50},
-            "tokenizer": {"kind": "word", "size": 50_000, "joint": False},
+            "tokenizer": {"model_type": "word", "vocab_size": 50_000, "joint": False},
         },
-        "embedding": {"size": 1000, "dropout": 0.2, "tie_output": False, "share": False},
+        "embedding": {"embedding_dim": 1000, "dropout": 0.2, "tie_output": False, "share": False},
         "init": 0.1,
-        "encoder": {"name": "lstm", "layers": 4, "hidden": 1000, "dropout": 0.2},
+        "encoder": {"name": "lstm", "num_layers": 4, "hidden_size": 1000, "dropout": 0.2},
         "decoder": {
             "name": "luong",
             "cell": "lstm",
-            "layers": 4,
-            "hidden": 1000,
-            "features": 1000,
+            "num_layers": 4,
+            "hidden_size": 1000,
+            "readout_size": 1000,
             "dropout": 0.2,
             "input_feeding": True,
-            "start": "summary",
+            "init_hidden": "final_state",
         },
         "attention": {"name": "local_p", "window": 10, "scaled": False, "energy": {"name": "general"}},
         "optimizer": {"name": "sgd", "lr": 1.0, "warmup": 0},
         "training": {
             "epochs": 12,
             "batch_sentences": 128,
-            "loss_per": "sentence",
-            "clip": 5.0,
+            "normalization": "sentence",
+            "max_grad_norm": 5.0,
             "label_smoothing": 0.0,
-            "average": 1,
+            "average_checkpoints": 1,
         },
-        "search": {"name": "beam", "beam": 12, "length_penalty": 0.0, "max_ratio": 1.5},
+        "search": {"name": "beam", "beam_size": 12, "length_penalty": 0.0, "max_ratio": 1.5},
     },
     "bahdanau2015_wmt14": {
         "dataset": {
@@ -60,71 +60,100 @@ PUBLISHED: dict[str, dict[str, Any]] = {
             "source": "en",
             "target": "fr",
             "cleaning": {"max_length": 50},
-            "tokenizer": {"kind": "word", "size": 30_000, "joint": False},
+            "tokenizer": {"model_type": "word", "vocab_size": 30_000, "joint": False},
         },
-        "embedding": {"size": 620, "dropout": 0.0, "tie_output": False, "share": False},
-        "encoder": {"name": "bigru", "layers": 1, "hidden": 1000},
-        "decoder": {"name": "bahdanau", "cell": "gru", "layers": 1, "hidden": 1000, "features": 500, "dropout": 0.0},
-        "attention": {"name": "global", "scaled": False, "energy": {"name": "concat", "size": 1000}},
+        "embedding": {"embedding_dim": 620, "dropout": 0.0, "tie_output": False, "share": False},
+        "encoder": {"name": "bigru", "num_layers": 1, "hidden_size": 1000},
+        "decoder": {
+            "name": "bahdanau",
+            "cell": "gru",
+            "num_layers": 1,
+            "hidden_size": 1000,
+            "readout_size": 500,
+            "dropout": 0.0,
+        },
+        "attention": {"name": "general", "scaled": False, "energy": {"name": "concat", "size": 1000}},
         "optimizer": {"name": "adadelta", "lr": 1.0, "rho": 0.95, "eps": 1e-6, "warmup": 0},
         "training": {
             "epochs": 5,
             "max_updates": 667_000,
             "batch_sentences": 80,
-            "loss_per": "sentence",
-            "clip": 1.0,
+            "normalization": "sentence",
+            "max_grad_norm": 1.0,
             "label_smoothing": 0.0,
-            "average": 1,
+            "average_checkpoints": 1,
         },
         "search": {"name": "beam", "length_penalty": 0.0},
     },
     "raffel2017_gigaword": {
-        "dataset": {"name": "gigaword", "task": "summarization", "tokenizer": {"kind": "word", "size": 200_000}},
-        "embedding": {"size": 200, "tie_output": False},
+        "dataset": {
+            "name": "gigaword",
+            "task": "summarization",
+            "tokenizer": {"model_type": "word", "vocab_size": 200_000},
+        },
+        "embedding": {"embedding_dim": 200, "tie_output": False},
         "init": 0.1,
-        "encoder": {"name": "bilstm", "layers": 4, "hidden": 256},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "layers": 1, "hidden": 256},
+        "encoder": {"name": "bilstm", "num_layers": 4, "hidden_size": 256},
+        "decoder": {"name": "bahdanau", "cell": "lstm", "num_layers": 1, "hidden_size": 256},
         "attention": {
             "name": "monotonic",
-            "offset": -4.0,
-            "noise": 1.0,
-            "exhausted": "zeros",
-            "latency": 0.0,
+            "energy_bias": -4.0,
+            "noise_std": 1.0,
+            "mass_preservation": False,
+            "latency_weight": 0.0,
             "energy": {"name": "concat", "size": 256},
         },
         "optimizer": {"name": "adam", "lr": 1e-3, "betas": [0.9, 0.999], "eps": 1e-4, "warmup": 0},
-        "training": {"max_updates": 180_000, "batch_sentences": 64, "clip": 2.0, "label_smoothing": 0.0, "average": 1},
-        "search": {"name": "beam", "beam": 4},
+        "training": {
+            "max_updates": 180_000,
+            "batch_sentences": 64,
+            "max_grad_norm": 2.0,
+            "label_smoothing": 0.0,
+            "average_checkpoints": 1,
+        },
+        "search": {"name": "beam", "beam_size": 4},
     },
     "raffel2017_iwslt15_envi": {
         "dataset": {
             "name": "iwslt15_envi",
             "source": "en",
             "target": "vi",
-            "tokenizer": {"kind": "word", "size": 17_000, "joint": False},
+            "tokenizer": {"model_type": "word", "vocab_size": 17_000, "joint": False},
         },
-        "embedding": {"size": 512, "dropout": 0.3, "tie_output": False, "share": False},
+        "embedding": {"embedding_dim": 512, "dropout": 0.3, "tie_output": False, "share": False},
         "init": 0.1,
-        "encoder": {"name": "lstm", "layers": 2, "hidden": 512, "dropout": 0.3},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "layers": 2, "hidden": 512, "dropout": 0.3},
+        "encoder": {"name": "lstm", "num_layers": 2, "hidden_size": 512, "dropout": 0.3},
+        "decoder": {"name": "bahdanau", "cell": "lstm", "num_layers": 2, "hidden_size": 512, "dropout": 0.3},
         "attention": {
             "name": "monotonic",
-            "offset": -2.0,
-            "noise": 1.0,
-            "exhausted": "zeros",
-            "latency": 0.0,
+            "energy_bias": -2.0,
+            "noise_std": 1.0,
+            "mass_preservation": False,
+            "latency_weight": 0.0,
             "energy": {"name": "general"},
         },
         "optimizer": {"name": "adam", "lr": 1e-3, "eps": 1e-8, "warmup": 0},
-        "training": {"epochs": 40, "batch_sentences": 128, "clip": 5.0, "label_smoothing": 0.0, "average": 1},
+        "training": {
+            "epochs": 40,
+            "batch_sentences": 128,
+            "max_grad_norm": 5.0,
+            "label_smoothing": 0.0,
+            "average_checkpoints": 1,
+        },
         "search": {"name": "greedy"},
     },
     "raffel2017_iwslt15_envi_eq16": {
         "dataset": {"name": "iwslt15_envi", "source": "en", "target": "vi"},
-        "encoder": {"name": "lstm", "layers": 2, "hidden": 512, "dropout": 0.3},
-        "attention": {"name": "monotonic", "offset": -2.0, "energy": {"name": "concat", "size": 512}},
+        "encoder": {"name": "lstm", "num_layers": 2, "hidden_size": 512, "dropout": 0.3},
+        "attention": {"name": "monotonic", "energy_bias": -2.0, "energy": {"name": "concat", "size": 512}},
         "optimizer": {"name": "adam", "lr": 5e-4, "eps": 1e-8, "warmup": 0},
-        "training": {"epochs": 40, "batch_sentences": 128, "clip": 5.0, "label_smoothing": 0.0, "average": 1},
+        "training": {
+            "epochs": 40,
+            "batch_sentences": 128,
+            "max_grad_norm": 5.0,
+            "label_smoothing": 0.0,
+            "average_checkpoints": 1,
+        },
         "search": {"name": "greedy"},
     },
     "mocha2018_cnndm": {
@@ -132,36 +161,49 @@ PUBLISHED: dict[str, dict[str, Any]] = {
             "name": "cnn_dailymail",
             "task": "summarization",
             "cleaning": {"truncate_source": 400},
-            "tokenizer": {"kind": "word", "size": 50_000},
+            "tokenizer": {"model_type": "word", "vocab_size": 50_000},
         },
-        "embedding": {"size": 512, "tie_output": False},
-        "encoder": {"name": "bilstm", "layers": 1, "hidden": 512},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "layers": 1, "hidden": 1024, "features": 1024},
+        "embedding": {"embedding_dim": 512, "tie_output": False},
+        "encoder": {"name": "bilstm", "num_layers": 1, "hidden_size": 512},
+        "decoder": {"name": "bahdanau", "cell": "lstm", "num_layers": 1, "hidden_size": 1024, "readout_size": 1024},
         "attention": {
             "name": "mocha",
-            "width": 8,
-            "offset": 0.0,
-            "noise": 1.0,
-            "exhausted": "zeros",
-            "latency": 0.0,
+            "chunk_size": 8,
+            "energy_bias": 0.0,
+            "noise_std": 1.0,
+            "mass_preservation": False,
+            "latency_weight": 0.0,
             "energy": {"name": "concat", "size": 1024},
         },
         "optimizer": {"name": "adam", "lr": 5e-4, "eps": 8e-7, "warmup": 0},
-        "training": {"batch_sentences": 64, "clip": 5.0, "label_smoothing": 0.0, "average": 1},
-        "search": {"name": "beam", "beam": 8},
+        "training": {"batch_sentences": 64, "max_grad_norm": 5.0, "label_smoothing": 0.0, "average_checkpoints": 1},
+        "search": {"name": "beam", "beam_size": 8},
     },
     "milk2019_deen": {
         "dataset": {
             "name": "wmt14",
             "source": "de",
             "target": "en",
-            "tokenizer": {"kind": "bpe", "size": 32_000, "joint": True},
+            "tokenizer": {"model_type": "bpe", "vocab_size": 32_000, "joint": True},
         },
-        "encoder": {"name": "lstm", "layers": 6, "hidden": 512, "dropout": 0.2},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "layers": 8, "hidden": 512, "start": "zeros", "dropout": 0.2},
-        "attention": {"name": "milk", "noise": 4.0, "exhausted": "last", "latency": 0.2, "energy": {"name": "concat"}},
+        "encoder": {"name": "lstm", "num_layers": 6, "hidden_size": 512, "dropout": 0.2},
+        "decoder": {
+            "name": "bahdanau",
+            "cell": "lstm",
+            "num_layers": 8,
+            "hidden_size": 512,
+            "init_hidden": "zeros",
+            "dropout": 0.2,
+        },
+        "attention": {
+            "name": "milk",
+            "noise_std": 4.0,
+            "mass_preservation": True,
+            "latency_weight": 0.2,
+            "energy": {"name": "concat"},
+        },
         "optimizer": {"name": "adam"},
-        "training": {"label_smoothing": 0.1, "average": 1},
+        "training": {"label_smoothing": 0.1, "average_checkpoints": 1},
         "search": {"name": "online"},
     },
 }
@@ -196,9 +238,15 @@ def composed(*overrides: str) -> Config:
 
 def reduced(name: str, texts: Path) -> Config:
     """An experiment at sizes of 8, on files of a folder."""
-    overrides = ["embedding.size=8", "encoder.hidden=8", "decoder.hidden=8", "decoder.features=8", "device=cpu"]
+    overrides = [
+        "embedding.embedding_dim=8",
+        "encoder.hidden_size=8",
+        "decoder.hidden_size=8",
+        "decoder.readout_size=8",
+        "device=cpu",
+    ]
     if hasattr(composed(f"experiment={name}").attention.energy, "size"):
-        overrides.append("attention.energy.size=8")
+        overrides.append("attention.energy.attention_dim=8")
     data = [f"dataset.folder={texts}", "dataset.source=en", "dataset.target=de"]
     return composed(f"experiment={name}", *overrides, *data)
 
@@ -241,8 +289,8 @@ def test_an_experiment_learns_at_a_reduced_size(name: str, texts: Path, corpus: 
 
 def test_an_experiment_wins_over_the_recipe_and_gives_way_to_the_command_line():
     by_recipe = composed("dataset=wmt14")
-    assert by_recipe.training.epochs != 12 and by_recipe.embedding.size != 1000
-    config = composed("experiment=luong2015_wmt14", "training.epochs=1", "attention=dot", "encoder.layers=2")
-    assert (config.training.epochs, config.attention.energy.name, config.encoder.layers) == (1, "dot", 2)
-    assert (config.embedding.size, config.decoder.layers, config.attention.scaled) == (1000, 4, False)
+    assert by_recipe.training.epochs != 12 and by_recipe.embedding.embedding_dim != 1000
+    config = composed("experiment=luong2015_wmt14", "training.epochs=1", "attention=dot", "encoder.num_layers=2")
+    assert (config.training.epochs, config.attention.energy.name, config.encoder.num_layers) == (1, "dot", 2)
+    assert (config.embedding.embedding_dim, config.decoder.num_layers, config.attention.scaled) == (1000, 4, False)
     assert composed("experiment=raffel2017_gigaword", "dataset=bulletin").dataset.generator == "bulletin"

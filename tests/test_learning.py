@@ -13,11 +13,11 @@ from torch import Tensor
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
 from mt.models.decoders import DECODERS
-from mt.models.embedding import EmbeddingConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
+from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.ops.cross_entropy import token_losses
 from mt.search.greedy import greedy
-from mt.training.loss import token_losses
 
 BOS, EOS = 2, 3
 SYMBOLS = range(4, 16)
@@ -63,7 +63,7 @@ def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int], updates: i
         source, target = padded([[*s, EOS] for s in sources]), padded([[*task(s), EOS] for s in sources])
         features, reads = model(source, source > 0, padded([[BOS, *task(s)] for s in sources]))
         loss, losses = token_losses(model.decoder.output, features, target, target > 0)
-        extra = model.attention.extra_loss(reads, losses, source > 0, target > 0)
+        extra = model.attention.auxiliary_loss(reads, losses, source > 0, target > 0)
         optimizer.zero_grad()
         ((loss if extra is None else loss + extra) / (target > 0).sum()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -73,20 +73,20 @@ def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int], updates: i
 
 @torch.no_grad()
 def decoded_right(model: Seq2Seq, tests: list[list[int]], task: Task) -> float:
-    verbs = SimpleNamespace(start=model.start, step=partial(model.step, hard=model.attention.can_be_hard))
+    verbs = SimpleNamespace(start=model.start, step=partial(model.step, hard=model.attention.supports_hard))
     source = padded([[*test, EOS] for test in tests])
     memory = model.remember(source, source > 0)
     found = greedy(verbs, memory, len(tests), max_lengths=torch.full((len(tests),), 12))
     return sum(f.tokens == (*task(t), EOS) for f, t in zip(found, tests, strict=True)) / len(tests)
 
 
-def small(attention: str, *, one_way: bool = False, options: Mapping[str, Any] = {}, **decoder: Any) -> ModelConfig:
+def small(attention: str, *, causal: bool = False, options: Mapping[str, Any] = {}, **decoder: Any) -> ModelConfig:
     # From zeros: what is known of the source has gone through the attention.
     start = "summary" if attention == "none" else "zeros"
-    parts = {"name": "luong", "hidden": 32, "features": 16, "start": start} | decoder
+    parts = {"name": "luong", "hidden_size": 32, "readout_size": 16, "start": start} | decoder
     return ModelConfig(
-        embedding=EmbeddingConfig(size=16),
-        encoder=LSTMConfig(hidden=32) if one_way else BiLSTMConfig(hidden=16),
+        embedding=EmbeddingConfig(embedding_dim=16),
+        encoder=LSTMConfig(hidden_size=32) if causal else BiLSTMConfig(hidden_size=16),
         decoder=DECODERS[parts["name"]].Config(**parts),
         attention=ATTENTIONS[attention].Config(**options),
         init=0.3,
@@ -112,29 +112,29 @@ def test_with_the_other_decoder_too(attention: str):
 
 
 @pytest.mark.parametrize(
-    "energy", [DotConfig(), GeneralConfig(), ConcatConfig(size=32)], ids=lambda energy: energy.name
+    "energy", [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=32)], ids=lambda energy: energy.name
 )
 def test_global_attention_learns_to_reverse(energy: EnergyConfig):
-    config = small("global", one_way=True, options={"energy": energy})
+    config = small("global", causal=True, options={"energy": energy})
     assert learnt(config, reversed_, REVERSED_LENGTHS) >= 0.85
 
 
 def test_location_attention_learns_to_reverse_what_has_one_length():
     """It asks from the decoder's state alone, which does not know where the source ends."""
-    config = small("global", one_way=True, options={"energy": LocationConfig(longest=9)})
+    config = small("global", causal=True, options={"energy": LocationConfig(max_source_length=9)})
     assert learnt(config, reversed_, (8, 8)) >= 0.85
 
 
 @pytest.mark.parametrize("attention", ["local_m", "local_p", "hard", "milk"])
 def test_what_can_read_anything_at_any_step_learns_to_reverse(attention: str):
-    assert learnt(small(attention, one_way=True), reversed_, REVERSED_LENGTHS) >= 0.85
+    assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS) >= 0.85
 
 
 def test_the_other_decoder_learns_to_reverse():
-    config = small("global", one_way=True, name="bahdanau")
+    config = small("global", causal=True, name="bahdanau")
     assert learnt(config, reversed_, REVERSED_LENGTHS, updates=600) >= 0.85
 
 
 @pytest.mark.parametrize("attention", ["monotonic", "mocha", "matcha"])
 def test_monotonic_attention_behind_a_one_way_encoder_cannot_reverse(attention: str):
-    assert learnt(small(attention, one_way=True), reversed_, REVERSED_LENGTHS) <= 0.3
+    assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS) <= 0.3

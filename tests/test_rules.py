@@ -13,27 +13,23 @@ from mt.models.encoders import ENCODERS
 
 ROOT = Path(__file__).parents[1]
 OURS = ("mt", "data_prep", "scripts", "train")
-JOINS = ("mt.config", "mt.device", "mt.parsing", "mt.translator")
-STORED = ("mt.training.checkpoint", "mt.training.files")
-# Who may import what of ours, besides mt.errors, which all may. The first pattern that fits a module decides.
-ALONE = ("mt.device", "mt.errors", "mt.lines", "mt.parsing", "mt.plots")
-LAYERS: dict[str, tuple[str, ...]] = dict.fromkeys(ALONE, ()) | {
-    "mt.ops": ("mt.ops",),
-    "mt.models": ("mt.models", "mt.ops"),
-    "mt.data": ("mt.data",),
-    "mt.search": ("mt.search",),
-    "mt.metrics": ("mt.metrics",),
-    "mt.config": ("mt.data", "mt.device", "mt.models", "mt.search", "mt.training"),
-    "mt.training": ("mt.data", "mt.metrics", "mt.models", "mt.plots", "mt.search", "mt.training", *JOINS),
-    "mt.translator": ("mt.data", "mt.models", "mt.search", "mt.training.checkpoint", *JOINS),
-    "mt.cli": ("mt.config", "mt.parsing", "mt.search.config"),
-    "mt.comparison": ("mt.comparison", "mt.config", "mt.lines", "mt.metrics", *STORED),
-    "mt": ("mt.translator",),
-    "data_prep.__main__": ("data_prep", "mt.cli", "mt.data", "mt.lines", "mt.parsing"),
-    "data_prep": ("data_prep", "mt.data", "mt.lines"),
-    "scripts": ("mt", "data_prep"),
-    "train": ("mt", "data_prep"),
-}
+# The floors of the house, from the ground up. A module imports from lower floors, and from its own package; packages of
+# one floor do not know each other. The longest name that fits a module decides.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("mt.errors",),
+    ("mt.device", "mt.parsing", "mt.storage", "mt.text_io"),
+    ("mt.ops",),
+    ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
+    ("mt.config",),
+    ("mt.checkpoint",),
+    ("mt.inference",),
+    ("mt.evaluation", "mt"),
+    ("mt.training", "mt.comparison"),
+    ("data_prep", "mt.cli"),
+    ("data_prep.__main__", "scripts", "train"),
+)
+# Preparation needs neither a model nor torch: its processes are many, and begin often.
+PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:2] for name in floor))
 ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {
@@ -45,10 +41,10 @@ DOORS = {
     "matplotlib": ("mt.plots",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
-    "pickle": ("mt.training.checkpoint",),
+    "pickle": ("mt.checkpoint",),
     "numba": ("mt.ops.compiled",),
 }
-NAMES = {*ATTENTIONS, *ENCODERS} - {"hard"}  # which is a mode of search, too
+NAMES = {*ATTENTIONS, *ENCODERS}
 
 Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
 
@@ -67,14 +63,29 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
+def home(module: str) -> tuple[str, int]:
+    """The package that a module belongs to, and its floor."""
+    return max(
+        ((name, floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)),
+        key=lambda found: len(found[0]),
+    )
+
+
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """Imports go down the house only, and mt/ops needs nothing but torch and a compiler."""
-    package = max((name for name in LAYERS if within(module, name)), key=len)
+    package, floor = home(module)
     for line, name in imported(tree):
-        if within(name, "mt") or within(name, "data_prep") or within(name, "scripts") or within(name, "train"):
-            if not any(within(name, allowed) for allowed in ("mt.errors", *LAYERS[package])):
+        if any(within(name, root) for root in ("mt", "data_prep", "scripts", "train")):
+            other, below = home(name)
+            barred = package == "data_prep" and other not in PREPARATION
+            if barred or not (below < floor or other == package):
                 yield line, f"{module} imports {name}"
-        elif package == "mt.ops" and name.split(".")[0] not in {"torch", "numba", *sys.stdlib_module_names}:
+        elif package == "mt.ops" and name.split(".")[0] not in {
+            "torch",
+            "numba",
+            "jaxtyping",
+            *sys.stdlib_module_names,
+        }:
             yield line, f"{module} imports {name}"
 
 
@@ -111,7 +122,7 @@ def no_kwargs(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, s
 
 def no_type_tests(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """Search and training ask a model what it can do, never what it is, be it by class or by name."""
-    if not any(within(module, package) for package in ("mt.search", "mt.training", "mt.translator")):
+    if not any(within(module, package) for package in ("mt.search", "mt.training", "mt.evaluation", "mt.inference")):
         return
     parts = {name.rsplit(".", 1)[1] for _, name in imported(tree) if within(name, "mt.models")}
     for node in ast.walk(tree):
@@ -150,7 +161,7 @@ def no_foreign_code(module: str, tree: ast.Module, text: str) -> Iterator[tuple[
     for node in ast.walk(tree):
         if isinstance(node, (ast.Attribute, ast.Name)):
             name = ast.unparse(node)
-            if name == "torch.load" and module != "mt.training.checkpoint":
+            if name == "torch.load" and module != "mt.checkpoint":
                 yield node.lineno, f"torch.load in {module}"
             if name.endswith(("hydra.utils.instantiate", "yaml.unsafe_load")) or name in ("eval", "exec", "__import__"):
                 yield node.lineno, f"{name} in {module}"
@@ -205,6 +216,8 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (layers, "mt.search.new", "from mt.models.seq2seq import Seq2Seq"),
         (layers, "mt.metrics.new", "from mt.data.words import words"),
         (layers, "mt.plots", "from mt.search.hypothesis import Hypothesis"),
+        (layers, "mt.evaluation.new", "from mt.training.run import Run"),
+        (layers, "mt.inference", "from mt.evaluation.score import evaluate"),
         (layers, "mt.errors", "import mt.device"),
         (layers, "mt.training.new", "def f():\n    from mt.cli import compose"),
         (layers, "mt.training.new", "import data_prep"),
@@ -212,7 +225,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (doors, "mt.training.new", "from omegaconf import OmegaConf"),
         (doors, "data_prep.prepare", "import hydra"),
         (doors, "mt.metrics.rouge", "import sacrebleu"),
-        (doors, "mt.training.report", "import matplotlib.pyplot as plt"),
+        (doors, "mt.evaluation.report", "import matplotlib.pyplot as plt"),
         (doors, "mt.training.run", "from torch.utils.tensorboard import SummaryWriter"),
         (doors, "data_prep.new", "import pickle"),
         (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.last = 1"),

@@ -125,7 +125,7 @@ def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():
     recipe = OmegaConf.load(CONF / "recipe" / "phrasebook.yaml")
     plain = OmegaConf.create(composed())
     assert OmegaConf.merge(plain, recipe) == plain
-    assert composed("embedding.size=7")["embedding"]["size"] == 7
+    assert composed("embedding.embedding_dim=7")["embedding"]["size"] == 7
     assert composed("encoder=lstm")["encoder"]["name"] == "lstm"
 
 

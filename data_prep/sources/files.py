@@ -13,7 +13,7 @@ from data_prep.sources.tables import TABLES
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from mt.lines import file_lines, opened
+from mt.text_io import file_lines, opened
 
 _BLOCK = 1 << 20
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from data_prep.sources.cells import BATCH, NESTED, Columns, arrow_columns, arrow_examples, example, require_sides
 from mt.data.corpus import Example
 from mt.errors import UserError
-from mt.lines import file_lines
+from mt.text_io import file_lines
 
 Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""

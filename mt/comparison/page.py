@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from mt.comparison.table import Comparison, Row
-from mt.training.files import write_json, write_text
+from mt.storage import write_json, write_text
 
 _STYLE = """
 body { margin: 2.5rem auto; max-width: 1560px; padding: 0 1.5rem; background: #fff; color: #1f2933;

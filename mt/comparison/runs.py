@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mt.checkpoint import load_config
 from mt.config import Config
 from mt.errors import UserError, nearest
-from mt.lines import read_lines
-from mt.training.checkpoint import load_config
+from mt.text_io import read_lines
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The name with options as the command line has them: `encoder=lstm`, `attention.width=4`."""
+    """The name with options as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
     return " ".join([name, *(f"{key.removesuffix('.name')}={options[key]}" for key in keys if key in options)])
 
 

@@ -2,17 +2,18 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
+from mt.parsing import Options
 
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)]
 """The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
 from 1."""
 
 
-class SplitNames(BaseModel, frozen=True, extra="forbid", strict=True):
+class SplitNames(Options):
     """What a source of text calls its three splits."""
 
     train: str = "train"
@@ -23,7 +24,7 @@ class SplitNames(BaseModel, frozen=True, extra="forbid", strict=True):
         return {"train": self.train, "dev": self.dev, "test": self.test}[split]
 
 
-class HubConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class HubConfig(Options):
     """A dataset of the Hugging Face hub, or a local copy of its repository."""
 
     id: str = ""
@@ -38,7 +39,7 @@ class HubConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """The splits' names on the hub, or parts of them: `train[:-1000]`, `train[-1000:]`, `train[:90%]`."""
 
 
-class CleaningConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class CleaningConfig(Options):
     """What is cut short, and which training pairs are dropped. Lengths in words: `mt.data.words.count_words`."""
 
     min_length: int = Field(default=1, ge=1)
@@ -58,7 +59,7 @@ class CleaningConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """Most words in a line of dev or test, which are never dropped: a longer line is refused."""
 
 
-class DatasetConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class DatasetConfig(Options):
     """One dataset. Its text comes from `folder` where that is given, else from `hub`, else from `generator`."""
 
     name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")

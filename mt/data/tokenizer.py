@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 import sentencepiece
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mt.errors import UserError
+from mt.parsing import Options
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 
@@ -20,12 +21,12 @@ _JOINER = "￭"  # on a token of a word model that follows without a space
 _PUNCTUATION_EDGE = re.compile(r"(?<=\S)(?=[^\w\s])|(?<=[^\w\s])(?=\S)")
 
 
-class TokenizerConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class TokenizerConfig(Options):
     """How text is cut into pieces."""
 
-    kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
+    model_type: Literal["bpe", "unigram", "char", "word"] = "bpe"
     """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks."""
-    size: int = Field(default=8000, ge=5)
+    vocab_size: int = Field(default=8000, ge=5)
     """Pieces in a vocabulary, the four special ones included: as many for bpe, at most so many for the other kinds."""
     joint: bool = True
     """One vocabulary for both sides, or one for each."""
@@ -137,15 +138,15 @@ class Tokenizers(NamedTuple):
 
 def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     """Learn one vocabulary; see `Tokenizers.train`."""
-    prepare: Callable[[str], str] = _marked if config.kind == "word" else str
+    prepare: Callable[[str], str] = _marked if config.model_type == "word" else str
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=(prepare(normalize(text)) for text in texts),
             model_writer=model,
-            model_type=config.kind,
-            vocab_size=config.size,
-            hard_vocab_limit=config.kind == "bpe",
+            model_type=config.model_type,
+            vocab_size=config.vocab_size,
+            hard_vocab_limit=config.model_type == "bpe",
             character_coverage=config.character_coverage,
             normalization_rule_name="identity",
             max_sentence_length=1 << 20,  # bytes; the default silently skips lines beyond 4192
@@ -212,7 +213,7 @@ def _load(path: Path) -> Tokenizer:
 
 
 def _training_fault(config: TokenizerConfig, message: str) -> str:
-    asked = f"dataset.tokenizer.size={config.size}"
+    asked = f"dataset.tokenizer.vocab_size={config.vocab_size}"
     if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
         return f"{asked} is more than the training text supports: choose at most {found[1]}"
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):

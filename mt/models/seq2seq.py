@@ -1,85 +1,161 @@
-"""The whole model: embed, encode, remember, decode. It has the decoder's verbs, so a search can use it as one."""
+"""The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it."""
 
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from pydantic import BaseModel, Field
+import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import AttentionConfig, Reads, build_attention
-from mt.models.attention.global_ import GlobalConfig
+from mt.models.attention import AttentionConfig, AttentionOutput, build_attention
+from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, Prediction
 from mt.models.decoders.luong import LuongConfig
-from mt.models.embedding import Embedding, EmbeddingConfig
-from mt.models.encoders import ENCODERS, EncoderConfig
+from mt.models.encoders import ENCODERS, EncoderConfig, EncoderState
 from mt.models.encoders.recurrent import BiLSTMConfig
+from mt.models.frontends import Embedding, EmbeddingConfig, Frontend
+from mt.ops import token_losses
+from mt.parsing import Options
 
 
-class ModelConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class ModelConfig(Options):
     """The parts of a model; each declares its own options."""
 
     embedding: EmbeddingConfig = EmbeddingConfig()
     encoder: EncoderConfig = BiLSTMConfig()
     decoder: DecoderConfig = LuongConfig()
-    attention: AttentionConfig = GlobalConfig()
-    init: float = Field(default=0.1, gt=0)
-    """Matrices start uniform in [-init, init], but for word vectors (Luong et al. 2015, section 4.1: 0.1)."""
+    attention: AttentionConfig = GeneralAttentionConfig()
+    init_range: float = Field(default=0.1, gt=0, le=1e3)
+    """Matrices start uniform in [-init_range, init_range], but for word vectors (Luong et al. 2015, section 4.1: 0.1)."""
+
+
+class Batch(Protocol):
+    """Padded examples. B examples, S source and T target positions; padding on the right."""
+
+    @property
+    def source(self) -> Tensor:
+        """[B, S, ...]: what the front-end takes."""
+
+    @property
+    def source_mask(self) -> Tensor:
+        """[B, S] bool: true on real positions."""
+
+    @property
+    def target_in(self) -> Tensor:
+        """[B, T] int64: BOS and the target without EOS."""
+
+    @property
+    def target_out(self) -> Tensor:
+        """[B, T] int64: the target with EOS."""
+
+    @property
+    def target_mask(self) -> Tensor:
+        """[B, T] bool: true on real tokens."""
+
+
+class Loss(NamedTuple):
+    """What training minimises for a batch, (sum + auxiliary) over a count of tokens or sentences."""
+
+    sum: Tensor
+    """Cross entropy of all target tokens, in nats, label smoothing included; float32, differentiable."""
+    auxiliary: Tensor
+    """What the attention adds, in nats; float32, differentiable where it is not 0."""
+    tokens: Tensor
+    """int64: real target tokens, EOS included."""
+    token_losses: Tensor
+    """[B, T] float32: the cross entropy of each token without smoothing, 0 on padding; no gradient."""
+    source_mask: Tensor
+    """[B, S] bool: the real positions that are attended to, S those that the encoder gives."""
+    attention: AttentionOutput
 
 
 class Seq2Seq(nn.Module):
     """An encoder-decoder with attention over source and target vocabularies of the given sizes."""
 
-    def __init__(self, config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> None:
+    def __init__(self, config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
         super().__init__()
-        if config.embedding.share and source_vocabulary != target_vocabulary:
+        share = config.embedding.share
+        if share and source_vocab_size != target_vocab_size:
             raise UserError(
-                f"embedding.share needs one vocabulary, but the source has {source_vocabulary} pieces and the target "
-                f"{target_vocabulary}: set dataset.tokenizer.joint=true or embedding.share=false"
+                f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
+                f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
             )
-        self.target_embedding = Embedding(target_vocabulary, config.embedding)
-        self.source_embedding = (
-            self.target_embedding if config.embedding.share else Embedding(source_vocabulary, config.embedding)
-        )
-        self.encoder = ENCODERS[config.encoder.name](config.encoder, config.embedding.size)
-        self.attention = build_attention(config.attention, config.decoder.hidden, self.encoder.value_size)
+        embedding = Embedding(config.embedding, target_vocab_size)
+        self.frontend: Frontend = embedding if share else Embedding(config.embedding, source_vocab_size)
+        self.encoder = ENCODERS[config.encoder.name](config.encoder, self.frontend.output_size)
+        attention = build_attention(config.attention, config.decoder.hidden_size, self.encoder.value_size)
         self.decoder = DECODERS[config.decoder.name](
             config.decoder,
-            self.target_embedding,
-            self.attention,
+            embedding,
+            attention,
             value_size=self.encoder.value_size,
-            summary_size=self.encoder.summary_size,
+            final_state_size=self.encoder.final_state_size,
             tied=config.embedding.tie_output,
         )
-        if self.attention.blind and not self.decoder.reads_ahead:
+        if not (attention.uses_source or self.decoder.needs_full_source):
             raise UserError(
-                "with decoder.start=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
-                "decoder.start=summary or attention.context=last"
+                "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
+                "set decoder.init_hidden=final_state or attention.context=last"
             )
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2 and not name.endswith("table.weight"):
-                nn.init.uniform_(parameter, -config.init, config.init)
+        self.supports_hard = attention.supports_hard
+        """Whether `hard=True` is defined; see `Attention`."""
+        self.uses_source = attention.uses_source
+        """Whether the attention depends on the source at all."""
+        self.chunk_size = attention.chunk_size
+        """How many positions a hard attention attends to; see `Attention`."""
+        self.online = self.encoder.causal and attention.monotonic and not self.decoder.needs_full_source
+        """Whether, in hard mode, it can write while it reads: nothing depends on the source after the last stop."""
+        limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
+        self.max_source_length = min(limits, default=None)
+        """Most source tokens, EOS included, that it is defined for; None for any number."""
+        _init_matrices(self, config.init_range)
 
-    @property
-    def online(self) -> bool:
-        """Whether, decoded hard, it can write while it reads: nothing depends on the source beyond the last stop."""
-        return self.encoder.one_way and self.attention.monotonic and not self.decoder.reads_ahead
+    def encode(self, source: Tensor, mask: Tensor) -> DecoderMemory:
+        """source: [B, S, ...], what the front-end takes, padded on the right; mask: [B, S] bool."""
+        return self.decoder.init_memory(self.encoder(self.frontend(source), mask))
 
-    @property
-    def longest_source(self) -> int | None:
-        """Most source tokens, EOS included, that it can read; None for any number."""
-        limits = [part.longest_source for part in (self.encoder, self.attention) if part.longest_source is not None]
-        return min(limits, default=None)
+    def extend(
+        self, source: Tensor, mask: Tensor, complete: Tensor, before: tuple[DecoderMemory, EncoderState] | None = None
+    ) -> tuple[DecoderMemory, EncoderState]:
+        """Encodes the next positions of sources that are still arriving, where the encoder is causal.
 
-    def remember(self, source: Tensor, mask: Tensor) -> DecoderMemory:
-        """source: [B, S] int64, padded on the right; mask: [B, S] bool, true on real tokens."""
-        return self.decoder.remember(self.encoder(self.source_embedding(source), mask), mask)
+        source, mask: as in `encode`, of the new positions, at least one of each source; complete: [B] bool, which
+        sources end with them; before: what the call before returned, None for the first positions.
+        """
+        encoded, state = self.encoder.extend(self.frontend(source), mask, before[1] if before else None)
+        if before is None:
+            memory = self.decoder.init_memory(encoded)
+            return memory._replace(attention=memory.attention._replace(complete=complete)), state
+        return self.decoder.extend(before[0], encoded, complete), state
 
-    def start(self, memory: DecoderMemory) -> Any:
-        return self.decoder.start(memory)
+    def init_state(self, memory: DecoderMemory) -> Any:
+        return self.decoder.init_state(memory)
 
     def step(self, tokens: Tensor, memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)
 
-    def forward(self, source: Tensor, mask: Tensor, target: Tensor, *, hard: bool = False) -> tuple[Tensor, Reads]:
-        """Teacher forcing. target: [B, T], BOS first. Returns features [B, T, F] for `decoder.output`, and reads."""
-        return self.decoder(target, self.remember(source, mask), hard=hard)
+    def forward(self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False) -> Loss:
+        """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`."""
+        memory = self.encode(batch.source, batch.source_mask)
+        readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
+        output, mask = self.decoder.output, batch.target_mask
+        total, each = token_losses(
+            readouts, output.weight, output.bias, batch.target_out, mask, smoothing=label_smoothing
+        )
+        source_mask = memory.attention.mask
+        with torch.autocast(total.device.type, enabled=False):
+            auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
+        if auxiliary is None:
+            auxiliary = total.new_zeros(())
+        return Loss(total, auxiliary, mask.sum(), each, source_mask, attended)
+
+
+def _init_matrices(model: nn.Module, limit: float) -> None:
+    """torch's own matrices start uniform in [-limit, limit]. Modules of ours initialise what they own, word vectors
+    among it, which may be an output matrix, too."""
+    tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.RNNBase)):
+            for parameter in module.parameters():
+                if parameter.dim() == 2 and parameter not in tables:
+                    nn.init.uniform_(parameter, -limit, limit)

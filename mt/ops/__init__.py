@@ -3,6 +3,7 @@
 from mt.ops.additive import additive_energy
 from mt.ops.between import spread_between
 from mt.ops.chunks import spread
+from mt.ops.cross_entropy import token_losses
 from mt.ops.expected import expected_alignment
 from mt.ops.lagging import differentiable_average_lagging
 from mt.ops.lookback import look_back
@@ -18,4 +19,5 @@ __all__ = [
     "masked_softmax",
     "spread",
     "spread_between",
+    "token_losses",
 ]

@@ -1,6 +1,6 @@
 """Beam search with a length penalty, its n best hypotheses exact with respect to the beam.
 
-A sentence has `beam` places. Each step keeps the likeliest extensions of its open hypotheses, one for each free place;
+A sentence has `beam` slots. Each step keeps the likeliest extensions of its open hypotheses, one for each free place;
 a hypothesis that ends, by EOS or at the maximum length, takes its place for good, and the search goes on with the rest.
 It is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis
 scores at most what its present log-probability would score at the maximum length, where it is divided by most.
@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from mt.search.constraints import FREE, Constraints
-from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, likeliest, select
+from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, select, top_k
 
 
 class _Live(NamedTuple):
-    """The A sentences still being searched, with K places each, of which n are reported."""
+    """The A sentences still being searched, with K slots each, of which n are reported."""
 
     sentence: Tensor  # [A] its index in the batch
     limit: Tensor  # [A] its maximum length
-    places: Tensor  # [A] places not taken by an ended hypothesis
+    slots: Tensor  # [A] slots not taken by an ended hypothesis
     log_prob: Tensor  # [A, K] of the open hypotheses, best first; -inf where a place is not open
     ended: Ends  # [A, n] the best ended hypotheses, best first
 
@@ -38,7 +38,7 @@ def beam(
     memory: Any,
     batch_size: int,
     *,
-    beam: int,
+    beam_size: int,
     max_lengths: Tensor,
     length_penalty: float = 0.0,
     n_best: int = 1,
@@ -52,42 +52,42 @@ def beam(
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
     Raises UserError where the model's scores are not finite.
     """
-    slots = torch.arange(beam, device=max_lengths.device)
-    parents = torch.arange(batch_size, device=max_lengths.device).repeat_interleave(beam)
-    state, memory = select((decoder.start(memory), memory), parents)
-    live = _begin(max_lengths, beam, n_best)
+    slots = torch.arange(beam_size, device=max_lengths.device)
+    parents = torch.arange(batch_size, device=max_lengths.device).repeat_interleave(beam_size)
+    state, memory = select((decoder.init_state(memory), memory), parents)
+    live = _begin(max_lengths, beam_size, n_best)
     tokens = torch.full_like(parents, BOS)
-    written = tokens.new_empty(len(tokens), 0)
+    prefix = tokens.new_empty(len(tokens), 0)
     history = History()
-    left: list[_Live] = []
+    finished: list[_Live] = []
     while len(live.sentence):
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
-        forbidden = constraints.forbidden(prediction.logits, written)
-        best = likeliest(prediction.logits, min(beam, prediction.logits.shape[1]), forbidden)
+        forbidden = constraints.forbidden(prediction.logits, prefix)
+        best = top_k(prediction.logits, min(beam_size, prediction.logits.shape[1]), forbidden)
         live, tokens_AK, parents_AK = _extend(live, *best, len(history), length_penalty)
         highest = live.log_prob.amax(1) / penalty(live.limit, length_penalty)
         done = highest <= live.ended.score[:, -1]
         if done.any():
-            left.append(select(live, done.nonzero()[:, 0]))
+            finished.append(select(live, done.nonzero()[:, 0]))
             kept = (~done).nonzero()[:, 0]
             live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
-            memory = select(memory, (kept[:, None] * beam + slots).flatten())
+            memory = select(memory, (kept[:, None] * beam_size + slots).flatten())
         tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
-        written = torch.cat((written[parents], tokens[:, None]), 1)
+        prefix = torch.cat((prefix[parents], tokens[:, None]), 1)
         state = select(prediction.state, parents)
-    return _report(left, history)
+    return _report(finished, history)
 
 
-def _begin(max_lengths: Tensor, beam: int, n_best: int) -> _Live:
+def _begin(max_lengths: Tensor, beam_size: int, n_best: int) -> _Live:
     """One open hypothesis per sentence, the empty one."""
     sentence = torch.arange(len(max_lengths), device=max_lengths.device)
-    log_prob = torch.full((len(sentence), beam), -torch.inf, device=sentence.device)
+    log_prob = torch.full((len(sentence), beam_size), -torch.inf, device=sentence.device)
     nothing = log_prob.new_full((len(sentence), n_best), -torch.inf)
     nowhere = torch.zeros_like(nothing, dtype=torch.int64)
     log_prob[:, 0] = 0.0
-    places = torch.full_like(sentence, beam)
-    return _Live(sentence, max_lengths, places, log_prob, Ends(nothing, nothing, nowhere, nowhere, nowhere))
+    slots = torch.full_like(sentence, beam_size)
+    return _Live(sentence, max_lengths, slots, log_prob, Ends(nothing, nothing, nowhere, nowhere, nowhere))
 
 
 def _extend(live: _Live, gains: Tensor, tokens: Tensor, length: int, exponent: float) -> tuple[_Live, Tensor, Tensor]:
@@ -102,12 +102,12 @@ def _extend(live: _Live, gains: Tensor, tokens: Tensor, length: int, exponent: f
     tokens = tokens.view(A, -1).gather(1, choice)
     parents = choice // gains.shape[1] + K * torch.arange(A, device=choice.device)[:, None]
 
-    taken = torch.arange(K, device=choice.device) >= live.places[:, None]
+    taken = torch.arange(K, device=choice.device) >= live.slots[:, None]
     log_prob = log_prob.masked_fill(taken, -torch.inf)
     ends = ((tokens == EOS) | (live.limit <= length)[:, None]) & (log_prob > -torch.inf)
     score = (log_prob / penalty(length, exponent)).masked_fill(~ends, -torch.inf)
     ended = _merge(live.ended, Ends(score, log_prob, torch.full_like(tokens, length), parents, tokens))
-    live = live._replace(places=live.places - ends.sum(1), log_prob=log_prob.masked_fill(ends, -torch.inf), ended=ended)
+    live = live._replace(slots=live.slots - ends.sum(1), log_prob=log_prob.masked_fill(ends, -torch.inf), ended=ended)
     return live, tokens, parents
 
 
@@ -118,10 +118,10 @@ def _merge(best: Ends, new: Ends) -> Ends:
     return Ends(*(field.gather(1, order) for field in both))
 
 
-def _report(left: list[_Live], history: History) -> list[list[Hypothesis]]:
+def _report(finished: list[_Live], history: History) -> list[list[Hypothesis]]:
     """The hypotheses of all sentences, in the order of the batch."""
-    order = torch.cat([live.sentence for live in left]).argsort()
-    ended = select(Ends(*map(torch.cat, zip(*(live.ended for live in left), strict=True))), order)
+    order = torch.cat([live.sentence for live in finished]).argsort()
+    ended = select(Ends(*map(torch.cat, zip(*(live.ended for live in finished), strict=True))), order)
     exists = ended.score > -torch.inf
-    hypotheses = iter(history.trace(Ends(*(field[exists] for field in ended))))
+    hypotheses = iter(history.backtrack(Ends(*(field[exists] for field in ended))))
     return [[next(hypotheses) for _ in range(count)] for count in exists.sum(1).tolist()]

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from mt.errors import UserError
+from mt.parsing import Options
 from mt.search.beam import beam
 from mt.search.constraints import Constraints
 from mt.search.greedy import greedy
@@ -14,17 +15,17 @@ from mt.search.hypothesis import Decoder, Hypothesis
 from mt.search.online import online
 
 
-class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class SearchConfig(Options):
     """How a trained model is decoded."""
 
     name: Literal["greedy", "beam", "online"] = "beam"
     """greedy: the likeliest token at each step; beam: the best of several hypotheses; online: greedy with delays."""
-    beam: int = Field(5, ge=1)
+    beam_size: int = Field(5, ge=1)
     """Hypotheses kept per sentence (name=beam only)."""
     length_penalty: float = Field(0.6, ge=0, allow_inf_nan=False)
     """Exponent of the length penalty, 0 for none (name=beam only; Wu et al. 2016, eq. 14; 0.6: Vaswani et al. 2017)."""
     n_best: int = Field(1, ge=1)
-    """Hypotheses reported per sentence, at most `beam`."""
+    """Hypotheses reported per sentence, at most `beam_size`."""
     max_ratio: float = Field(2.0, ge=0, allow_inf_nan=False)
     """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens."""
     max_extra: int = Field(10, ge=1)
@@ -33,7 +34,7 @@ class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
     """Most tokens of a hypothesis, EOS included, whatever the source; null leaves it to max_ratio."""
     min_length: int = Field(0, ge=0)
     """Fewest tokens before EOS."""
-    block_ngrams: int = Field(0, ge=0)
+    no_repeat_ngram_size: int = Field(0, ge=0)
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
     batch_tokens: int = Field(4096, ge=1)
     """Source tokens decoded at once, padding included."""
@@ -42,11 +43,11 @@ class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @model_validator(mode="after")
     def _possible(self) -> "SearchConfig":
-        width = self.beam if self.name == "beam" else 1
+        width = self.beam_size if self.name == "beam" else 1
         if self.n_best > width:
             raise UserError(
                 f"search.n_best={self.n_best} asks for more hypotheses than search={self.name} keeps ({width}); "
-                f"choose search=beam with search.beam={self.n_best} or more"
+                f"choose search=beam with search.beam_size={self.n_best} or more"
             )
         if self.max_length is not None and self.min_length >= self.max_length:
             raise UserError(
@@ -67,7 +68,7 @@ class SearchConfig(BaseModel, frozen=True, extra="forbid", strict=True):
 
     @property
     def constraints(self) -> Constraints:
-        return Constraints(self.min_length, self.block_ngrams)
+        return Constraints(self.min_length, self.no_repeat_ngram_size)
 
 
 def decode(
@@ -96,7 +97,7 @@ def decode(
         decoder,
         memory,
         count,
-        beam=config.beam,
+        beam_size=config.beam_size,
         max_lengths=limits,
         length_penalty=config.length_penalty,
         n_best=config.n_best,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mt.search.constraints import FREE, Constraints
-from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, likeliest, select
+from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, select, top_k
 
 
 @torch.no_grad()
@@ -23,25 +23,25 @@ def greedy(
     """
     parents = sentences = torch.arange(batch_size, device=max_lengths.device)
     tokens = torch.full_like(sentences, BOS)
-    written = tokens.new_empty(batch_size, 0)
+    prefix = tokens.new_empty(batch_size, 0)
     log_probs = torch.zeros(batch_size, device=max_lengths.device)
-    state = decoder.start(memory)
+    state = decoder.init_state(memory)
     history = History()
-    left: list[tuple[Tensor, Ends]] = []
+    finished: list[tuple[Tensor, Ends]] = []
     while len(sentences):
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
-        gains, choices = likeliest(prediction.logits, 1, constraints.forbidden(prediction.logits, written))
+        gains, choices = top_k(prediction.logits, 1, constraints.forbidden(prediction.logits, prefix))
         log_probs, tokens, state = log_probs + gains[:, 0], choices[:, 0], prediction.state
-        written = torch.cat((written, tokens[:, None]), 1)
+        prefix = torch.cat((prefix, tokens[:, None]), 1)
         parents = torch.arange(len(tokens), device=tokens.device)
         done = (tokens == EOS) | (max_lengths <= len(history))
         if done.any():
             ends = Ends(log_probs, log_probs, torch.full_like(tokens, len(history)), parents, tokens)
-            left.append(select((sentences, ends), done.nonzero()[:, 0]))
-            alive = (sentences, max_lengths, log_probs, tokens, written, parents, memory, state)
+            finished.append(select((sentences, ends), done.nonzero()[:, 0]))
+            alive = (sentences, max_lengths, log_probs, tokens, prefix, parents, memory, state)
             alive = select(alive, (~done).nonzero()[:, 0])
-            sentences, max_lengths, log_probs, tokens, written, parents, memory, state = alive
-    order = torch.cat([sentence for sentence, _ in left]).argsort()
-    ends = Ends(*map(torch.cat, zip(*(ends for _, ends in left), strict=True)))
-    return history.trace(select(ends, order))
+            sentences, max_lengths, log_probs, tokens, prefix, parents, memory, state = alive
+    order = torch.cat([sentence for sentence, _ in finished]).argsort()
+    ends = Ends(*map(torch.cat, zip(*(ends for _, ends in finished), strict=True)))
+    return history.backtrack(select(ends, order))

@@ -1,6 +1,6 @@
 """What search asks of a model, what it hands back, and the record from which it reads a hypothesis.
 
-Search knows no model: anything with `start` and `step` can be searched. Rows of a batch are hypotheses; a search keeps,
+Search knows no model: anything with `init_state` and `step` can be searched. Rows of a batch are hypotheses; a search keeps,
 drops and reorders them with `select`, whatever the model's memory and state are made of.
 """
 
@@ -30,7 +30,7 @@ class Prediction(Protocol):
 
     @property
     def stops(self) -> Tensor | None:
-        """[N] int64, where a hard monotonic attention stopped, S where it selected nothing; None if it is soft."""
+        """[N] int64, where a hard monotonic attention stopped, -1 where it selected nothing; None if it is soft."""
 
     @property
     def state(self) -> Any:
@@ -40,7 +40,7 @@ class Prediction(Protocol):
 class Decoder(Protocol):
     """A model as search sees it. `memory` and states are (named) tuples of batch-first tensors, nested at will."""
 
-    def start(self, memory: Any) -> Any:
+    def init_state(self, memory: Any) -> Any:
         """The state before the first step."""
 
     def step(self, tokens: Tensor, memory: Any, state: Any) -> Prediction:
@@ -54,7 +54,7 @@ class Hypothesis:
     tokens: without BOS; with EOS unless the sentence was cut at its maximum length.
     log_prob: natural logarithm of the model's probability of `tokens`. score: what hypotheses are ranked by.
     weights: [T, S] float32 on the CPU, the attention weights of each token; S is the padded width of the batch.
-    stops: [T] int64 on the CPU, where a hard attention stopped (S where nowhere); None if it is soft.
+    stops: [T] int64 on the CPU, where a hard attention stopped (-1 where nowhere); None if it is soft.
     """
 
     tokens: tuple[int, ...]
@@ -76,7 +76,7 @@ def select(tree: Tree, index: Tensor) -> Tree:
     return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
 
 
-def likeliest(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The `count` likeliest next tokens of each row and their log-probabilities, both [N, count], best first.
 
     PAD, BOS and what is `forbidden` ([N, V] bool) are never chosen, but keep their share of the probability:
@@ -118,7 +118,7 @@ class _Step(NamedTuple):
 class History:
     """What every step saw and attended to, with back-pointers: rows may be dropped and reordered between steps.
 
-    Nothing is copied when rows move; `trace` follows the pointers once, for the hypotheses asked for.
+    Nothing is copied when rows move; `backtrack` follows the pointers once, for the hypotheses asked for.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class History:
         """Records a step: its input tokens [N], the row of the step before that each continues [N], and its outcome."""
         self._steps.append(_Step(tokens, parents, prediction.weights, prediction.stops))
 
-    def trace(self, ends: Ends) -> list[Hypothesis]:
+    def backtrack(self, ends: Ends) -> list[Hypothesis]:
         """The hypotheses that end at `ends` (fields [H]), in that order."""
         row, token = torch.zeros_like(ends.row), torch.zeros_like(ends.token)
         columns = []

@@ -48,6 +48,7 @@ def _delayed(hypothesis: Hypothesis, source_length: int) -> OnlineHypothesis:
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "
             "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
         )
-    # "Nothing selected" is position S, past the end of any source: the limit turns it into the whole source.
-    delays = torch.cummax(hypothesis.stops + 1, 0).values.clamp(max=source_length)
+    # To have selected nothing (-1), a step must have read the whole source.
+    read = torch.where(hypothesis.stops < 0, source_length, hypothesis.stops + 1)
+    delays = torch.cummax(read, 0).values
     return OnlineHypothesis(**vars(hypothesis), delays=delays)

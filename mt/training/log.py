@@ -9,7 +9,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from mt.plots import Figure
-from mt.training.files import write_text
+from mt.storage import write_text
 
 
 class Log:

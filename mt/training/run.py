@@ -11,21 +11,21 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.device import choose, peak_memory, reset_peak_memory
 from mt.errors import UserError
+from mt.evaluation.attention_stats import warnings
+from mt.evaluation.report import draw, report, samples, summary
+from mt.evaluation.score import dev_scores
+from mt.inference import Translator, decodes_hard
 from mt.models.seq2seq import Seq2Seq
-from mt.training import checkpoint
-from mt.training.files import write_json
-from mt.training.fit import chosen_metric, require_fit
-from mt.training.health import warnings
+from mt.optim.optimizer import build_optimizer
+from mt.storage import write_json
+from mt.training.checks import chosen_metric, require_fit
 from mt.training.log import Log
-from mt.training.optimizer import build_optimizer
-from mt.training.report import draw, report, samples, summary
-from mt.training.updates import Progress, total_updates, updates
-from mt.training.validate import dev_scores
-from mt.translator import Translator, decodes_hard
+from mt.training.loop import Progress, total_updates, updates
 
 
 @dataclass
@@ -173,7 +173,7 @@ def validate(run: Run) -> bool:
     """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
     progress, log, count = run.progress, run.log, run.config.training.plots
     split = run.corpus.split("dev")
-    scores, translations, health = dev_scores(run.translator, split, run.config.training.validate_limit)
+    scores, translations, stats = dev_scores(run.translator, split, run.config.training.validate_limit)
     is_best = improves(run, scores)
     progress.validations.append(progress.update)
     if is_best:
@@ -182,14 +182,14 @@ def validate(run: Run) -> bool:
     else:
         progress.bad_validations[-1] += 1
     log.scalars("dev", progress.update, scores)
-    log.scalars("attention", progress.update, health)
+    log.scalars("attention", progress.update, stats)
     log.say(f"update {progress.update}: {summary(scores)}{' (best)' if is_best else ''}")
-    for warning in warnings(health):
+    for warning in warnings(stats):
         log.say(f"  warning: {warning}")
     log.text("dev/translations", progress.update, samples(split, translations[:count]))
     for number, translation in enumerate(translations[:count]):
         if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.attention.width))
+            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.chunk_size))
     return is_best
 
 
@@ -226,7 +226,7 @@ def meta(run: Run, best: float | None) -> dict[str, Any]:
 
 def averaged(run: Run) -> list[Path]:
     """The checkpoints of the last validations, as many as are averaged and, if that number was raised, still there."""
-    updates_kept = run.progress.validations[-run.config.training.average :]
+    updates_kept = run.progress.validations[-run.config.training.average_checkpoints :]
     folders = [(run.checkpoints / f"update-{update:07d}").resolve() for update in updates_kept]
     return [folder for folder in folders if folder.is_dir()]
 

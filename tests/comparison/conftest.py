@@ -38,7 +38,7 @@ def make_run(tmp_path: Path) -> MakeRun:
             part.mkdir(parents=True)
         (best / "meta.json").write_text("{}")
         (best / "config.json").write_text(json.dumps(parse(options, Config).model_dump(mode="json")))
-        search = {"name": "beam", "beam": 5, "mode": "soft"}
+        search = {"name": "beam", "beam_size": 5, "mode": "soft"}
         (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))
         written = hypotheses or [group[0] for group in REFERENCES]
         (folder / "hypotheses" / "test.txt").write_text("".join(f"{line}\n" for line in written))

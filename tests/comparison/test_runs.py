@@ -5,8 +5,8 @@ import pytest
 from mt.comparison.runs import choose, find, names
 from mt.errors import UserError
 
-DOT = {"attention": {"name": "global", "energy": {"name": "dot"}}}
-GENERAL = {"attention": {"name": "global", "energy": {"name": "general"}}}
+DOT = {"attention": {"name": "general", "energy": {"name": "dot"}}}
+GENERAL = {"attention": {"name": "general", "energy": {"name": "general"}}}
 MOCHA = {"attention": {"name": "mocha"}}
 
 
@@ -23,19 +23,21 @@ def test_runs_are_found_at_and_below_folders_once_and_evaluations_are_none(make_
 def test_names_say_what_tells_runs_apart(make_run) -> None:
     make = [
         make_run("a", DOT),
-        make_run("b", MOCHA | {"attention": {"name": "mocha", "width": 2}}),
-        make_run("c", MOCHA | {"attention": {"name": "mocha", "width": 8}, "seed": 5}),
+        make_run("b", MOCHA | {"attention": {"name": "mocha", "chunk_size": 2}}),
+        make_run("c", MOCHA | {"attention": {"name": "mocha", "chunk_size": 8}, "seed": 5}),
     ]
     runs = find(make)
-    assert names(runs) == ["dot", "mocha attention.width=2 seed=1", "mocha attention.width=8 seed=5"]
+    assert names(runs) == ["dot", "mocha attention.chunk_size=2 seed=1", "mocha attention.chunk_size=8 seed=5"]
     runs = find(
         [
             make[0],
-            make_run("d", GENERAL | {"encoder": {"name": "lstm"}, "decoder": {"name": "luong", "start": "zeros"}}),
+            make_run(
+                "d", GENERAL | {"encoder": {"name": "lstm"}, "decoder": {"name": "luong", "init_hidden": "zeros"}}
+            ),
         ]
     )
     assert names(runs) == ["dot", "general encoder=lstm"]
-    concat = {"attention": {"name": "global", "energy": {"name": "concat"}}}
+    concat = {"attention": {"name": "general", "energy": {"name": "concat"}}}
     bahdanau = make_run("g", concat | {"decoder": {"name": "bahdanau"}})
     assert names(find([make[0], make_run("h", concat), bahdanau])) == ["dot", "concat", "bahdanau"]
     energy = {"attention": {"name": "mocha", "energy": {"name": "concat"}}}

@@ -6,7 +6,7 @@ from mt.errors import UserError
 from mt.metrics.bleu import bleu, chrf
 from mt.metrics.rouge import rouge
 
-DOT = {"attention": {"name": "global", "energy": {"name": "dot"}}}
+DOT = {"attention": {"name": "general", "energy": {"name": "dot"}}}
 MOCHA = {"attention": {"name": "mocha"}}
 WRONG = [f"that was sentence no {n} of a test" for n in range(12)]
 FACTS = {
@@ -21,7 +21,7 @@ FACTS = {
 
 @pytest.fixture
 def runs(make_run):
-    hard = {"search": {"name": "greedy", "beam": 5, "mode": "hard"}}
+    hard = {"search": {"name": "greedy", "beam_size": 5, "mode": "hard"}}
     return find(
         [make_run("dot", DOT, FACTS, WRONG), make_run("mocha", MOCHA, hard), make_run("same", DOT | {"seed": 2})]
     )

@@ -20,7 +20,7 @@ EXAMPLES: dict[str, list[Example]] = {
 @pytest.fixture(scope="module")
 def tokenizers() -> Tokenizers:
     texts = [(example.source, example.target) for examples in EXAMPLES.values() for example in examples]
-    return Tokenizers.train(TokenizerConfig(kind="char", size=100), texts)
+    return Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), texts)
 
 
 def write(folder: Path, splits: dict[str, list[Example]], tokenizers: Tokenizers, meta: dict[str, str]) -> None:
@@ -140,7 +140,7 @@ def test_another_format_is_refused(folder: Path) -> None:
 
 
 def test_another_tokenizer_is_refused(folder: Path) -> None:
-    other = Tokenizers.train(TokenizerConfig(kind="char", size=100), [("a house and a garden", "ein Haus")])
+    other = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("a house and a garden", "ein Haus")])
     other.save(folder)
     with pytest.raises(UserError, match=r"another tokenizer than the one that cut its text: delete it and make"):
         Corpus.open(folder)

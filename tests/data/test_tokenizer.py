@@ -18,7 +18,7 @@ KINDS = sorted(SIZES)
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[str, Tokenizer]:
-    return {kind: train(TokenizerConfig(kind=kind, size=SIZES[kind]), TEXTS) for kind in KINDS}
+    return {kind: train(TokenizerConfig(kind=kind, vocab_size=SIZES[kind]), TEXTS) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,13 +81,13 @@ def test_a_word_vocabulary_sets_punctuation_apart(tokenizers: dict[str, Tokenize
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_is_deterministic(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
-    assert train(TokenizerConfig(kind=kind, size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
+    assert train(TokenizerConfig(kind=kind, vocab_size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
 
 
 @pytest.mark.parametrize("joint", [True, False])
 def test_tokenizers_are_saved_and_loaded(joint: bool, tmp_path: Path) -> None:
     pairs = list(zip(ENGLISH, GERMAN, strict=True))
-    made = Tokenizers.train(TokenizerConfig(size=80, joint=joint), pairs)
+    made = Tokenizers.train(TokenizerConfig(vocab_size=80, joint=joint), pairs)
     made.save(tmp_path)
     names = {"tokenizer.model"} if joint else {"tokenizer.source.model", "tokenizer.target.model"}
     assert {path.name for path in tmp_path.iterdir()} == names
@@ -111,9 +111,9 @@ def test_a_word_vocabulary_is_known_again_after_loading(tmp_path: Path, tokenize
 )
 def test_a_size_that_does_not_suit_the_text_is_refused(kind: str, size: int, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence) as refusal:
-        train(TokenizerConfig(kind=kind, size=size), TEXTS)
+        train(TokenizerConfig(kind=kind, vocab_size=size), TEXTS)
     advised = next(int(word.strip(",")) for word in str(refusal.value).split() if word.strip(",").isdigit())
-    assert len(train(TokenizerConfig(kind=kind, size=advised), TEXTS)) == advised
+    assert len(train(TokenizerConfig(kind=kind, vocab_size=advised), TEXTS)) == advised
 
 
 @pytest.mark.parametrize("kind", ["unigram", "char", "word"])
@@ -122,7 +122,7 @@ def test_for_other_kinds_than_bpe_the_size_is_the_most(kind: str, tokenizers: di
 
 
 def test_a_small_character_vocabulary_keeps_the_frequent_ones() -> None:
-    tokenizer = train(TokenizerConfig(kind="char", size=6), ["eee aaaa e", "bee e"])
+    tokenizer = train(TokenizerConfig(model_type="char", vocab_size=6), ["eee aaaa e", "bee e"])
     assert tokenizer.pieces([4, 5]) == ["e", "▁"]
 
 

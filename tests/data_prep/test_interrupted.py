@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _config(folder: Path) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"kind": "char"}, "workers": 1}
+    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"model_type": "char"}, "workers": 1}
     return DatasetConfig.model_validate_json(json.dumps(plain))
 
 

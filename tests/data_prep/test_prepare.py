@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"size": 45}} | settings
+    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"vocab_size": 45}} | settings
     return DatasetConfig.model_validate_json(json.dumps(plain))
 
 
@@ -67,7 +67,12 @@ def test_a_corpus_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(
     "settings",
-    [{"limit": 100}, {"tokenizer": {"size": 40}}, {"cleaning": {"max_length": 5}}, {"source": "de", "target": "en"}],
+    [
+        {"limit": 100},
+        {"tokenizer": {"vocab_size": 40}},
+        {"cleaning": {"max_length": 5}},
+        {"source": "de", "target": "en"},
+    ],
 )
 def test_other_settings_make_another_corpus(folder: Path, settings: dict) -> None:
     assert _prepare(folder) != _prepare(folder, **settings)
@@ -101,7 +106,7 @@ def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixt
     (folder / "train.en").write_text("\n".join(lines) + "\n", encoding="utf-8")
     lines = ["ein Kater.", "ein Kater.", "ein", "ein", "ein " * 11, "ein großer Hund."]
     (folder / "train.de").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    config = _config(folder, tokenizer={"kind": "char"})
+    config = _config(folder, tokenizer={"model_type": "char"})
     made = prepare(config, folder / "corpora", progress=True)
     assert Corpus.open(made).split("train").column("source") == ["a cat.", "a dog."]
     printed = capsys.readouterr().out
@@ -120,8 +125,8 @@ def test_limit_reads_the_first_pairs(folder: Path) -> None:
 
 
 def test_a_sample_for_the_vocabulary(folder: Path) -> None:
-    made = Corpus.open(_prepare(folder, tokenizer={"kind": "word", "sample": 10}))
-    whole = Corpus.open(_prepare(folder, tokenizer={"kind": "word"}))
+    made = Corpus.open(_prepare(folder, tokenizer={"model_type": "word", "sample": 10}))
+    whole = Corpus.open(_prepare(folder, tokenizer={"model_type": "word"}))
     assert made.meta["counts"] == whole.meta["counts"]
     assert 4 < len(made.tokenizers.source) <= len(whole.tokenizers.source)
 

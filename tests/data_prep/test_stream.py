@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 def _config(folder: Path, **settings) -> DatasetConfig:
     plain = {"folder": str(folder), "source": "en", "target": "de", "workers": 1, "streaming": True}
     return DatasetConfig.model_validate_json(
-        json.dumps(plain | {"tokenizer": {"kind": "char", "sample": 60}, "shuffle_buffer": 40} | settings)
+        json.dumps(plain | {"tokenizer": {"model_type": "char", "sample": 60}, "shuffle_buffer": 40} | settings)
     )
 
 

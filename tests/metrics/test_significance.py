@@ -33,7 +33,7 @@ def test_as_sacrebleu_defines_it(shift):
     base = draw.uniform(0, 100, 80)
     other = np.clip(base + draw.normal(shift, 12, 80), 0, 100)
     texts = [(name, [repr(float(value)) for value in values]) for name, values in (("base", base), ("other", other))]
-    _, table = PairedTest(texts, {"average": Average()}, [["reference"] * 80], "bs", 1000)()
+    _, table = PairedTest(texts, {"average_checkpoints": Average()}, [["reference"] * 80], "bs", 1000)()
     found = paired_bootstrap({"base": base, "other": other}, "signature")
     for result, theirs in zip(found.values(), table["average"], strict=True):
         assert (result.score, result.mean, result.ci) == pytest.approx((theirs.score, theirs.mean, theirs.ci), rel=1e-5)

@@ -15,7 +15,7 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, L
 SIZE = 6
 """Of queries and values, so that every energy is possible."""
 LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
-ENERGIES = (DotConfig(), GeneralConfig(), ConcatConfig(size=5), LocationConfig(longest=12))
+ENERGIES = (DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=12))
 
 
 class Case(NamedTuple):
@@ -46,7 +46,7 @@ def cases() -> Iterator[tuple[Case, str]]:
                 # Narrower than the sentences.
                 options["window"] = 2
             label = "-".join(str(getattr(value, "name", value)) for value in options.values())
-            for hard in (False, True) if attention.can_be_hard else (False,):
+            for hard in (False, True) if attention.supports_hard else (False,):
                 yield Case(attention.Config(**options), hard), f"{label}-{'hard' if hard else 'soft'}"
 
 

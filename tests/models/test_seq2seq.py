@@ -10,18 +10,18 @@ from mt.models.attention.global_ import GlobalConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.decoders.luong import LuongConfig
-from mt.models.embedding import EmbeddingConfig
 from mt.models.encoders.conv import ConvConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
+from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 
 
 def small(attention=GlobalConfig(), **parts) -> ModelConfig:  # noqa: B008 - frozen
     return ModelConfig(
         **{
-            "embedding": EmbeddingConfig(size=5),
-            "encoder": BiLSTMConfig(hidden=3),
-            "decoder": LuongConfig(hidden=6, features=5),
+            "embedding": EmbeddingConfig(embedding_dim=5),
+            "encoder": BiLSTMConfig(hidden_size=3),
+            "decoder": LuongConfig(hidden_size=6, readout_size=5),
             "attention": attention,
             **parts,
         }
@@ -53,9 +53,27 @@ def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, batch, sourc
 @pytest.mark.parametrize(
     ("parts", "online"),
     [
-        ({"encoder": LSTMConfig(hidden=6), "decoder": LuongConfig(hidden=6, features=5, start="zeros")}, True),
-        ({"encoder": BiLSTMConfig(hidden=3), "decoder": LuongConfig(hidden=6, features=5, start="zeros")}, False),
-        ({"encoder": LSTMConfig(hidden=6), "decoder": LuongConfig(hidden=6, features=5, start="summary")}, False),
+        (
+            {
+                "encoder": LSTMConfig(hidden_size=6),
+                "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros"),
+            },
+            True,
+        ),
+        (
+            {
+                "encoder": BiLSTMConfig(hidden_size=3),
+                "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros"),
+            },
+            False,
+        ),
+        (
+            {
+                "encoder": LSTMConfig(hidden_size=6),
+                "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state"),
+            },
+            False,
+        ),
     ],
 )
 def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, shake):
@@ -89,17 +107,20 @@ def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, 
 
 
 def test_a_global_attention_is_not_online():
-    parts = {"encoder": LSTMConfig(hidden=6), "decoder": LuongConfig(hidden=6, features=5, start="zeros")}
+    parts = {
+        "encoder": LSTMConfig(hidden_size=6),
+        "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros"),
+    }
     assert not Seq2Seq(small(**parts), 20, 14).online
 
 
 def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
-    blind, nothing = NoneConfig(context="zeros"), LuongConfig(hidden=6, features=5, start="zeros")
+    blind, nothing = NoneConfig(context="zeros"), LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
     with pytest.raises(UserError) as refusal:
         Seq2Seq(small(blind, decoder=nothing), 20, 14)
     assert str(refusal.value) == (
-        "with decoder.start=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
-        "decoder.start=summary or attention.context=last"
+        "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
+        "decoder.init_hidden=final_state or attention.context=last"
     )
     Seq2Seq(small(blind), 20, 14)
     Seq2Seq(small(NoneConfig(context="last"), decoder=nothing), 20, 14)
@@ -116,17 +137,17 @@ def test_without_attention_the_source_is_known_from_the_first_state(batch, sourc
 @pytest.mark.parametrize(
     ("encoder", "attention", "longest"),
     [
-        (BiLSTMConfig(hidden=3), GlobalConfig(), None),
-        (BiLSTMConfig(hidden=3), GlobalConfig(energy=LocationConfig(longest=9)), 9),
-        (BiLSTMConfig(hidden=3), MonotonicConfig(energy=LocationConfig(longest=9)), 9),
-        (ConvConfig(hidden=6, longest=7), GlobalConfig(), 7),
-        (ConvConfig(hidden=6, longest=7), GlobalConfig(energy=LocationConfig(longest=9)), 7),
-        (ConvConfig(hidden=6, longest=9), GlobalConfig(energy=LocationConfig(longest=7)), 7),
+        (BiLSTMConfig(hidden_size=3), GlobalConfig(), None),
+        (BiLSTMConfig(hidden_size=3), GlobalConfig(energy=LocationConfig(max_source_length=9)), 9),
+        (BiLSTMConfig(hidden_size=3), MonotonicConfig(energy=LocationConfig(max_source_length=9)), 9),
+        (ConvConfig(hidden_size=6, longest=7), GlobalConfig(), 7),
+        (ConvConfig(hidden_size=6, longest=7), GlobalConfig(energy=LocationConfig(max_source_length=9)), 7),
+        (ConvConfig(hidden_size=6, longest=9), GlobalConfig(energy=LocationConfig(max_source_length=7)), 7),
     ],
 )
 def test_the_longest_source_is_what_encoder_and_attention_can_read(encoder, attention, longest):
     model = Seq2Seq(small(attention, encoder=encoder), 20, 14)
-    assert model.longest_source == longest
+    assert model.max_source_length == longest
     if longest is not None:
         model.remember(torch.ones(1, longest, dtype=torch.int64), torch.ones(1, longest, dtype=torch.bool))
         with pytest.raises(UserError, match=f"a source of {longest + 1} tokens is longer than the {longest} that"):
@@ -135,7 +156,7 @@ def test_the_longest_source_is_what_encoder_and_attention_can_read(encoder, atte
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_matrices_start_uniform_but_for_word_vectors(tied: bool):
-    model = Seq2Seq(small(init=0.02, embedding=EmbeddingConfig(size=5, tie_output=tied)), 40, 40)
+    model = Seq2Seq(small(init=0.02, embedding=EmbeddingConfig(embedding_dim=5, tie_output=tied)), 40, 40)
     tables = {id(embedding.table.weight) for embedding in (model.source_embedding, model.target_embedding)}
     for name, parameter in model.named_parameters():
         if id(parameter) in tables:
@@ -147,7 +168,7 @@ def test_matrices_start_uniform_but_for_word_vectors(tied: bool):
 
 
 def test_shared_tables():
-    shared = Seq2Seq(small(embedding=EmbeddingConfig(size=5, share=True)), 14, 14)
+    shared = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 14, 14)
     assert shared.source_embedding is shared.target_embedding
     apart = Seq2Seq(small(), 14, 14)
     assert apart.source_embedding is not apart.target_embedding
@@ -156,7 +177,7 @@ def test_shared_tables():
 
 def test_sharing_refuses_two_vocabularies():
     with pytest.raises(UserError) as refusal:
-        Seq2Seq(small(embedding=EmbeddingConfig(size=5, share=True)), 20, 14)
+        Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 20, 14)
     assert str(refusal.value) == (
         "embedding.share needs one vocabulary, but the source has 20 pieces and the target 14: set "
         "dataset.tokenizer.joint=true or embedding.share=false"
@@ -165,11 +186,11 @@ def test_sharing_refuses_two_vocabularies():
 
 def test_dot_refuses_unequal_sizes_by_their_options():
     with pytest.raises(UserError, match=r"decoder states of size 6 with encoder states of size 8.*decoder\.hidden"):
-        Seq2Seq(small(GlobalConfig(energy=DotConfig()), encoder=BiLSTMConfig(hidden=4)), 20, 14)
+        Seq2Seq(small(GlobalConfig(energy=DotConfig()), encoder=BiLSTMConfig(hidden_size=4)), 20, 14)
 
 
 def test_dropout_is_of_training_alone(batch, source):
-    model = Seq2Seq(small(embedding=EmbeddingConfig(size=5, dropout=0.5)), 20, 14)
+    model = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, dropout=0.5)), 20, 14)
     target = torch.ones(8, 3, dtype=torch.int64)
     first, second = (model.eval()(source, batch.mask, target)[0] for _ in range(2))
     assert torch.equal(first, second)

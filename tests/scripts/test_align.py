@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import mt
-from mt.training.validate import forced_links
+from mt.evaluation.score import forced_links
 
 SOURCE = "two cats see houses\n\nthe green birds find streets\n"
 TARGET = "zwei Katzen sehen Häuser\n\ndie grünen 鳥 finden Straßen\n"

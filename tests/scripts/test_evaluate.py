@@ -33,11 +33,11 @@ def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path
     last = [line for line in lines if line["kind"] == "dev"][-1]
     assert results["bleu"]["score"] == pytest.approx(last["bleu"]) and results["loss"] == pytest.approx(last["loss"])
     assert results["checkpoint"] == "last" and results["split"] == "dev"
-    wide = ["--beam", 7, "--length-penalty", 0, "--min-length", 2, "--max-length", 3, "--block-ngrams", 1]
+    wide = ["--beam", 7, "--length-penalty", 0, "--min-length", 2, "--max-length", 3, "--no-repeat-ngram-size", 1]
     call("evaluate", run, "--corpora", corpora, *wide, "--out", tmp_path / "wide")
     search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
     assert (search["name"], search["beam"], search["length_penalty"]) == ("beam", 7, 0.0)
-    assert (search["min_length"], search["max_length"], search["block_ngrams"]) == (2, 3, 1)
+    assert (search["min_length"], search["max_length"], search["no_repeat_ngram_size"]) == (2, 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,15 @@ def test_maximum_lengths_are_a_line_in_the_source_length():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"beam": 0}, {"length_penalty": -0.1}, {"max_extra": 0}, {"name": "beams"}, {"width": 3}, {"beam": "5"}]
+    "wrong",
+    [
+        {"beam_size": 0},
+        {"length_penalty": -0.1},
+        {"max_extra": 0},
+        {"name": "beams"},
+        {"chunk_size": 3},
+        {"beam_size": "5"},
+    ],
 )
 def test_refuses_impossible_values(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
@@ -49,7 +57,7 @@ def test_refuses_impossible_values(wrong):
     [
         (
             {"n_best": 6},
-            r"search.n_best=6 asks for more hypotheses than search=beam keeps \(5\); choose .*search.beam=6",
+            r"search.n_best=6 asks for more hypotheses than search=beam keeps \(5\); choose .*search.beam_size=6",
         ),
         ({"name": "greedy", "n_best": 2}, r"search.n_best=2 asks for more hypotheses than search=greedy keeps \(1\)"),
         ({"min_length": 5, "max_length": 5}, r"search.min_length=5 leaves no room for EOS within search.max_length=5"),

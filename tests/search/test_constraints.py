@@ -16,8 +16,11 @@ def allowed(tokens: tuple[int, ...], constraints: Constraints) -> bool:
     """Whether a whole hypothesis keeps to the constraints."""
     if tokens[-1] == EOS and len(tokens) - 1 < constraints.min_length:
         return False
-    ngrams = [tokens[i : i + constraints.block_ngrams] for i in range(len(tokens) - constraints.block_ngrams + 1)]
-    return not constraints.block_ngrams or len(set(ngrams)) == len(ngrams)
+    ngrams = [
+        tokens[i : i + constraints.no_repeat_ngram_size]
+        for i in range(len(tokens) - constraints.no_repeat_ngram_size + 1)
+    ]
+    return not constraints.no_repeat_ngram_size or len(set(ngrams)) == len(ngrams)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 import mt.training.run as training
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.evaluation.score import Validation
 from mt.training.run import Run, begin
-from mt.training.validate import Validation
 
 
 @pytest.fixture

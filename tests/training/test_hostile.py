@@ -12,11 +12,11 @@ import pytest
 import torch
 
 import mt
+from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
-from mt.training import checkpoint
 from mt.training.run import resume
 
 
@@ -162,9 +162,9 @@ def test_a_target_to_instantiate_is_an_unknown_option(part: str, last: Path) -> 
 @pytest.mark.parametrize(
     ("part", "values"),
     [
-        ("encoder", {"hidden": 17}),
-        ("encoder", {"layers": 2}),
-        ("decoder", {"hidden": 10**6}),
+        ("encoder", {"hidden_size": 17}),
+        ("encoder", {"num_layers": 2}),
+        ("decoder", {"hidden_size": 10**6}),
         ("attention", {"energy": {"name": "concat"}}),
         ("embedding", {"tie_output": False}),
         ("embedding", {"share": True}),
@@ -178,10 +178,10 @@ def test_weights_of_another_shape(part: str, values: dict, last: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "values"),
     [
-        ("encoder", {"hidden": 10**12}),
-        ("decoder", {"hidden": 10**30}),
-        ("encoder", {"layers": 10**9}),
-        ("decoder", {"layers": 10**9}),
+        ("encoder", {"hidden_size": 10**12}),
+        ("decoder", {"hidden_size": 10**30}),
+        ("encoder", {"num_layers": 10**9}),
+        ("decoder", {"num_layers": 10**9}),
         ("attention", {"energy": {"name": "concat", "size": 10**18}}),
     ],
 )
@@ -193,7 +193,7 @@ def test_gigantic_models_are_refused_before_they_are_made(part: str, values: dic
 @pytest.mark.parametrize("size", [30, 15])
 def test_another_tokenizer(size: int, last: Path, texts: Path) -> None:
     text = (texts / "train.en").read_text() + "some other words are here and they make another vocabulary"
-    other = train(TokenizerConfig(kind="word", size=size), text.splitlines())
+    other = train(TokenizerConfig(model_type="word", vocab_size=size), text.splitlines())
     Tokenizers(other, other).save(last)
     assert "tokenizer.model is not the file that was saved" in refusal(last)
     sign(last)

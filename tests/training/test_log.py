@@ -50,7 +50,7 @@ def test_pictures_texts_and_hyperparameters_can_be_read_back(tmp_path: Path) -> 
     log = Log(tmp_path, update=0)
     log.figure("dev/alignment_0", 7, heatmap([[0.5, 0.5]], ["größer", "鳥"], ["</s>"]))
     log.text("dev/translations", 7, "| source |\n|---|\n| für 鳥 |")
-    options = {"seed": 1, "encoder": {"name": "bilstm", "hidden": 16}, "betas": (0.9, 0.98), "device": None}
+    options = {"seed": 1, "encoder": {"name": "bilstm", "hidden_size": 16}, "betas": (0.9, 0.98), "device": None}
     log.hyperparameters(options, {"bleu": {"score": 12.5, "signature": "x"}, "loss": 1.5, "split": "test"})
     log.close()
     found = events(tmp_path)
@@ -61,7 +61,7 @@ def test_pictures_texts_and_hyperparameters_can_be_read_back(tmp_path: Path) -> 
     assert found.Scalars("test/bleu.score")[0].value == 12.5 and found.Scalars("test/loss")[0].value == 1.5
     session = found.PluginTagToContent("hparams")["_hparams_/session_start_info"]
     chosen = HParamsPluginData.FromString(session).session_start_info.hparams
-    assert chosen["encoder.name"].string_value == "bilstm" and chosen["encoder.hidden"].number_value == 16
+    assert chosen["encoder.name"].string_value == "bilstm" and chosen["encoder.hidden_size"].number_value == 16
     assert chosen["betas"].string_value == "(0.9, 0.98)" and chosen["device"].string_value == "None"
 
 

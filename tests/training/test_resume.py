@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training import checkpoint
 from mt.training.run import Run, begin, choose_best, complete, resume, train
 
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
@@ -40,8 +40,10 @@ def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "average": 1, "validate_every": None, "batch_tokens": 300}
-        return configure({"training": options, "embedding": {"size": 32, "dropout": 0.2}, "search": {"name": "greedy"}})
+        options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 300}
+        return configure(
+            {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
+        )
 
     complete(begin(config(3), corpus, tmp_path / "straight"))
     complete(begin(config(1), corpus, tmp_path / "extended"))
@@ -55,7 +57,7 @@ def test_the_baseline_of_a_stochastic_attention_goes_on(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "average": 1, "validate_every": None, "batch_tokens": 600, "plots": 0}
+        options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 600, "plots": 0}
         return configure({"training": options, "attention": {"name": "hard"}, "search": {"name": "greedy"}})
 
     complete(begin(config(2), corpus, tmp_path / "straight"))
@@ -75,10 +77,12 @@ def test_another_corpus_is_refused(trained: Path, configure: Callable[..., Confi
 
 def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored: Callable[..., None]) -> None:
     scored([10, 20, 30, 5])
-    run = start({"training": {"validate_every": 1, "max_updates": 3, "average": 1}})
+    run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
     train(run)
     run.log.close()
-    raised = run.config.model_copy(update={"training": run.config.training.model_copy(update={"average": 3})})
+    raised = run.config.model_copy(
+        update={"training": run.config.training.model_copy(update={"average_checkpoints": 3})}
+    )
     again = resume(raised, run.corpus, run.folder)
     choose_best(again)
     again.log.close()

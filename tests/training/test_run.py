@@ -9,9 +9,9 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import mt.training.run as training
+from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training import checkpoint
 from mt.training.run import Run, choose_best, complete, new_folder, save, train
 
 
@@ -35,7 +35,7 @@ def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
         ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
         ({"search": {"name": "online"}}, "online decoding writes while it reads"),
         (
-            {"attention": {"name": "global", "energy": {"name": "location", "longest": 2}}},
+            {"attention": {"name": "general", "energy": {"name": "location", "longest": 2}}},
             "source 1 of train has . tokens, and this model reads at most 2",
         ),
         ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
@@ -54,7 +54,7 @@ def test_best_last_and_the_last_validations_are_kept(
     average: int, start: Callable[..., Run], scored: Callable[..., None]
 ) -> None:
     scored([10, 30, 20, 25, 15])
-    run = start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average": average}})
+    run = start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
     train(run)
     run.log.close()
     # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
@@ -91,14 +91,14 @@ def test_training_stops_after_validations_without_a_new_best(
 def test_failures_of_the_attention_are_told(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:
-    scored([1, 2], health={"evenness": 0.97})
+    scored([1, 2], health={"normalized_entropy": 0.97})
     run = start({"training": {"validate_every": 1, "max_updates": 2}})
     train(run)
     run.log.close()
     assert capsys.readouterr().out.count("  warning: attention is nearly even over the source (97% of") == 2
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     assert [line for line in lines if line["kind"] == "attention"] == [
-        {"kind": "attention", "update": update, "evenness": 0.97} for update in (1, 2)
+        {"kind": "attention", "update": update, "normalized_entropy": 0.97} for update in (1, 2)
     ]
 
 
@@ -107,7 +107,7 @@ def test_the_average_is_taken_where_it_is_better(
     averaged: float, start: Callable[..., Run], scored: Callable[..., None]
 ) -> None:
     scored([10, 30, 20, averaged, averaged])
-    run = start({"training": {"validate_every": 2, "max_updates": 6, "average": 2}})
+    run = start({"training": {"validate_every": 2, "max_updates": 6, "average_checkpoints": 2}})
     train(run)
     states = [load_file(run.checkpoints / name / checkpoint.MODEL) for name in folders(4, 6)]
     for _ in range(2):  # the second as when a finished run is resumed
@@ -198,8 +198,8 @@ def test_results_tell_what_it_cost(trained: Path) -> None:
     *_, last = (line for line in lines if line["kind"] == "train")
     assert results["training_tokens_per_second"] == pytest.approx(last["tokens_per_second"], rel=0.3)
     assert 50 < results["peak_memory_mb"] < 100_000
-    assert list(results["attention"]) == ["entropy", "evenness", "at_first", "at_last", "jump"]
-    assert last["extra_loss"] == 0
+    assert list(results["attention"]) == ["entropy", "normalized_entropy", "at_first", "at_last", "jump"]
+    assert last["auxiliary_loss"] == 0
 
 
 def test_tensorboard_has_the_whole_story(trained: Path) -> None:

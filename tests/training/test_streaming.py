@@ -8,18 +8,24 @@ import torch
 from safetensors.torch import load_file
 
 from data_prep.stream import open_corpus
+from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.training import checkpoint
+from mt.training.loop import updates_per_epoch
 from mt.training.run import begin, complete, resume
-from mt.training.updates import updates_per_epoch
 
 
 @pytest.fixture
 def streamed(configure: Callable[..., Config], corpora: Path) -> Callable[[int | None], tuple[Config, Corpus]]:
     def opened(max_updates: int | None) -> tuple[Config, Corpus]:
         plain = configure().dataset.model_dump(mode="json") | {"streaming": True, "shuffle_buffer": 50, "workers": 1}
-        training = {"epochs": 2, "max_updates": max_updates, "average": 1, "validate_every": 1000, "plots": 0}
+        training = {
+            "epochs": 2,
+            "max_updates": max_updates,
+            "average_checkpoints": 1,
+            "validate_every": 1000,
+            "plots": 0,
+        }
         config = configure({"dataset": plain, "training": training, "search": {"name": "greedy"}})
         return config, open_corpus(config.dataset, corpora)
 

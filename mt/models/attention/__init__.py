@@ -4,24 +4,37 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from mt.models.attention.base import Attention, Memory, Read, Reads, State, stacked
-from mt.models.attention.global_ import Global
+from mt.models.attention.base import (
+    NOT_YET,
+    NOWHERE,
+    Attention,
+    AttentionOutput,
+    AttentionStep,
+    Memory,
+    State,
+    stacked,
+)
+from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.mocha import MAtChA, MILk, MoChA
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
-from mt.models.attention.stochastic import Hard
+from mt.models.attention.stochastic import Stochastic
 
 ATTENTIONS: dict[str, type[Attention]] = {
     "none": NoAttention,
-    "global": Global,
+    "dot": Dot,
+    "general": General,
+    "concat": Concat,
+    "location": Location,
+    "bahdanau": Bahdanau,
     "local_m": LocalM,
     "local_p": LocalP,
     "monotonic": Monotonic,
     "mocha": MoChA,
     "matcha": MAtChA,
     "milk": MILk,
-    "hard": Hard,
+    "stochastic": Stochastic,
 }
 if TYPE_CHECKING:
     # A union that is made from the table is beyond a type checker; pydantic checks it.
@@ -32,11 +45,13 @@ else:
 
 __all__ = [
     "ATTENTIONS",
+    "NOT_YET",
+    "NOWHERE",
     "Attention",
     "AttentionConfig",
+    "AttentionOutput",
+    "AttentionStep",
     "Memory",
-    "Read",
-    "Reads",
     "State",
     "build_attention",
     "stacked",

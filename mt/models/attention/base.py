@@ -8,12 +8,19 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from mt.models.encoders import Encoded
+
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
 
+NOWHERE = -1
+"""A stop of a hard attention that selected no position of a complete source."""
+NOT_YET = -2
+"""A stop of a hard attention that selected no position of the source so far, which goes on."""
+
 
 class Memory(NamedTuple):
-    """A source sentence as attention sees it."""
+    """A source as attention sees it."""
 
     keys: tuple[Tensor, ...]
     """What energies compare queries with, projected once per source; each [B, S, ...]."""
@@ -21,82 +28,100 @@ class Memory(NamedTuple):
     """[B, S, V]: what contexts are made of."""
     mask: Tensor
     """[B, S] bool: true on real positions, the EOS included; padding is on the right."""
+    complete: Tensor | None = None
+    """[B] bool: false where the source goes on (see `Attention.extend`); None: all sources are complete."""
 
 
-class Read(NamedTuple):
-    """One target step's look at the source."""
+class AttentionStep(NamedTuple):
+    """The attention of one target step."""
 
     context: Tensor
     """[B, V]: the weighted sum of the values."""
     weights: Tensor
-    """[B, S], float32. They sum to 1, or to less where the mechanism may read less."""
+    """[B, S], float32. They sum to 1, or to less where the mechanism may select nothing."""
     state: State
     stops: Tensor | None = None
-    """[B] int64: the position that a hard attention decided for, S for none; None where it is soft."""
+    """[B] int64: the position that a hard attention selected, NOWHERE or NOT_YET; None where it is soft."""
     alpha: Tensor | None = None
-    """[B, S]: see `Reads`."""
-    p: Tensor | None = None
-    """[B, S]: see `Reads`."""
+    """[B, S]: see `AttentionOutput`."""
+    p_choose: Tensor | None = None
+    """[B, S]: see `AttentionOutput`."""
 
 
-class Reads(NamedTuple):
-    """The looks of all target steps."""
+class AttentionOutput(NamedTuple):
+    """The attention of all target steps."""
 
     contexts: Tensor
     """[B, T, V]"""
     weights: Tensor
     """[B, T, S], float32."""
     alpha: Tensor | None = None
-    """[B, T, S]: of a mechanism that chooses one position, the probability of choosing each. None for other ones."""
-    p: Tensor | None = None
-    """[B, T, S]: of a monotonic mechanism, the probability of stopping at a position that is looked at."""
+    """[B, T, S]: of a mechanism that selects one position, the probability of selecting each. None for other ones."""
+    p_choose: Tensor | None = None
+    """[B, T, S]: of a monotonic mechanism, the probability of stopping at a position, given that it is reached."""
 
 
 class Attention(nn.Module):
-    """An attention mechanism. Law: `forward(queries)[i]` equals the i-th `step` from `start`, for any batch.
+    """An attention mechanism. Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
 
-    A subclass is constructed as `Class(config, query_size, value_size)` and says what it can do:
+    A subclass is constructed as `Class(config, query_size, value_size)` and declares its abilities:
     """
 
     Config: ClassVar[type[BaseModel]]
     """The options, a frozen pydantic class whose `name` is the key in the table."""
-    can_be_hard: ClassVar[bool] = False
+    supports_hard: ClassVar[bool] = False
     """Whether `hard=True` is defined: decoding by decisions in place of expectations."""
     monotonic: ClassVar[bool] = False
-    """Whether, read hard, it never looks beyond where it stops, nor stops before where it last stopped."""
-    width: int | None = None
-    """How many positions, up to where it stopped, a hard attention reads; None where it is no fixed number."""
-    longest_source: int | None = None
-    """Most source tokens, EOS included, that it can read; None for any number."""
-    blind: bool = False
-    """Whether it reads nothing at all, ever."""
+    """Whether, in hard mode, it attends to nothing after the position where it stops, nor stops before the last one."""
+    chunk_size: int | None = None
+    """How many positions, up to where it stopped, a hard attention attends to; None where it is one, or no fixed
+    number."""
+    max_source_length: int | None = None
+    """Most source positions, EOS included, that it is defined for; None for any number."""
+    uses_source: bool = True
+    """Whether contexts depend on the source at all."""
 
     @abstractmethod
-    def remember(self, values: Tensor, mask: Tensor) -> Memory:
-        """Projects the keys, once per source. values: [B, S, V]; mask: [B, S] bool."""
+    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
+        """Projects the keys, once per source. start: [B] int64, the number of positions before the first one, where
+        these are not the first of their source; None: 0."""
 
-    def start(self, memory: Memory) -> State:
+    def extend(self, memory: Memory, encoded: Encoded, complete: Tensor) -> Memory:
+        """The memory of sources that have grown by the newly encoded positions. complete: [B] bool, which have ended.
+
+        For monotonic mechanisms, whose steps then say NOT_YET where they need more of a source."""
+        added = self.init_memory(encoded, memory.mask.sum(1))
+        mask = torch.cat((memory.mask, added.mask), 1)
+        # Padding to the right: where the old positions of a row are fewer than others', its new ones move up.
+        order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
+
+        def joined(old: Tensor, new: Tensor) -> Tensor:
+            both = torch.cat((old, new), 1)
+            index = order.view(*order.shape, *(1 for _ in both.shape[2:]))
+            return both.gather(1, index.expand(-1, -1, *both.shape[2:]))
+
+        keys = tuple(joined(old, new) for old, new in zip(memory.keys, added.keys, strict=True))
+        return Memory(keys, joined(memory.values, added.values), mask.gather(1, order), complete)
+
+    def init_state(self, memory: Memory) -> State:
         """The state before the first target step."""
         return ()
 
     @abstractmethod
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
-        """One target step. query: [B, Q]. `hard` is legal where `can_be_hard`."""
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        """One target step. query: [B, Q]. `hard` is legal where `supports_hard`."""
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> tuple[Tensor, Tensor]:
-        """All target steps. queries: [B, T, Q]; returns contexts [B, T, V] and weights [B, T, S]."""
-        reads = self.reads(queries, memory, hard=hard)
-        return reads.contexts, reads.weights
-
-    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
-        """`forward` with all that is known of the looks. This default is the law itself; an override is only faster."""
-        state, steps = self.start(memory), []
+    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+        """All target steps. queries: [B, T, Q]. This default is the law itself; an override is only faster."""
+        state, steps = self.init_state(memory), []
         for query in queries.unbind(1):
             steps.append(self.step(query, memory, state, hard=hard))
             state = steps[-1].state
         return stacked(steps)
 
-    def extra_loss(self, reads: Reads, losses: Tensor, source_mask: Tensor, target_mask: Tensor) -> Tensor | None:
+    def auxiliary_loss(
+        self, output: AttentionOutput, losses: Tensor, source_mask: Tensor, target_mask: Tensor
+    ) -> Tensor | None:
         """What training minimises besides the cross entropy, in nats summed over the batch; None for nothing.
 
         losses: [B, T] float32, the cross entropy of each target token, 0 on padding, without a gradient;
@@ -105,24 +130,24 @@ class Attention(nn.Module):
         return None
 
 
-def stacked(steps: Sequence[Read]) -> Reads:
-    """Single steps as those of a whole sentence."""
+def stacked(steps: Sequence[AttentionStep]) -> AttentionOutput:
+    """Single steps as the output for all of them."""
     alpha = [step.alpha for step in steps if step.alpha is not None]
-    p = [step.p for step in steps if step.p is not None]
-    return Reads(
+    p_choose = [step.p_choose for step in steps if step.p_choose is not None]
+    return AttentionOutput(
         torch.stack([step.context for step in steps], 1),
         torch.stack([step.weights for step in steps], 1),
         torch.stack(alpha, 1) if alpha else None,
-        torch.stack(p, 1) if p else None,
+        torch.stack(p_choose, 1) if p_choose else None,
     )
 
 
-def read_one(reads: Reads, state: State, stops: Tensor | None = None) -> Read:
-    """The only step of `reads`, which has T = 1."""
-    alpha, p = (None if part is None else part[:, 0] for part in (reads.alpha, reads.p))
-    return Read(reads.contexts[:, 0], reads.weights[:, 0], state, stops, alpha, p)
+def single_step(output: AttentionOutput, state: State, stops: Tensor | None = None) -> AttentionStep:
+    """The only step of an output with T = 1."""
+    alpha, p_choose = (None if part is None else part[:, 0] for part in (output.alpha, output.p_choose))
+    return AttentionStep(output.contexts[:, 0], output.weights[:, 0], state, stops, alpha, p_choose)
 
 
-def weighted(weights: Tensor, values: Tensor) -> Tensor:
+def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
     """Contexts [B, T, V] in the type of the values [B, S, V], from weights [B, T, S] in float32."""
     return weights.to(values.dtype) @ values

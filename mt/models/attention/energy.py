@@ -4,31 +4,32 @@ from abc import abstractmethod
 from typing import Annotated, Literal
 
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.ops import additive_energy
+from mt.parsing import MAX_SIZE, Options
 
 
-class DotConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class DotConfig(Options):
     name: Literal["dot"] = "dot"
 
 
-class GeneralConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class GeneralConfig(Options):
     name: Literal["general"] = "general"
 
 
-class ConcatConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class ConcatConfig(Options):
     name: Literal["concat"] = "concat"
-    size: int = Field(256, gt=0)
+    attention_dim: int = Field(256, gt=0, le=MAX_SIZE)
     """Hidden units (Bahdanau et al. 2015: 1000; Raffel et al. 2017, appendix D: 512 for translation)."""
 
 
-class LocationConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class LocationConfig(Options):
     name: Literal["location"] = "location"
-    longest: int = Field(128, gt=0)
-    """Source tokens, EOS included, that there are scores for; a longer source is refused."""
+    max_source_length: int = Field(128, gt=0, le=MAX_SIZE)
+    """Source positions, EOS included, that there are scores for; a longer source is refused."""
 
 
 class Energy(nn.Module):
@@ -40,12 +41,14 @@ class Energy(nn.Module):
 
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
-    longest: int | None = None
-    """Most source tokens that there are energies for; None for any number."""
+    max_source_length: int | None = None
+    """Most source positions that there are energies for; None for any number."""
 
     @abstractmethod
-    def keys(self, values: Tensor) -> Tensor:
-        """What of the source can be computed before any query is known. values: [B, S, V]; returns [B, S, K]."""
+    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
+        """What of the source can be computed before any query is known. values: [B, S, V]; returns [B, S, K].
+
+        start: [B] int64, the number of source positions before the first one; None: 0."""
 
     @abstractmethod
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -60,12 +63,12 @@ class Dot(Energy):
         if query_size != value_size:
             raise UserError(
                 f"dot attention compares decoder states of size {query_size} with encoder states of size {value_size}, "
-                "which must be equal: set decoder.hidden to the encoder's size (twice encoder.hidden for a "
-                "bidirectional one), or choose attention=general"
+                "which must be equal: set decoder.hidden_size to encoder.hidden_size, or choose another energy "
+                "(attention=general)"
             )
         self.size = query_size
 
-    def keys(self, values: Tensor) -> Tensor:
+    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
         return values
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -80,7 +83,7 @@ class General(Energy):
         self.size = query_size
         self.project = nn.Linear(value_size, query_size, bias=False)
 
-    def keys(self, values: Tensor) -> Tensor:
+    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
         return self.project(values)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -90,18 +93,18 @@ class General(Energy):
 class Concat(Energy):
     """v . tanh(W [h; s]), Luong's `concat`, which is Bahdanau's additive energy v . tanh(W h + U s).
 
-    Normalized: v / |v| . tanh(W h + U s + b) (Raffel et al. 2017, equation 16, whose gain and offset are `Scaled`'s).
+    Normalized: v / |v| . tanh(W h + U s + b) (Raffel et al. 2017, equation 16, whose gain and bias are `Scaled`'s).
     """
 
     def __init__(self, config: ConcatConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
-        self.size = config.size
+        self.size = config.attention_dim
         self.normalized = normalized
-        self.project_query = nn.Linear(query_size, config.size, bias=False)
-        self.project_value = nn.Linear(value_size, config.size, bias=normalized)
-        self.direction = nn.Parameter(torch.empty(config.size).uniform_(-1, 1) / config.size**0.5)
+        self.project_query = nn.Linear(query_size, config.attention_dim, bias=False)
+        self.project_value = nn.Linear(value_size, config.attention_dim, bias=normalized)
+        self.direction = nn.Parameter(torch.empty(config.attention_dim).uniform_(-1, 1) / config.attention_dim**0.5)
 
-    def keys(self, values: Tensor) -> Tensor:
+    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
         return self.project_value(values)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -110,53 +113,65 @@ class Concat(Energy):
 
 
 class Location(Energy):
-    """W s, whose row j scores position j whatever stands there (Luong et al. 2015, section 3.1, `location`)."""
+    """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
 
-    longest: int
+    max_source_length: int
 
     def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
         self.size = query_size
-        self.longest = config.longest
-        self.positions = nn.Parameter(torch.empty(config.longest, query_size).uniform_(-1, 1) / query_size**0.5)
+        self.max_source_length = config.max_source_length
+        initial = torch.empty(config.max_source_length, query_size).uniform_(-1, 1)
+        self.positions = nn.Parameter(initial / query_size**0.5)
 
-    def keys(self, values: Tensor) -> Tensor:
-        """Rows of W, the same for all sentences."""
-        if values.shape[1] > self.longest:
+    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
+        """Rows of W, the same for all sources."""
+        length = values.shape[1] + (0 if start is None else int(start.max()))
+        if length > self.max_source_length:
             raise UserError(
-                f"a source of {values.shape[1]} tokens is longer than the {self.longest} that location attention has "
-                "scores for: raise attention.energy.longest, or choose another energy"
+                f"a source of {length} tokens is longer than the {self.max_source_length} that location attention has "
+                "scores for: raise attention.energy.max_source_length (attention.max_source_length for "
+                "attention=location), or choose another energy"
             )
-        return self.positions[: values.shape[1]].expand(len(values), -1, -1)
+        if start is None:
+            return self.positions[:length].expand(len(values), -1, -1)
+        return self.positions[start[:, None] + torch.arange(values.shape[1], device=start.device)]
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         return queries @ keys.transpose(1, 2)
 
 
 class Scaled(Energy):
-    """g * energy + r, with learned gain g and, where one is given, offset r (Raffel et al. 2017, equations 16 and 17).
+    """g * energy + r, with learned gain g and, where one is given, bias r (Raffel et al. 2017, equations 16 and 17).
 
     g starts at 1 / sqrt(d). Energies are returned in float32.
     """
 
-    def __init__(self, energy: Energy, offset: float | None = None) -> None:
+    def __init__(self, energy: Energy, bias: float | None = None) -> None:
         super().__init__()
         self.energy = energy
-        self.size, self.longest = energy.size, energy.longest
+        self.size, self.max_source_length = energy.size, energy.max_source_length
         self.gain = nn.Parameter(torch.tensor(energy.size**-0.5))
-        self.offset = None if offset is None else nn.Parameter(torch.tensor(offset))
+        self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
-    def keys(self, values: Tensor) -> Tensor:
-        return self.energy.keys(values)
+    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
+        return self.energy.keys(values, start)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         scaled = self.gain * self.energy(queries, keys).float()
-        return scaled if self.offset is None else scaled + self.offset
+        return scaled if self.bias is None else scaled + self.bias
 
 
-ENERGIES: dict[str, type[Energy]] = {"dot": Dot, "general": General, "concat": Concat, "location": Location}
+ENERGIES: dict[str, tuple[type[Options], type[Energy]]] = {
+    "dot": (DotConfig, Dot),
+    "general": (GeneralConfig, General),
+    "concat": (ConcatConfig, Concat),
+    "location": (LocationConfig, Location),
+}
 EnergyConfig = Annotated[DotConfig | GeneralConfig | ConcatConfig | LocationConfig, Field(discriminator="name")]
 
 
 def build_energy(config: EnergyConfig, query_size: int, value_size: int, *, normalized: bool = False) -> Energy:
-    return ENERGIES[config.name](config, query_size, value_size, normalized=normalized)
+    """The energy that a configuration, or one derived from it, describes."""
+    kind = next(energy for options, energy in ENERGIES.values() if isinstance(config, options))
+    return kind(config, query_size, value_size, normalized=normalized)

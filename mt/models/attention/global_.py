@@ -1,41 +1,107 @@
-"""Global attention: a softmax over the whole source (Luong et al. 2015, section 3.1, equation 7)."""
+"""Global attention: a softmax over the whole source (Luong et al. 2015, section 3.1, equation 7), with each of the
+paper's energies (equation 8), and Bahdanau et al. (2015), whose energy is `concat`."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel
 from torch import Tensor
 
-from mt.models.attention.base import Attention, Memory, Read, Reads, State, read_one, weighted
-from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
+from mt.models.attention.energy import (
+    ConcatConfig,
+    DotConfig,
+    EnergyConfig,
+    GeneralConfig,
+    LocationConfig,
+    Scaled,
+    build_energy,
+)
+from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
+from mt.parsing import Options
 
 
-class GlobalConfig(BaseModel, frozen=True, extra="forbid", strict=True):
-    name: Literal["global"] = "global"
-    energy: EnergyConfig = GeneralConfig()
-    """How well a position fits a query: dot, general, concat or location (Luong et al. 2015, equation 8)."""
+class ScaledConfig(Options):
     scaled: bool = True
     """Whether energies have a learned gain that starts at 1 / sqrt(d), d the terms of an energy, and concat's direction
     is normalized (TF-NMT's `scaled_luong`, `normed_bahdanau`; Salimans & Kingma 2016). Without it (Luong et al. 2015)
-    dot and general of hundreds of features make the softmax one-hot before it has learnt where to look. Concat, whose
-    terms are bounded, learns sooner without (Bahdanau et al. 2015)."""
+    dot and general of hundreds of terms make the softmax one-hot before it has learnt where to attend."""
 
 
-class Global(Attention):
-    Config: ClassVar[type[BaseModel]] = GlobalConfig
+class DotAttentionConfig(ScaledConfig, DotConfig):
+    pass
 
-    def __init__(self, config: GlobalConfig, query_size: int, value_size: int) -> None:
+
+class GeneralAttentionConfig(ScaledConfig, GeneralConfig):
+    pass
+
+
+class ConcatAttentionConfig(ScaledConfig, ConcatConfig):
+    scaled: bool = False
+    """As in `ScaledConfig`. Concat, whose terms are bounded, learns sooner without."""
+
+
+class LocationAttentionConfig(ScaledConfig, LocationConfig):
+    pass
+
+
+class BahdanauAttentionConfig(ConcatAttentionConfig):
+    name: Literal["bahdanau"] = "bahdanau"  # type: ignore[assignment]
+
+
+class SoftmaxAttention(Attention):
+    """A softmax over the energies of all source positions."""
+
+    def __init__(self, energy: EnergyConfig, scaled: bool, query_size: int, value_size: int) -> None:
         super().__init__()
-        energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
-        self.longest_source = energy.longest
-        self.energy = Scaled(energy) if config.scaled else energy
+        built = build_energy(energy, query_size, value_size, normalized=scaled)
+        self.max_source_length = built.max_source_length
+        self.energy = Scaled(built) if scaled else built
 
-    def remember(self, values: Tensor, mask: Tensor) -> Memory:
-        return Memory((self.energy.keys(values),), values, mask)
+    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
+        return Memory((self.energy.keys(encoded.keys, start),), encoded.values, encoded.mask)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
-        return read_one(self.reads(query[:, None], memory), state)
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        return single_step(self(query[:, None], memory), state)
 
-    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
+    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
         weights = masked_softmax(self.energy(queries, memory.keys[0]), memory.mask[:, None])
-        return Reads(weighted(weights, memory.values), weights)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights)
+
+
+class Global(SoftmaxAttention):
+    """Its name is that of its energy: the configuration is the energy's, with `scaled`."""
+
+    def __init__(self, config: Any, query_size: int, value_size: int) -> None:
+        super().__init__(config, config.scaled, query_size, value_size)
+
+
+class Dot(Global):
+    """score(h_t, h_s) = h_t . h_s"""
+
+    Config: ClassVar[type[BaseModel]] = DotAttentionConfig
+
+
+class General(Global):
+    """score(h_t, h_s) = h_t . W_a h_s"""
+
+    Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
+
+
+class Concat(Global):
+    """score(h_t, h_s) = v_a . tanh(W_a [h_t; h_s])"""
+
+    Config: ClassVar[type[BaseModel]] = ConcatAttentionConfig
+
+
+class Location(Global):
+    """a_t = softmax(W_a h_t), from the query alone."""
+
+    Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
+
+
+class Bahdanau(Concat):
+    """e_tj = v_a . tanh(W_a s_{t-1} + U_a h_j) (Bahdanau et al. 2015, A.1.2): `concat` by another name. That the query
+    is the decoder's previous state is the decoder's doing (decoder=bahdanau)."""
+
+    Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig

@@ -14,39 +14,38 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from mt.models.attention.base import Memory, Read, Reads, State, read_one, weighted
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig
-from mt.models.attention.global_ import Global
+from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.ops import masked_softmax
+from mt.parsing import MAX_SIZE
 
 
-class LocalMConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class LocalMConfig(ScaledConfig):
     name: Literal["local_m"] = "local_m"
     energy: EnergyConfig = GeneralConfig()
-    scaled: bool = True
-    """As in `GlobalConfig`."""
-    window: int = Field(10, gt=0)
-    """D: positions that are read on either side of the centre (Luong et al. 2015: 10)."""
+    window: int = Field(10, gt=0, le=MAX_SIZE)
+    """D: positions on either side of the centre (Luong et al. 2015: 10)."""
 
 
-class LocalPConfig(LocalMConfig, frozen=True, extra="forbid", strict=True):
+class LocalPConfig(LocalMConfig):
     name: Literal["local_p"] = "local_p"  # type: ignore[assignment]
 
 
-class LocalM(Global):
+class LocalM(SoftmaxAttention):
     """The centre moves one position a step, as far as the last one (local-m)."""
 
     Config: ClassVar[type[BaseModel]] = LocalMConfig
 
     def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
-        super().__init__(config, query_size, value_size)  # type: ignore[arg-type]
+        super().__init__(config.energy, config.scaled, query_size, value_size)
         self.window = config.window
 
-    def start(self, memory: Memory) -> State:
+    def init_state(self, memory: Memory) -> State:
         """How many steps were taken: [B] int64."""
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
         queries, lengths, steps = query[:, None], memory.mask.sum(1), state[0]
         centres = self._centres(queries, lengths, steps[:, None])
@@ -60,17 +59,17 @@ class LocalM(Global):
         )
         weights = masked_softmax(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
-        spread = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
-        return read_one(Reads(weighted(weights, values), spread[:, None]), (steps + 1,))
+        everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
+        return single_step(AttentionOutput(weighted_sum(weights, values), everywhere[:, None]), (steps + 1,))
 
-    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
+    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
         lengths = memory.mask.sum(1)
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
         centres = self._centres(queries, lengths, steps)[..., None]
         positions = torch.arange(memory.mask.shape[1], device=queries.device)
         inside = ((positions - centres.floor()).abs() <= self.window) & memory.mask[:, None]
         weights = masked_softmax(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
-        return Reads(weighted(weights, memory.values), weights)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights)
 
     def _centres(self, queries: Tensor, lengths: Tensor, steps: Tensor) -> Tensor:
         """p_t, in float32: [B, T]. queries: [B, T, Q]; lengths: [B]; steps: [B, T], the number of each step from 0."""

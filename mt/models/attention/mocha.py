@@ -1,5 +1,5 @@
-"""Monotonic attentions that read softly, up to where the head stops: a chunk of fixed width (MoChA), all since the last
-stop (MAtChA; both Chiu & Raffel 2018), or all since the beginning (MILk; Arivazhagan et al. 2019)."""
+"""Soft attention up to where a monotonic pointer stops: over a chunk of fixed size (MoChA), over all positions since the
+last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; Arivazhagan et al. 2019)."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal
@@ -9,22 +9,26 @@ from torch import Tensor
 
 from mt.models.attention.base import Memory
 from mt.models.attention.energy import Scaled, build_energy
-from mt.models.attention.monotonic import Monotonic, MonotonicConfig, Walk
+from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
+from mt.models.encoders import Encoded
 from mt.ops import look_back, spread, spread_between
+from mt.parsing import MAX_SIZE
 
 
-class MoChAConfig(MonotonicConfig, frozen=True, extra="forbid", strict=True):
+class MoChAConfig(MonotonicConfig):
     name: Literal["mocha"] = "mocha"  # type: ignore[assignment]
-    width: int = Field(4, gt=0)
+    chunk_size: int = Field(4, gt=0, le=MAX_SIZE)
     """w: positions in a chunk (Chiu & Raffel 2018: 2 for speech, 8 for summaries). 1 is hard monotonic attention."""
 
 
-class MAtChAConfig(MonotonicConfig, frozen=True, extra="forbid", strict=True):
+class MAtChAConfig(MonotonicConfig):
     name: Literal["matcha"] = "matcha"  # type: ignore[assignment]
 
 
-class MILkConfig(MonotonicConfig, frozen=True, extra="forbid", strict=True):
+class MILkConfig(MonotonicConfig):
     name: Literal["milk"] = "milk"  # type: ignore[assignment]
+    latency_weight: float = Field(0.1, ge=0, le=1e6)
+    """As in `MonotonicConfig`. Without it nothing makes the pointer stop early."""
 
 
 class Chunkwise(Monotonic):
@@ -34,31 +38,31 @@ class Chunkwise(Monotonic):
         super().__init__(config, query_size, value_size)
         self.chunk_energy = Scaled(build_energy(config.energy, query_size, value_size, normalized=True))
 
-    def remember(self, values: Tensor, mask: Tensor) -> Memory:
-        keys = (self.energy.keys(values), self.chunk_energy.keys(values))
-        return Memory(keys, values, mask)
+    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
+        keys = (self.energy.keys(encoded.keys, start), self.chunk_energy.keys(encoded.keys, start))
+        return Memory(keys, encoded.values, encoded.mask)
 
-    def _weights(self, walk: Walk, queries: Tensor, memory: Memory) -> Tensor:
-        # What is read ends where the head stops, on a real position, so padding to its right is never inside.
-        return self._spread(walk, self.chunk_energy(queries, memory.keys[1]))
+    def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+        # The stop is a real position, and nothing after it is attended to: padding never is.
+        return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
     @abstractmethod
-    def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        """Each stop's probability over what is read from there. energy: [B, T, S]; returns [B, T, S]."""
+    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
+        """The expected weights, over all stops. energy: [B, T, S]; returns [B, T, S]."""
 
 
 class MoChA(Chunkwise):
-    """Monotonic chunkwise attention: the `width` positions that end at the stop."""
+    """Monotonic chunkwise attention: the `chunk_size` positions that end at the stop."""
 
     Config: ClassVar[type[BaseModel]] = MoChAConfig
-    width: int
+    chunk_size: int
 
     def __init__(self, config: MoChAConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
-        self.width = config.width
+        self.chunk_size = config.chunk_size
 
-    def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        return spread(walk.alpha, energy, self.width)
+    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
+        return spread(alignment.alpha, energy, self.chunk_size)
 
 
 class MAtChA(Chunkwise):
@@ -66,14 +70,14 @@ class MAtChA(Chunkwise):
 
     Config = MAtChAConfig
 
-    def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        return spread_between(walk.previous, walk.p, energy)
+    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
+        return spread_between(alignment.previous, alignment.p_choose, energy)
 
 
 class MILk(Chunkwise):
-    """Monotonic infinite lookback: from the beginning of the sentence to the stop."""
+    """Monotonic infinite lookback: from the beginning of the source to the stop."""
 
     Config = MILkConfig
 
-    def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        return look_back(walk.alpha, energy)
+    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
+        return look_back(alignment.alpha, energy)

@@ -1,10 +1,11 @@
 """Hard monotonic attention, trained in expectation (Raffel et al. 2017).
 
-The process: from where it last stopped, the head moves right and stops at each position with probability p. Soft mode
-computes the expectation over all its paths; hard mode follows the one path of decisions p >= 0.5. Both are the same
-recurrence, the second with p rounded to 0 and 1, so that training and decoding cannot drift apart.
+The process: from the position where it last stopped, a pointer moves right and stops at each position with probability
+p_choose. Soft mode computes the expectation over all its paths; hard mode follows the one path of decisions
+p_choose >= 0.5. Both are the same recurrence, the second with p_choose rounded to 0 and 1, so that training and decoding
+cannot drift apart.
 
-What is read where the head stops is for subclasses to say: here, the position itself.
+Subclasses define what is attended to at a stop: here, the position itself.
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -12,105 +13,127 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from pydantic import BaseModel, Field
 from torch import Tensor
+from torch.nn.functional import pad
 
-from mt.models.attention.base import Attention, Memory, Read, Reads, State, read_one, weighted
+from mt.models.attention.base import (
+    NOT_YET,
+    NOWHERE,
+    Attention,
+    AttentionOutput,
+    AttentionStep,
+    Memory,
+    State,
+    single_step,
+    weighted_sum,
+)
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.masks import first, last
+from mt.models.encoders import Encoded
 from mt.ops import differentiable_average_lagging, expected_alignment
+from mt.parsing import Options
 
 
-class MonotonicConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class MonotonicConfig(Options):
     name: Literal["monotonic"] = "monotonic"
     energy: EnergyConfig = GeneralConfig()
     """concat is Raffel et al. 2017, equation 16; general is equation 17."""
-    offset: float = -2.0
-    """Initial r, in nats: negative, so that at first the head moves (Raffel et al. 2017, appendices D, G: -1 to -5)."""
-    noise: float = Field(2.0, ge=0)
+    energy_bias: float = Field(-2.0, ge=-1e6, le=1e6)
+    """Initial r, in nats: negative, so that at first the pointer moves (Raffel et al. 2017, appendices D, G: -1 to
+    -5)."""
+    noise_std: float = Field(2.0, ge=0, le=1e6)
     """Standard deviation of the noise before the sigmoid, in training (Raffel et al. 2017, section 2.4: 1;
     Arivazhagan et al. 2019, table 4: 4)."""
-    exhausted: Literal["zeros", "last"] = "last"
-    """When the head leaves the sentence: `zeros` - nothing is read from then on (Raffel et al. 2017, section 2.2);
-    `last` - it stops at the last position at the latest (Arivazhagan et al. 2019, section 3.2)."""
-    latency: float = Field(0.0, ge=0)
+    mass_preservation: bool = True
+    """When the pointer leaves the source. false: nothing is selected, in this step and all later ones (Raffel et al.
+    2017, section 2.2); true: it stops at the last position (Arivazhagan et al. 2019, section 3.2)."""
+    latency_weight: float = Field(0.0, ge=0, le=1e6)
     """lambda: nats that training pays for each source token of expected lagging (Arivazhagan et al. 2019, section 3.3,
     there 0.01 to 0.75 with milk)."""
 
 
-class Walk(NamedTuple):
-    """How the head moves; all [B, T, S] in float32."""
+class MonotonicAlignment(NamedTuple):
+    """The alignment of some target steps; all [B, T, S] in float32."""
 
     previous: Tensor
     """alpha of the step before."""
-    p: Tensor
-    """The probability of stopping at a position that is looked at."""
+    p_choose: Tensor
+    """The probability of stopping at a position, given that it is reached."""
     alpha: Tensor
     """The probability of stopping at a position."""
 
 
 class Monotonic(Attention):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
-    can_be_hard = True
+    supports_hard = True
     monotonic = True
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
-        self.noise = config.noise
-        self.exhausted = config.exhausted
-        self.latency = config.latency
+        self.noise_std = config.noise_std
+        self.mass_preservation = config.mass_preservation
+        self.latency_weight = config.latency_weight
         energy = build_energy(config.energy, query_size, value_size, normalized=True)
-        self.energy = Scaled(energy, config.offset)
-        self.longest_source = energy.longest
+        self.energy = Scaled(energy, config.energy_bias)
+        self.max_source_length = energy.max_source_length
 
-    def remember(self, values: Tensor, mask: Tensor) -> Memory:
-        return Memory((self.energy.keys(values),), values, mask)
+    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
+        return Memory((self.energy.keys(encoded.keys, start),), encoded.values, encoded.mask)
 
-    def start(self, memory: Memory) -> State:
+    def init_state(self, memory: Memory) -> State:
+        """alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3)."""
         return (first(memory.mask).float(),)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
-        reads = self._read(query[:, None], memory, state[0], hard)
-        assert reads.alpha is not None
-        alpha = reads.alpha[:, 0]
-        return read_one(reads, (alpha,), _stops(alpha) if hard else None)
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
+        output = self._attend(query[:, None], memory, previous, hard)
+        assert output.alpha is not None
+        alpha = output.alpha[:, 0]
+        if not hard:
+            return single_step(output, (alpha,))
+        stops = torch.where(alpha.any(-1), alpha.argmax(-1), NOWHERE)
+        if memory.complete is not None:
+            # A source that goes on is not used up: the step is to be taken again from the same state.
+            stops = stops.masked_fill((stops == NOWHERE) & ~memory.complete, NOT_YET)
+            alpha = torch.where((stops == NOT_YET)[:, None], previous, alpha)
+        return single_step(output, (alpha,), stops)
 
-    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
-        return self._read(queries, memory, self.start(memory)[0], hard)
+    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+        return self._attend(queries, memory, self.init_state(memory)[0], hard)
 
-    def extra_loss(self, reads: Reads, losses: Tensor, source_mask: Tensor, target_mask: Tensor) -> Tensor | None:
+    def auxiliary_loss(
+        self, output: AttentionOutput, losses: Tensor, source_mask: Tensor, target_mask: Tensor
+    ) -> Tensor | None:
         """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14)."""
-        if not self.latency:
+        if not self.latency_weight:
             return None
-        assert reads.alpha is not None
+        assert output.alpha is not None
         lengths = source_mask.sum(1)
-        read = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
-        # A head that has left the sentence has read all of it.
-        lost = (1 - reads.alpha.sum(-1)).clamp(min=0)
-        delays = reads.alpha @ read.to(reads.alpha.dtype) + lost * lengths[:, None]
-        return self.latency * differentiable_average_lagging(delays, lengths, target_mask).sum()
+        positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
+        # A pointer that has left the source has read all of it.
+        lost = (1 - output.alpha.sum(-1)).clamp(min=0)
+        delays = output.alpha @ positions.to(output.alpha.dtype) + lost * lengths[:, None]
+        return self.latency_weight * differentiable_average_lagging(delays, lengths, target_mask).sum()
 
-    def _read(self, queries: Tensor, memory: Memory, before: Tensor, hard: bool) -> Reads:
-        """before: [B, S], alpha of the step before the first."""
-        p = self._stopping(queries, memory, hard)
-        alpha = expected_alignment(p, before)
-        walk = Walk(torch.cat((before[:, None], alpha[:, :-1]), 1), p, alpha)
-        weights = self._weights(walk, queries, memory)
-        return Reads(weighted(weights, memory.values), weights, alpha, p)
+    def _attend(self, queries: Tensor, memory: Memory, previous: Tensor, hard: bool) -> AttentionOutput:
+        """previous: [B, S], alpha of the step before the first."""
+        p_choose = self._p_choose(queries, memory, hard)
+        alpha = expected_alignment(p_choose, previous)
+        alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha)
+        weights = self._weights(alignment, queries, memory, hard)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, p_choose)
 
-    def _stopping(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+    def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
         energy = self.energy(queries, memory.keys[0])
-        if self.training and self.noise:
-            energy = energy + self.noise * torch.randn_like(energy)
-        p = energy.sigmoid()
-        if hard:
-            p = (p >= 0.5).to(p.dtype)
-        p = p.masked_fill(~memory.mask[:, None], 0.0)
-        return p.masked_fill(last(memory.mask)[:, None], 1.0) if self.exhausted == "last" else p
+        if self.training and self.noise_std:
+            energy = energy + self.noise_std * torch.randn_like(energy)
+        # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
+        p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
+        p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
+        if not self.mass_preservation:
+            return p_choose
+        forced = last(memory.mask) if memory.complete is None else last(memory.mask) & memory.complete[:, None]
+        return p_choose.masked_fill(forced[:, None], 1.0)
 
-    def _weights(self, walk: Walk, queries: Tensor, memory: Memory) -> Tensor:
-        """What is read, [B, T, S]: of each row as much as alpha has of it."""
-        return walk.alpha
-
-
-def _stops(alpha: Tensor) -> Tensor:
-    """[B]: the position that a one-hot row selects, S for a row of zeros. alpha: [B, S]."""
-    return torch.where(alpha.any(-1), alpha.argmax(-1), alpha.shape[-1])
+    def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+        """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
+        return alignment.alpha

@@ -4,18 +4,19 @@
 from typing import Literal
 
 import torch
-from pydantic import BaseModel
 from torch import Tensor
 
-from mt.models.attention.base import Attention, Memory, Read, Reads, State, read_one, weighted
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
 from mt.models.attention.masks import last
+from mt.models.encoders import Encoded
+from mt.parsing import Options
 
 
-class NoneConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class NoneConfig(Options):
     name: Literal["none"] = "none"
     context: Literal["zeros", "last"] = "zeros"
-    """zeros: the decoder knows the source from its first state alone (Sutskever et al. 2014); last: at every step it
-    also reads what the encoder says at the end of the sentence (Cho et al. 2014, section 2.2)."""
+    """zeros: the decoder knows the source from its first state alone (Sutskever et al. 2014); last: every step also
+    gets the value at the last source position (Cho et al. 2014, section 2.2)."""
 
 
 class NoAttention(Attention):
@@ -23,15 +24,15 @@ class NoAttention(Attention):
 
     def __init__(self, config: NoneConfig, query_size: int, value_size: int) -> None:
         super().__init__()
-        self.blind = config.context == "zeros"
+        self.uses_source = config.context == "last"
 
-    def remember(self, values: Tensor, mask: Tensor) -> Memory:
-        return Memory((), values, mask)
+    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
+        return Memory((), encoded.values, encoded.mask)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
-        return read_one(self.reads(query[:, None], memory), state)
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        return single_step(self(query[:, None], memory), state)
 
-    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
-        read = torch.zeros_like(memory.mask) if self.blind else last(memory.mask)
-        weights = read.float()[:, None].expand(-1, queries.shape[1], -1)
-        return Reads(weighted(weights, memory.values), weights)
+    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+        selected = last(memory.mask) if self.uses_source else torch.zeros_like(memory.mask)
+        weights = selected.float()[:, None].expand(-1, queries.shape[1], -1)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights)

@@ -1,86 +1,90 @@
-"""Stochastic hard attention: one position is drawn from the softmax, and learnt about by REINFORCE (Xu et al. 2015).
+"""Stochastic hard attention: one position is sampled from the softmax, and learnt by REINFORCE (Xu et al. 2015).
 
-In training each sentence reads either positions drawn from alpha, or their expectation (section 4.1: "with probability
-0.5"). The gradient of what was drawn is that of section 4.1,
+In training each sentence attends either to positions sampled from alpha, or to their expectation (section 4.1: "with
+probability 0.5"). The gradient through a sample is that of section 4.1, with the return of each step in place of the
+whole reward, since positions do not change the tokens before them:
 
-    d log p(y | s, x) / dW  +  lambda_r (log p(y | s, x) - b) d log p(s | x) / dW  +  lambda_e d H[s] / dW
+    d log p(y | s, x) / dW  +  lambda_r sum over t of R_t d log p(s_t | x) / dW  +  lambda_e d H[s] / dW
+    R_t = sum over n >= t of (log p(y_n | y_<n, s, x) - b)
 
-with s the positions, b a moving average of log p(y | s, x), and H the entropy. Read soft, the attention gives the
-expectation; read hard, the likeliest position.
+with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. A baseline over whole
+sentences would depend mostly on their lengths. In soft mode the context is the expectation; in hard mode the value of
+the most probable position.
 """
 
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor
 
-from mt.models.attention.base import Memory, Read, Reads, State, read_one, weighted
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig
-from mt.models.attention.global_ import Global
+from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.ops import masked_softmax
 
 
-class HardConfig(BaseModel, frozen=True, extra="forbid", strict=True):
-    name: Literal["hard"] = "hard"
+class StochasticConfig(ScaledConfig):
+    name: Literal["stochastic"] = "stochastic"
     energy: EnergyConfig = GeneralConfig()
-    scaled: bool = True
-    """As in `GlobalConfig`."""
-    sampled: float = Field(0.5, ge=0, le=1)
-    """Share of training sentences that read drawn positions; the others read the expected context (section 4.1)."""
-    reinforce: float = Field(0.1, ge=0)
-    """lambda_r: weight of the gradient by reward (the authors' code: 0.1)."""
-    entropy: float = Field(0.002, ge=0)
+    sample_ratio: float = Field(0.5, ge=0, le=1)
+    """Share of training sentences that attend to sampled positions; the others use the expectation (section 4.1)."""
+    reinforce_weight: float = Field(0.1, ge=0, le=1e6)
+    """lambda_r: weight of REINFORCE's gradient (the authors' code: 0.1)."""
+    entropy_weight: float = Field(0.002, ge=0, le=1e6)
     """lambda_e: weight of the entropy of the attention (the authors' code: 0.002)."""
-    baseline: float = Field(0.9, ge=0, lt=1)
+    baseline_decay: float = Field(0.9, ge=0, lt=1)
     """Decay of b, the moving average of the reward, per batch (section 4.1: 0.9)."""
 
 
-class Hard(Global):
-    Config = HardConfig
-    can_be_hard = True
-    width = 1
-    average: Tensor
+class Stochastic(SoftmaxAttention):
+    Config = StochasticConfig
+    supports_hard = True
+    baseline: Tensor
 
-    def __init__(self, config: HardConfig, query_size: int, value_size: int) -> None:
-        super().__init__(config, query_size, value_size)  # type: ignore[arg-type]
-        self.sampled, self.reinforce = config.sampled, config.reinforce
-        self.entropy, self.decay = config.entropy, config.baseline
+    def __init__(self, config: StochasticConfig, query_size: int, value_size: int) -> None:
+        super().__init__(config.energy, config.scaled, query_size, value_size)
+        self.sample_ratio, self.reinforce_weight = config.sample_ratio, config.reinforce_weight
+        self.entropy_weight, self.baseline_decay = config.entropy_weight, config.baseline_decay
         # Not a number until there is a first reward to start from.
-        self.register_buffer("average", torch.tensor(torch.nan))
+        self.register_buffer("baseline", torch.tensor(torch.nan))
 
-    def start(self, memory: Memory) -> State:
-        """Whether each sentence reads drawn positions: [B] bool."""
-        chance = self.sampled if self.training else 0.0
+    def init_state(self, memory: Memory) -> State:
+        """Whether each sentence attends to sampled positions: [B] bool."""
+        chance = self.sample_ratio if self.training else 0.0
         return (torch.rand(len(memory.mask), device=memory.mask.device) < chance,)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> Read:
-        reads = self._read(query[:, None], memory, state[0], hard)
-        return read_one(reads, state, reads.weights[:, 0].argmax(-1) if hard else None)
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        output = self._attend(query[:, None], memory, state[0], hard)
+        return single_step(output, state, output.weights[:, 0].argmax(-1) if hard else None)
 
-    def reads(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> Reads:
-        return self._read(queries, memory, self.start(memory)[0], hard)
+    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+        return self._attend(queries, memory, self.init_state(memory)[0], hard)
 
-    def _read(self, queries: Tensor, memory: Memory, draws: Tensor, hard: bool) -> Reads:
+    def _attend(self, queries: Tensor, memory: Memory, sampled: Tensor, hard: bool) -> AttentionOutput:
         alpha = masked_softmax(self.energy(queries, memory.keys[0]), memory.mask[:, None])
         weights = alpha
         if hard:
             weights = torch.zeros_like(alpha).scatter(-1, alpha.argmax(-1, keepdim=True), 1.0)
-        elif self.training and self.sampled:
+        elif self.training and self.sample_ratio:
             choice = alpha.detach().flatten(0, 1).multinomial(1).view(*alpha.shape[:2], 1)
-            drawn = torch.zeros_like(alpha).scatter(-1, choice, 1.0)
-            weights = torch.where(draws[:, None, None], drawn, alpha)
-        return Reads(weighted(weights, memory.values), weights, alpha)
+            one_hot = torch.zeros_like(alpha).scatter(-1, choice, 1.0)
+            weights = torch.where(sampled[:, None, None], one_hot, alpha)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha)
 
-    def extra_loss(self, reads: Reads, losses: Tensor, source_mask: Tensor, target_mask: Tensor) -> Tensor | None:
-        assert reads.alpha is not None
-        alpha = reads.alpha.masked_fill(~target_mask[..., None], 0.0)
+    def auxiliary_loss(
+        self, output: AttentionOutput, losses: Tensor, source_mask: Tensor, target_mask: Tensor
+    ) -> Tensor | None:
+        assert output.alpha is not None
+        alpha = output.alpha.masked_fill(~target_mask[..., None], 0.0)
         log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
-        # log p(s | x) of drawn positions. Where the expectation was read its gradient is zero, the sum of d alpha.
-        chosen = (reads.weights.detach() * target_mask[..., None] * log_alpha).sum((1, 2))
-        reward = -losses.sum(1)
-        baseline = torch.where(self.average.isnan(), reward.mean(), self.average)
+        # log p(s_t | x) of sampled positions. Of the expectation its gradient is zero, the sum of d alpha.
+        log_p = (output.weights.detach() * log_alpha).sum(-1)
+        mean = -losses.sum() / target_mask.sum()
+        baseline = torch.where(self.baseline.isnan(), mean, self.baseline)
         if self.training:
-            self.average.copy_(torch.lerp(reward.mean(), baseline, self.decay))
+            self.baseline.copy_(torch.lerp(mean, baseline, self.baseline_decay))
+        advantages = (-losses - baseline).masked_fill(~target_mask, 0.0)
+        returns = advantages.flip(1).cumsum(1).flip(1).masked_fill(~target_mask, 0.0)
         entropy = -(alpha * log_alpha).sum()
-        return -self.reinforce * ((reward - baseline) * chosen).sum() - self.entropy * entropy
+        return -self.reinforce_weight * (returns * log_p).sum() - self.entropy_weight * entropy

@@ -7,17 +7,18 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import Attention, Memory, Reads
+from mt.models.attention import Attention, AttentionOutput, Memory
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
-from mt.models.embedding import Embedding
 from mt.models.encoders import Encoded
+from mt.models.frontends import Embedding
 
 
 class DecoderMemory(NamedTuple):
-    """A source sentence as a decoder sees it."""
+    """A source as a decoder sees it."""
 
     attention: Memory
-    summary: Tensor
+    final_state: Tensor
+    """[B, U], the encoder's."""
 
 
 class Prediction(NamedTuple):
@@ -28,16 +29,16 @@ class Prediction(NamedTuple):
     weights: Tensor
     """[B, S], float32: the attention of this step."""
     stops: Tensor | None
-    """[B] int64: where a hard attention stopped, S where nowhere; None where it is soft."""
+    """[B] int64: see `AttentionStep.stops`."""
     state: tuple[Any, ...]
     """Nested tuples of batch-first tensors."""
 
 
 class Decoder(nn.Module):
-    """A language model that looks at a source. Law: `forward` equals `step` in a loop.
+    """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
-    Constructed as `Class(config, embedding, attention, value_size=..., summary_size=..., tied=...)`; `tied` makes the
-    output matrix the embedding table (Press & Wolf 2017).
+    Constructed as `Class(config, embedding, attention, value_size=..., final_state_size=..., tied=...)`; `tied` makes
+    the output matrix the embedding table (Press & Wolf 2017).
     """
 
     Config: ClassVar[type[BaseModel]]
@@ -49,48 +50,51 @@ class Decoder(nn.Module):
         attention: Attention,
         *,
         value_size: int,
-        summary_size: int,
+        final_state_size: int,
         tied: bool,
     ) -> None:
         super().__init__()
-        if tied and config.features != embedding.size:
+        if tied and config.readout_size != embedding.output_size:
             raise UserError(
-                f"embedding.tie_output makes the output matrix the embedding table, but decoder.features is "
-                f"{config.features} and embedding.size is {embedding.size}: make them equal or set "
+                f"embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is "
+                f"{config.readout_size} and embedding.embedding_dim is {embedding.output_size}: make them equal or set "
                 f"embedding.tie_output=false"
             )
         self.embedding = embedding
         self.attention = attention
-        self.recurrence = Recurrence(config, embedding.size + self.fed_size(config, value_size), summary_size)
+        input_size = embedding.output_size + self.fed_size(config, value_size)
+        self.recurrence = Recurrence(config, input_size, final_state_size)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.features, embedding.vocabulary)
-        """Turns features [..., F] into logits [..., vocabulary]."""
+        self.output = nn.Linear(config.readout_size, embedding.vocab_size)
+        """Turns readouts [..., F] into logits [..., vocabulary]."""
         if tied:
             self.output.weight = embedding.table.weight
 
     @abstractmethod
     def fed_size(self, config: Any, value_size: int) -> int:
-        """Features that join the word vector at the input of the recurrence."""
+        """Size of what joins the word vector at the input of the recurrence."""
 
     @property
-    def reads_ahead(self) -> bool:
+    def needs_full_source(self) -> bool:
         """Whether the first state depends on the whole source."""
-        return self.recurrence.reads_ahead
+        return self.recurrence.needs_full_source
 
-    def remember(self, encoded: Encoded, mask: Tensor) -> DecoderMemory:
+    def init_memory(self, encoded: Encoded) -> DecoderMemory:
         """What of the source every step needs, once per source."""
-        compared = encoded.values if encoded.compared is None else encoded.compared
-        memory = self.attention.remember(compared, mask)
-        return DecoderMemory(memory._replace(values=encoded.values), encoded.summary)
+        return DecoderMemory(self.attention.init_memory(encoded), encoded.final_state)
+
+    def extend(self, memory: DecoderMemory, encoded: Encoded, complete: Tensor) -> DecoderMemory:
+        """The memory of sources that have grown; see `Attention.extend`."""
+        return DecoderMemory(self.attention.extend(memory.attention, encoded, complete), encoded.final_state)
 
     @abstractmethod
-    def start(self, memory: DecoderMemory) -> Any:
+    def init_state(self, memory: DecoderMemory) -> Any:
         """The state before the first token: nested tuples of batch-first tensors."""
 
     @abstractmethod
     def step(self, tokens: Tensor, memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
-        """tokens: [B] int64, the tokens just written (BOS first)."""
+        """tokens: [B] int64, the previous token of each target (BOS first)."""
 
     @abstractmethod
-    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, Reads]:
-        """All steps under teacher forcing. tokens: [B, T], BOS first. Returns features [B, T, F] and what was read."""
+    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, AttentionOutput]:
+        """All steps under teacher forcing. tokens: [B, T], BOS first. Returns readouts [B, T, F] and the attention."""

@@ -3,52 +3,54 @@
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor, nn
 
+from mt.parsing import MAX_SIZE, Options
 
-class RecurrenceConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+
+class RecurrenceConfig(Options):
     """Options that all decoders have."""
 
     cell: Literal["lstm", "gru"] = "lstm"
     """Hochreiter & Schmidhuber 1997; Cho et al. 2014."""
-    hidden: int = Field(512, gt=0)
-    """Cells a layer (Luong et al. 2015, Bahdanau et al. 2015: 1000)."""
-    layers: int = Field(1, gt=0, le=100)
+    hidden_size: int = Field(512, gt=0, le=MAX_SIZE)
+    """Cells of a layer (Luong et al. 2015, Bahdanau et al. 2015: 1000)."""
+    num_layers: int = Field(1, gt=0, le=100)
     """Luong et al. 2015: 4."""
-    features: int = Field(256, gt=0)
+    readout_size: int = Field(256, gt=0, le=MAX_SIZE)
     """Size of the vector that predicts the token."""
-    start: Literal["summary", "zeros"] = "summary"
-    """First state: bridged from the encoder's summary (Luong et al. 2015: the encoder's last states), or zero, which
-    online decoding needs, since the summary has read all of the source."""
-    dropout: float = Field(0.0, ge=0, lt=1)
-    """Between layers and on the features (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
+    init_hidden: Literal["final_state", "zeros"] = "final_state"
+    """First state: a projection of the encoder's final state (Luong et al. 2015: the encoder's last states), or zero,
+    which online decoding needs, since the final state depends on all of the source."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Between layers and on the readout (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
 
 
 class Recurrence(nn.Module):
     """States are tuples of tensors [B, layers, H]: hidden and cell of an LSTM, hidden of a GRU."""
 
-    def __init__(self, config: RecurrenceConfig, input_size: int, summary_size: int) -> None:
+    def __init__(self, config: RecurrenceConfig, input_size: int, final_state_size: int) -> None:
         super().__init__()
         self.parts = 2 if config.cell == "lstm" else 1
-        self.shape = (config.layers, config.hidden)
-        self.reads_ahead = config.start == "summary"
-        states = self.parts * config.layers * config.hidden
-        self.bridge = nn.Linear(summary_size, states) if self.reads_ahead else None
+        self.shape = (config.num_layers, config.hidden_size)
+        self.needs_full_source = config.init_hidden == "final_state"
+        states = self.parts * config.num_layers * config.hidden_size
+        self.bridge = nn.Linear(final_state_size, states) if self.needs_full_source else None
         self.cells = {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell](
             input_size,
-            config.hidden,
-            config.layers,
+            config.hidden_size,
+            config.num_layers,
             batch_first=True,
-            dropout=config.dropout if config.layers > 1 else 0.0,
+            dropout=config.dropout if config.num_layers > 1 else 0.0,
         )
 
-    def start(self, summary: Tensor) -> tuple[Tensor, ...]:
-        """The first state, from the encoder's summary [B, U]."""
-        shape = (len(summary), *self.shape)
+    def init_state(self, final_state: Tensor) -> tuple[Tensor, ...]:
+        """The first state, from the encoder's final state [B, U]."""
+        shape = (len(final_state), *self.shape)
         if self.bridge is None:
-            return tuple(summary.new_zeros(shape) for _ in range(self.parts))
-        return tuple(part.reshape(shape) for part in torch.tanh(self.bridge(summary)).chunk(self.parts, -1))
+            return tuple(final_state.new_zeros(shape) for _ in range(self.parts))
+        return tuple(part.reshape(shape) for part in torch.tanh(self.bridge(final_state)).chunk(self.parts, -1))
 
     def forward(self, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """inputs: [B, T, I]; returns the top layer's states [B, T, H] and the state after the last step."""

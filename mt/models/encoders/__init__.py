@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from mt.models.encoders.base import Encoded, Encoder
+from mt.models.encoders.base import Encoded, Encoder, State as EncoderState
 from mt.models.encoders.conv import Conv
 from mt.models.encoders.embedding import EmbeddingEncoder
 from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
@@ -25,4 +25,4 @@ else:
     _configs = tuple(encoder.Config for encoder in ENCODERS.values())
     EncoderConfig = Annotated[Union[_configs], Field(discriminator="name")]  # noqa: UP007 - a tuple has no `|`
 
-__all__ = ["ENCODERS", "Encoded", "Encoder", "EncoderConfig"]
+__all__ = ["ENCODERS", "Encoded", "Encoder", "EncoderConfig", "EncoderState"]

@@ -1,4 +1,4 @@
-"""What an encoder gives: a value for each source position, and a summary of the sentence."""
+"""What an encoder gives: values, keys and a mask for its positions, and a final state."""
 
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
@@ -6,36 +6,57 @@ from typing import ClassVar, NamedTuple
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+State = tuple[Tensor, ...]
+"""Batch-first tensors from which a causal encoder goes on."""
+
 
 class Encoded(NamedTuple):
+    """S positions, which need not be as many as those of the encoder's input."""
+
     values: Tensor
     """[B, S, V]; zero on padding."""
-    summary: Tensor
-    """[B, U]: where the decoder starts from."""
-    compared: Tensor | None = None
-    """[B, S, V]: what queries are compared with, where that is not the values (Gehring et al. 2016)."""
+    keys: Tensor
+    """[B, S, V]: what queries are compared with: the values, in all encoders but Gehring et al.'s (2017)."""
+    mask: Tensor
+    """[B, S] bool: true on real positions, padding on the right."""
+    final_state: Tensor
+    """[B, U]: from which the decoder's first state is made."""
 
 
 class Encoder(nn.Module):
-    """Constructed as `Class(config, input_size)`.
-
-    Padding never changes a result: a sentence alone gives what it gives in any batch.
-    """
+    """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone gives what it gives in
+    any batch."""
 
     Config: ClassVar[type[BaseModel]]
-    one_way: ClassVar[bool] = False
-    """Whether what stands at a position depends on the positions up to it alone, so that reading can go on while
-    writing."""
+    causal: ClassVar[bool] = False
+    """Whether the value of a position depends on the positions up to it alone, so that `extend` is defined."""
     value_size: int
-    summary_size: int
-    longest_source: int | None = None
-    """Most source tokens, EOS included, that it can read; None for any number."""
+    final_state_size: int
+    max_source_length: int | None = None
+    """Most source positions, EOS included, that it is defined for; None for any number."""
 
     @abstractmethod
     def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
-        """vectors: [B, S, E], embedded tokens; mask: [B, S] bool, true on real positions, padding on the right."""
+        """vectors: [B, S, E], what the front-end gives; mask: [B, S] bool, true on real positions, padding on the
+        right."""
+
+    def extend(self, vectors: Tensor, mask: Tensor, state: State | None = None) -> tuple[Encoded, State]:
+        """Encodes the next positions of sources that are still arriving; the same numbers as `forward` of them at once.
+
+        vectors: [B, S, E], the new positions, at least one of each source; state: what the call before returned, None
+        for the first positions. Defined where `causal`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not causal")
 
 
 def mean(values: Tensor, mask: Tensor) -> Tensor:
     """The mean [B, V] over real positions of values [B, S, V] that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)
+
+
+def running_mean(values: Tensor, mask: Tensor, state: State | None) -> tuple[Tensor, State]:
+    """`mean` over these and all earlier positions, whose state is (their sum [B, V], their number [B, 1])."""
+    total, count = values.sum(1), mask.sum(1, keepdim=True)
+    if state is not None:
+        total, count = total + state[0], count + state[1]
+    return total / count, (total, count)

@@ -1,7 +1,7 @@
 """The convolutional encoder without pooling (Gehring, Auli, Grangier & Dauphin 2017, "A Convolutional Encoder Model for
 Neural Machine Translation", section 3.2):
 
-    e_j = w_j + l_j;  compared_j = CNN-a(e)_j;  values_j = CNN-c(e)_j
+    e_j = w_j + l_j;  keys_j = CNN-a(e)_j;  values_j = CNN-c(e)_j
 
 with learned vectors l of positions. Each of the two networks is a stack of blocks tanh(convolution(x) + x). Their
 kernels start as the authors' do, uniform within 1 / sqrt(kernel * hidden).
@@ -14,82 +14,85 @@ from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.embedding import PAD, Embedding, EmbeddingConfig
 from mt.models.encoders.base import Encoded, Encoder, mean
+from mt.models.frontends import PAD, Embedding, EmbeddingConfig
+from mt.parsing import MAX_SIZE, Options
 
 SCALE = 0.1
 """Of what enters the convolutions. The authors' word vectors start small. At unit variance energies are so large that
 attention becomes one-hot, and at the wrong places, before it has learned anything."""
 
 
-class ConvConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class ConvConfig(Options):
     name: Literal["conv"] = "conv"
-    hidden: int = Field(256, gt=0)
+    hidden_size: int = Field(512, gt=0, le=MAX_SIZE)
     """Channels of all convolutions, which is the size of values."""
-    layers: int = Field(2, gt=0, le=100)
-    """Convolutions of CNN-a, whose output queries are compared with (the authors' fairseq, for IWSLT14: 6)."""
-    value_layers: int = Field(1, gt=0, le=100)
-    """Convolutions of CNN-c, whose output contexts are made of (the authors' fairseq: half of `layers`, at most 5)."""
-    kernel: int = Field(3, gt=0)
-    """Positions that a convolution sees, an odd number; n layers together see n * (kernel - 1) + 1."""
-    dropout: float = Field(0.0, ge=0, lt=1)
+    num_layers: int = Field(2, gt=0, le=100)
+    """Convolutions of CNN-a, which makes the keys (the authors' fairseq, for IWSLT14: 6)."""
+    num_value_layers: int = Field(1, gt=0, le=100)
+    """Convolutions of CNN-c, which makes the values (the authors' fairseq: half of `num_layers`, at most 5)."""
+    kernel_size: int = Field(3, gt=0, le=1001)
+    """Positions that a convolution covers, an odd number; n layers together cover n * (kernel_size - 1) + 1."""
+    dropout: float = Field(0.1, ge=0, lt=1)
     """On the input of each convolution (Gehring et al. 2017, "Convolutional Sequence to Sequence Learning")."""
-    longest: int = Field(512, gt=0)
+    max_source_length: int = Field(512, gt=0, le=MAX_SIZE)
     """Source tokens, EOS included, that there are position vectors for; a longer source is refused."""
 
-    @field_validator("kernel")
+    @field_validator("kernel_size")
     @classmethod
-    def _has_a_middle(cls, kernel: int) -> int:
-        if kernel % 2 == 0:
+    def _is_odd(cls, kernel_size: int) -> int:
+        if kernel_size % 2 == 0:
             raise UserError(
-                f"encoder.kernel={kernel} has no middle, so that values would not stand at the positions of their "
-                f"words: choose an odd number, {kernel - 1} or {kernel + 1}"
+                f"encoder.kernel_size={kernel_size} is even, so that values would lie between the positions of their "
+                f"words: choose an odd number, {kernel_size - 1} or {kernel_size + 1}"
             )
-        return kernel
+        return kernel_size
 
 
 class Stack(nn.Module):
     """Convolutions that keep size and length: zeros beyond either end, whatever stands on padding."""
 
-    def __init__(self, size: int, layers: int, kernel: int, dropout: float) -> None:
+    def __init__(self, size: int, num_layers: int, kernel_size: int, dropout: float) -> None:
         super().__init__()
-        self.convolutions = nn.ModuleList(nn.Conv1d(size, size, kernel, padding=kernel // 2) for _ in range(layers))
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(size, size, kernel_size, padding=kernel_size // 2) for _ in range(num_layers)
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
         """inputs: [B, S, H], zero on padding; mask: [B, S] bool; returns [B, S, H], zero on padding."""
         states, padding = inputs.transpose(1, 2), ~mask[:, None]
         for convolution in self.convolutions:
-            # What a convolution writes beyond the end of a sentence must not be heard by the next one.
+            # What a convolution gives beyond the end of a source must not enter the next one.
             states = torch.tanh(convolution(self.dropout(states)) + states).masked_fill(padding, 0.0)
         return states.transpose(1, 2)
 
 
 class Conv(Encoder):
-    """A matrix brings e to the size of the channels. The summary is the mean of the values; the authors' decoder has
-    none and starts from zeros."""
+    """A matrix projects e to the size of the channels. The final state is the mean of the values; the authors' decoder
+    has none and starts from zeros."""
 
     Config: ClassVar[type[BaseModel]] = ConvConfig
-    longest_source: int
+    max_source_length: int
 
     def __init__(self, config: ConvConfig, input_size: int) -> None:
         super().__init__()
-        self.value_size = self.summary_size = config.hidden
-        self.longest_source = config.longest
-        # Heard as well as word vectors are. Positions are counted from 1: padding has none.
-        self.positions = Embedding(config.longest + 1, EmbeddingConfig(size=input_size))
-        self.enter = nn.Linear(input_size, config.hidden, bias=False)
-        self.compared = Stack(config.hidden, config.layers, config.kernel, config.dropout)
-        self.values = Stack(config.hidden, config.value_layers, config.kernel, config.dropout)
+        self.value_size = self.final_state_size = config.hidden_size
+        self.max_source_length = config.max_source_length
+        # Of the same variance as word vectors. Positions are counted from 1: padding has none.
+        self.positions = Embedding(EmbeddingConfig(embedding_dim=input_size, dropout=0.0), config.max_source_length + 1)
+        self.project = nn.Linear(input_size, config.hidden_size, bias=False)
+        self.keys = Stack(config.hidden_size, config.num_layers, config.kernel_size, config.dropout)
+        self.values = Stack(config.hidden_size, config.num_value_layers, config.kernel_size, config.dropout)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
-        """Raises UserError where a source has more than `longest` tokens."""
-        if mask.shape[1] > self.longest_source and (length := int(mask.sum(1).max())) > self.longest_source:
+        """Raises UserError where a source has more than `max_source_length` tokens."""
+        if mask.shape[1] > self.max_source_length and (length := int(mask.sum(1).max())) > self.max_source_length:
             raise UserError(
-                f"a source of {length} tokens is longer than the {self.longest_source} that the convolutional encoder "
-                "has positions for: raise encoder.longest, or choose another encoder"
+                f"a source of {length} tokens is longer than the {self.max_source_length} that the convolutional "
+                "encoder has positions for: raise encoder.max_source_length, or choose another encoder"
             )
         positions = self.positions(mask.cumsum(1).masked_fill(~mask, PAD))
-        inputs = SCALE * self.enter((vectors + positions).masked_fill(~mask[..., None], 0.0))
+        inputs = SCALE * self.project((vectors + positions).masked_fill(~mask[..., None], 0.0))
         values = self.values(inputs, mask)
-        return Encoded(values, mean(values, mask), self.compared(inputs, mask))
+        return Encoded(values, self.keys(inputs, mask), mask, mean(values, mask))

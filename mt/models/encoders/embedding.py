@@ -1,30 +1,36 @@
-"""No encoder: the values are the word vectors themselves, and a word's neighbours and place are unknown."""
+"""No encoder: the values are the word vectors themselves, which know neither their neighbours nor their position."""
 
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from mt.models.encoders.base import Encoded, Encoder, mean
+from mt.models.encoders.base import Encoded, Encoder, State, running_mean
+from mt.parsing import MAX_SIZE, Options
 
 
-class EmbeddingEncoderConfig(BaseModel, frozen=True, extra="forbid", strict=True):
+class EmbeddingEncoderConfig(Options):
     name: Literal["embedding"] = "embedding"
-    hidden: int | None = Field(None, gt=0)
-    """Size of values, to which a matrix brings the word vectors; None leaves them as they are."""
+    hidden_size: int | None = Field(None, gt=0, le=MAX_SIZE)
+    """Size of values, to which a matrix projects the word vectors; null leaves them as they are."""
 
 
 class EmbeddingEncoder(Encoder):
-    """The summary is the mean of the values, which has no order either."""
+    """The final state is the mean of the values, which has no order either."""
 
     Config: ClassVar[type[BaseModel]] = EmbeddingEncoderConfig
-    one_way = True
+    causal = True
 
     def __init__(self, config: EmbeddingEncoderConfig, input_size: int) -> None:
         super().__init__()
-        self.value_size = self.summary_size = config.hidden or input_size
-        self.project = nn.Identity() if config.hidden is None else nn.Linear(input_size, config.hidden, bias=False)
+        self.value_size = self.final_state_size = config.hidden_size or input_size
+        projects = config.hidden_size is not None
+        self.project = nn.Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
+        return self.extend(vectors, mask)[0]
+
+    def extend(self, vectors: Tensor, mask: Tensor, state: State | None = None) -> tuple[Encoded, State]:
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
-        return Encoded(values, mean(values, mask))
+        final_state, state = running_mean(values, mask, state)
+        return Encoded(values, values, mask, final_state), state

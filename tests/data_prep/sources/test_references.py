@@ -23,7 +23,7 @@ Rows = Sequence[dict[str, Any]]
 
 def _config(folder: Path, *references: str, **settings) -> DatasetConfig:
     plain = {"folder": str(folder), "source": "en", "target": "de", "references": references, "workers": 1}
-    return DatasetConfig.model_validate_json(json.dumps(plain | {"tokenizer": {"kind": "char"}} | settings))
+    return DatasetConfig.model_validate_json(json.dumps(plain | {"tokenizer": {"model_type": "char"}} | settings))
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_general(shake):
 
 def test_concat(shake):
     """Luong et al. 2015, equation 8: v . tanh(W [h; s]), with one matrix for both."""
-    energy = shake(build_energy(ConcatConfig(size=7), 4, 6))
+    energy = shake(build_energy(ConcatConfig(attention_dim=7), 4, 6))
     weight = torch.cat((energy.project_query.weight, energy.project_value.weight), 1).detach()
     assert energy.project_value.bias is None and energy.project_query.bias is None
     v = energy.direction.detach()
@@ -56,7 +56,7 @@ def test_concat(shake):
 
 def test_location(shake):
     """Luong et al. 2015, section 3.1: W h, a score for each position, whatever stands there."""
-    energy = shake(build_energy(LocationConfig(longest=8), 4, 6))
+    energy = shake(build_energy(LocationConfig(max_source_length=8), 4, 6))
     scores = energy(QUERIES, energy.keys(VALUES))
     weight = energy.positions.detach()
     expected = [[[dot(weight[s], h) for s in range(5)] for h in target] for target in QUERIES]
@@ -67,14 +67,14 @@ def test_location(shake):
 
 
 def test_location_has_scores_for_so_many_positions():
-    energy = build_energy(LocationConfig(longest=4), 4, 6)
+    energy = build_energy(LocationConfig(max_source_length=4), 4, 6)
     assert energy.longest == 4
     assert energy.keys(VALUES[:, :4]).shape == (2, 4, 4)
     with pytest.raises(UserError) as refusal:
         energy.keys(VALUES)
     assert str(refusal.value) == (
         "a source of 5 tokens is longer than the 4 that location attention has scores for: raise "
-        "attention.energy.longest, or choose another energy"
+        "attention.energy.max_source_length, or choose another energy"
     )
 
 
@@ -86,7 +86,7 @@ def test_parameters_start_as_small_numbers(config: EnergyConfig):
 
 def test_normalized_concat(shake):
     """Raffel et al. 2017, equation 16: g v / |v| . tanh(W s + V h + b) + r."""
-    scaled = shake(Scaled(build_energy(ConcatConfig(size=7), 4, 6, normalized=True), offset=-3.0))
+    scaled = shake(Scaled(build_energy(ConcatConfig(attention_dim=7), 4, 6, normalized=True), energy_bias=-3.0))
     energy, gain, offset = scaled.energy, scaled.gain.item(), scaled.offset.item()
     of_query, of_value = energy.project_query.weight.detach(), energy.project_value.weight.detach()
     bias = energy.project_value.bias.detach()
@@ -100,14 +100,15 @@ def test_normalized_concat(shake):
 
 def test_normalized_general(shake):
     """Raffel et al. 2017, equation 17: g s . W h + r."""
-    scaled = shake(Scaled(build_energy(GeneralConfig(), 4, 6, normalized=True), offset=-3.0))
+    scaled = shake(Scaled(build_energy(GeneralConfig(), 4, 6, normalized=True), energy_bias=-3.0))
     weight, gain, offset = scaled.energy.project.weight.detach(), scaled.gain.item(), scaled.offset.item()
     expected = at_each(lambda s, h: gain * dot(s, weight @ h) + offset, QUERIES, VALUES)
     torch.testing.assert_close(scaled(QUERIES, scaled.energy.keys(VALUES)), expected)
 
 
 @pytest.mark.parametrize(
-    ("config", "terms"), [(DotConfig(), 6), (GeneralConfig(), 6), (ConcatConfig(size=9), 9), (LocationConfig(), 6)]
+    ("config", "terms"),
+    [(DotConfig(), 6), (GeneralConfig(), 6), (ConcatConfig(attention_dim=9), 9), (LocationConfig(), 6)],
 )
 def test_the_gain_begins_at_one_over_the_root_of_the_terms(config: EnergyConfig, terms: int):
     scaled = Scaled(build_energy(config, 6, 6, normalized=True), offset=-1.5)
@@ -117,7 +118,7 @@ def test_the_gain_begins_at_one_over_the_root_of_the_terms(config: EnergyConfig,
 
 
 def test_normalized_energy_does_not_depend_on_the_size_of_v(shake):
-    energy = shake(build_energy(ConcatConfig(size=7), 4, 6, normalized=True))
+    energy = shake(build_energy(ConcatConfig(attention_dim=7), 4, 6, normalized=True))
     before = energy(QUERIES, energy.keys(VALUES))
     with torch.no_grad():
         energy.direction.mul_(100)
@@ -136,6 +137,6 @@ def test_dot_of_unequal_sizes_is_refused():
         build_energy(DotConfig(), 4, 6)
     assert str(refusal.value) == (
         "dot attention compares decoder states of size 4 with encoder states of size 6, which must be equal: set "
-        "decoder.hidden to the encoder's size (twice encoder.hidden for a bidirectional one), or choose "
+        "decoder.hidden_size to the encoder's size (twice encoder.hidden_size for a bidirectional one), or choose "
         "attention=general"
     )

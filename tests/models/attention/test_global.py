@@ -5,7 +5,9 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, Ge
 from mt.models.attention.global_ import Global, GlobalConfig
 
 
-@pytest.mark.parametrize("energy", [DotConfig(), GeneralConfig(), ConcatConfig(size=5), LocationConfig(longest=11)])
+@pytest.mark.parametrize(
+    "energy", [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=11)]
+)
 def test_weights_are_the_softmax_of_the_energies_of_real_positions(energy: EnergyConfig, batch, shake):
     attention = shake(Global(GlobalConfig(energy=energy), 6, 6))
     memory = attention.remember(batch.values, batch.mask)

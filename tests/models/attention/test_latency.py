@@ -29,7 +29,7 @@ def lagging(delays: list[float], source: int) -> float:
 
 def extra(attention: Monotonic, batch) -> tuple[Reads, Tensor | None]:
     reads = attention.reads(batch.queries, attention.remember(batch.values, batch.mask))
-    return reads, attention.extra_loss(reads, torch.zeros(8, 7), batch.mask, TARGET)
+    return reads, attention.auxiliary_loss(reads, torch.zeros(8, 7), batch.mask, TARGET)
 
 
 def test_every_monotonic_attention_has_it():
@@ -38,7 +38,7 @@ def test_every_monotonic_attention_has_it():
 
 @pytest.mark.parametrize("exhausted", ["zeros", "last"])
 def test_it_is_the_weighted_lagging_of_the_expected_delays(kind: type[Monotonic], exhausted: str, batch, shake):
-    attention = shake(kind(kind.Config(latency=0.3, exhausted=exhausted), SIZE, SIZE))
+    attention = shake(kind(kind.Config(latency_weight=0.3, exhausted=exhausted), SIZE, SIZE))
     reads, loss = extra(attention, batch)
     expected = 0.0
     for row, length in enumerate(batch.mask.sum(1).tolist()):
@@ -51,12 +51,12 @@ def test_it_is_the_weighted_lagging_of_the_expected_delays(kind: type[Monotonic]
 
 
 def test_without_weight_there_is_none(kind: type[Monotonic], batch, shake):
-    assert extra(shake(kind(kind.Config(latency=0.0), SIZE, SIZE)), batch)[1] is None
+    assert extra(shake(kind(kind.Config(latency_weight=0.0), SIZE, SIZE)), batch)[1] is None
 
 
 @pytest.mark.parametrize("exhausted", ["zeros", "last"])
 def test_its_gradient_moves_stops_to_the_left(kind: type[Monotonic], exhausted: str, batch, shake):
-    attention = shake(kind(kind.Config(latency=1.0, exhausted=exhausted), SIZE, SIZE))
+    attention = shake(kind(kind.Config(latency_weight=1.0, exhausted=exhausted), SIZE, SIZE))
     reads, loss = extra(attention, batch)
     (by_alpha, by_offset) = torch.autograd.grad(loss, [reads.alpha, attention.energy.offset])
     assert by_offset < 0

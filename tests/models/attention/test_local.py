@@ -9,7 +9,7 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, Ge
 from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
 
 SIZE, STEPS = 6, 7
-ENERGIES = [DotConfig(), GeneralConfig(), ConcatConfig(size=5), LocationConfig(longest=12)]
+ENERGIES = [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=12)]
 # Narrower than most sentences (7, 11), as wide as some (4), and wider than all.
 WINDOWS = [1, 2, 4, 20]
 
@@ -123,4 +123,4 @@ def test_a_step_asks_about_the_window_alone(kind: type[LocalM], length: int, sha
 
 
 def test_a_window_does_not_make_location_scores_reach_further():
-    assert LocalM(LocalMConfig(energy=LocationConfig(longest=9), window=2), SIZE, SIZE).longest_source == 9
+    assert LocalM(LocalMConfig(energy=LocationConfig(max_source_length=9), window=2), SIZE, SIZE).max_source_length == 9

@@ -28,9 +28,9 @@ class Kind(NamedTuple):
 
 
 KINDS = [
-    Kind(MoChA, {"width": 2}),
-    Kind(MoChA, {"width": 3}),
-    Kind(MoChA, {"width": 20}),
+    Kind(MoChA, {"chunk_size": 2}),
+    Kind(MoChA, {"chunk_size": 3}),
+    Kind(MoChA, {"chunk_size": 20}),
     Kind(MAtChA, {}),
     Kind(MILk, {}),
 ]
@@ -41,7 +41,7 @@ def kind(request) -> Kind:
     return request.param
 
 
-@pytest.fixture(params=[GeneralConfig(), ConcatConfig(size=5)], ids=["general", "concat"])
+@pytest.fixture(params=[GeneralConfig(), ConcatConfig(attention_dim=5)], ids=["general", "concat"])
 def energy(request) -> EnergyConfig:
     return request.param
 
@@ -139,7 +139,7 @@ def test_sharp_probabilities_read_alike_soft_and_hard(kind: Kind, exhausted: str
 
 
 def test_soft_weights_of_mocha_are_equation_13(energy, batch, shake):
-    attention = build(Kind(MoChA, {"width": 3}), shake, energy, exhausted="zeros")
+    attention = build(Kind(MoChA, {"chunk_size": 3}), shake, energy, mass_preservation=False)
     memory = attention.remember(batch.values, batch.mask)
     _, weights = attention(batch.queries, memory)
     p, u = energies(attention, memory, batch.queries)
@@ -157,7 +157,7 @@ def test_soft_weights_of_mocha_are_equation_13(energy, batch, shake):
     ],
 )
 def test_worked_out_by_hand(attention: type[Attention], expected: list[list[float]]):
-    module = attention(attention.Config(offset=0.0), 3, 3).eval()
+    module = attention(attention.Config(energy_bias=0.0), 3, 3).eval()
     with torch.no_grad():
         for scaled in (module.energy, module.chunk_energy):
             scaled.gain.fill_(1.0)
@@ -179,7 +179,7 @@ def test_stopping_and_reading_have_energies_of_their_own(kind: Kind, energy):
 
 
 def test_the_width_is_that_of_a_chunk_where_it_is_fixed():
-    assert MoChA(MoChAConfig(width=5), SIZE, SIZE).width == 5
+    assert MoChA(MoChAConfig(chunk_size=5), SIZE, SIZE).width == 5
     assert all(kind(kind.Config(), SIZE, SIZE).width is None for kind in (MAtChA, MILk))
 
 

@@ -111,7 +111,7 @@ def test_sharp_probabilities_read_alike_soft_and_hard(exhausted: str, batch, sha
 
 
 def test_a_tie_stops(batch):
-    attention = Monotonic(MonotonicConfig(offset=0.0), SIZE, SIZE).eval()
+    attention = Monotonic(MonotonicConfig(energy_bias=0.0), SIZE, SIZE).eval()
     with torch.no_grad():
         attention.energy.gain.zero_()
     memory = attention.remember(batch.values, batch.mask)
@@ -129,7 +129,7 @@ def test_a_first_step_begins_at_the_first_position(batch, shake):
 def test_noise_has_its_size_and_is_met_in_training_alone():
     def energies(noise: float, *, training: bool) -> Tensor:
         """One position and one step, where the weight is p itself, of 20,000 sentences."""
-        config = MonotonicConfig(energy=DotConfig(), offset=0.25, noise=noise, exhausted="zeros")
+        config = MonotonicConfig(energy=DotConfig(), energy_bias=0.25, noise_std=noise, mass_preservation=False)
         attention, zeros = Monotonic(config, SIZE, SIZE).train(training), torch.zeros(20_000, 1, SIZE)
         memory = attention.remember(zeros, torch.ones(20_000, 1, dtype=torch.bool))
         return torch.logit(attention(zeros, memory)[1].double()).flatten()
@@ -141,11 +141,11 @@ def test_noise_has_its_size_and_is_met_in_training_alone():
         torch.testing.assert_close(silent, torch.full((20_000,), 0.25, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("energy", [DotConfig(), GeneralConfig(), ConcatConfig(size=5)])
+@pytest.mark.parametrize("energy", [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5)])
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("exhausted", EXHAUSTED)
 def test_mocha_of_width_one_is_monotonic_attention(energy: EnergyConfig, hard: bool, exhausted: str, batch, shake):
-    mocha = shake(MoChA(MoChAConfig(energy=energy, width=1, exhausted=exhausted), SIZE, SIZE))
+    mocha = shake(MoChA(MoChAConfig(energy=energy, chunk_size=1, exhausted=exhausted), SIZE, SIZE))
     monotonic = Monotonic(MonotonicConfig(energy=energy, exhausted=exhausted), SIZE, SIZE).eval()
     monotonic.load_state_dict({k: v for k, v in mocha.state_dict().items() if not k.startswith("chunk_energy.")})
     ours, theirs = (

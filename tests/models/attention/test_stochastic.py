@@ -9,14 +9,14 @@ from torch import Tensor
 
 from mt.models.attention import Memory, Reads
 from mt.models.attention.energy import DotConfig, GeneralConfig
-from mt.models.attention.stochastic import Hard, HardConfig
+from mt.models.attention.stochastic import Hard, StochasticConfig
 
 SIZE = 6
 SOURCE, TARGET = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 2, dtype=torch.bool)
 
 
 def build(shake, scale: float = 0.8, **options) -> Hard:
-    return shake(Hard(HardConfig(energy=GeneralConfig(), **options), SIZE, SIZE), scale=scale)
+    return shake(Hard(StochasticConfig(energy=GeneralConfig(), **options), SIZE, SIZE), scale=scale)
 
 
 def matrix(attention: Hard) -> Tensor:
@@ -56,7 +56,7 @@ def test_hard_is_the_likeliest_position(batch, shake):
 def test_in_training_positions_are_drawn_as_often_as_they_are_likely():
     torch.manual_seed(0)
     draws, logits = 20_000, [0.0, math.log(3.0), math.log(6.0)]
-    attention = Hard(HardConfig(energy=DotConfig(), sampled=1.0), 1, 1).train()
+    attention = Hard(StochasticConfig(energy=DotConfig(), sampled=1.0), 1, 1).train()
     values = torch.tensor(logits)[:, None].expand(draws, 3, 1)
     memory = attention.remember(values, torch.ones(draws, 3, dtype=torch.bool))
     reads = attention.reads(torch.ones(draws, 2, 1), memory)
@@ -113,7 +113,7 @@ class Speaker:
         """What a training pass reads, and its gradient in the energy's matrix."""
         reads = attention.reads(self.queries, self.remember(attention))
         losses = self.losses(reads.contexts)
-        total = losses.sum() + attention.extra_loss(reads, losses.detach(), SOURCE, TARGET)
+        total = losses.sum() + attention.auxiliary_loss(reads, losses.detach(), SOURCE, TARGET)
         return reads, torch.autograd.grad(total, matrix(attention))[0]
 
     def remember(self, attention: Hard) -> Memory:
@@ -169,10 +169,10 @@ def reads_of(rows: list[list[float]], *, drawn: int = 0) -> Reads:
 
 
 def test_extra_loss_worked_out_by_hand():
-    attention = Hard(HardConfig(sampled=1.0, reinforce=2.0, entropy=3.0), 1, 1).eval()
+    attention = Hard(StochasticConfig(sampled=1.0, reinforce=2.0, entropy=3.0), 1, 1).eval()
     attention.average.fill_(-4.0)
     reads, mask = reads_of([[0.25, 0.75], [0.5, 0.5], [0.125, 0.875]]), torch.tensor([[True, True, False]])
-    extra = attention.extra_loss(reads, torch.tensor([[1.0, 0.5, 0.0]]), torch.ones(1, 2, dtype=torch.bool), mask)
+    extra = attention.auxiliary_loss(reads, torch.tensor([[1.0, 0.5, 0.0]]), torch.ones(1, 2, dtype=torch.bool), mask)
     # The reward is -1.5, by 2.5 above the baseline; log 1/4 + log 1/2 = -3 log 2. The third step is padding.
     chosen, entropy = -3 * math.log(2), 0.25 * math.log(4) + 0.75 * math.log(4 / 3) + math.log(2)
     assert extra.item() == pytest.approx(-2 * 2.5 * chosen - 3 * entropy, rel=1e-5)
@@ -191,7 +191,7 @@ def test_the_entropy_term_evens_the_attention_out(shake):
 
     def extra() -> Tensor:
         reads = attention.reads(speaker.queries, speaker.remember(attention))
-        return attention.extra_loss(reads, torch.zeros(1, 2), SOURCE, TARGET)
+        return attention.auxiliary_loss(reads, torch.zeros(1, 2), SOURCE, TARGET)
 
     before = extra()
     before.backward()
@@ -201,13 +201,13 @@ def test_the_entropy_term_evens_the_attention_out(shake):
 
 
 def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
-    attention = Hard(HardConfig(baseline=0.75), 1, 1).train()
+    attention = Hard(StochasticConfig(baseline=0.75), 1, 1).train()
     source, target = torch.ones(2, 1, dtype=torch.bool), torch.ones(2, 2, dtype=torch.bool)
     reads = Reads(torch.zeros(2, 2, 1), torch.ones(2, 2, 1), torch.ones(2, 2, 1))
 
     def after(*losses: float) -> float:
         """The baseline after a batch of two sentences with these losses, in halves at two steps."""
-        attention.extra_loss(reads, torch.tensor(losses)[:, None].expand(2, 2) / 2, source, target)
+        attention.auxiliary_loss(reads, torch.tensor(losses)[:, None].expand(2, 2) / 2, source, target)
         return attention.average.item()
 
     assert math.isnan(attention.average)
@@ -215,15 +215,15 @@ def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
     assert after(6.0, 6.0) == -3.0  # 0.75 * -2 + 0.25 * -6
     attention.eval()
     assert after(100.0, 100.0) == -3.0
-    again = Hard(HardConfig(baseline=0.75), 1, 1)
+    again = Hard(StochasticConfig(baseline=0.75), 1, 1)
     again.load_state_dict(attention.state_dict())
     assert again.average.item() == -3.0
 
 
 def test_where_nothing_was_likely_gradients_stay_finite():
-    attention = Hard(HardConfig(reinforce=1.0, entropy=1.0), 1, 1).train()
+    attention = Hard(StochasticConfig(reinforce=1.0, entropy=1.0), 1, 1).train()
     attention.average.fill_(0.0)
     reads = reads_of([[0.0, 1.0], [1e-45, 1.0]])
-    extra = attention.extra_loss(reads, torch.ones(1, 2), SOURCE[:, :2], TARGET)
+    extra = attention.auxiliary_loss(reads, torch.ones(1, 2), SOURCE[:, :2], TARGET)
     assert extra.isfinite()
     assert torch.autograd.grad(extra, reads.alpha)[0].isfinite().all()

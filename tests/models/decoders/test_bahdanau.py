@@ -8,8 +8,8 @@ import torch
 from mt.models.attention.energy import DotConfig
 from mt.models.attention.global_ import Global, GlobalConfig
 from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
-from mt.models.embedding import Embedding, EmbeddingConfig
 from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 VECTORS = [0.0, -0.5, 0.8]
 SOURCE = [0.4, -0.9]
@@ -24,10 +24,10 @@ TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
 
 
 def build(start: str) -> Bahdanau:
-    config = BahdanauConfig(hidden=1, features=1, start=start)
+    config = BahdanauConfig(hidden_size=1, readout_size=1, start=start)
     attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 1, 1)
-    embedding = Embedding(3, EmbeddingConfig(size=1))
-    decoder = Bahdanau(config, embedding, attention, value_size=1, summary_size=1, tied=False)
+    embedding = Embedding(3, EmbeddingConfig(embedding_dim=1))
+    decoder = Bahdanau(config, embedding, attention, value_size=1, final_state_size=1, tied=False)
     numbers = {
         "embedding.table.weight": [[x] for x in VECTORS],
         "recurrence.cells.weight_ih_l0": list(zip(FROM_INPUT, FROM_CONTEXT, strict=True)),
@@ -79,17 +79,17 @@ def test_equations(start: str):
     assert set(chosen) == {0, 1}, "maxout must choose either"
     torch.testing.assert_close(decoder.output(features)[0], torch.tensor(logits))
     torch.testing.assert_close(reads.weights[0], torch.tensor(weights))
-    assert decoder.reads_ahead == (start == "summary")
+    assert decoder.needs_full_source == (start == "summary")
 
 
 def test_of_several_layers_the_highest_asks_and_the_lowest_is_told(shake):
     attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 4, 4)
-    config = BahdanauConfig(hidden=4, features=3, layers=2, cell="lstm")
-    embedding = Embedding(9, EmbeddingConfig(size=3))
-    decoder = shake(Bahdanau(config, embedding, attention, value_size=4, summary_size=2, tied=False))
+    config = BahdanauConfig(hidden_size=4, readout_size=3, num_layers=2, cell="lstm")
+    embedding = Embedding(9, EmbeddingConfig(embedding_dim=3))
+    decoder = shake(Bahdanau(config, embedding, attention, value_size=4, final_state_size=2, tied=False))
     encoded = Encoded(torch.randn(2, 5, 4), torch.randn(2, 2))
     memory = decoder.remember(encoded, torch.ones(2, 5, dtype=torch.bool))
-    state = decoder.start(memory)
+    state = decoder.init_hidden(memory)
     prediction = decoder.step(torch.tensor([4, 5]), memory, state)
     read = attention.step(state.recurrent[0][:, 1], memory.attention, ())
     torch.testing.assert_close(prediction.weights, read.weights)

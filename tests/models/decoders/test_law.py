@@ -6,15 +6,15 @@ from torch import Tensor
 
 from mt.models.attention import build_attention
 from mt.models.decoders import DECODERS, Decoder, DecoderMemory
-from mt.models.embedding import Embedding, EmbeddingConfig
 from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 SIZE, SUMMARY, VOCABULARY = 6, 5, 13
 VARIANTS = [
-    ("luong", {"layers": 1, "input_feeding": False, "start": "summary"}),
-    ("luong", {"layers": 2, "input_feeding": True, "start": "zeros", "cell": "gru"}),
-    ("bahdanau", {"layers": 1, "cell": "gru", "start": "summary"}),
-    ("bahdanau", {"layers": 2, "cell": "lstm", "start": "zeros"}),
+    ("luong", {"num_layers": 1, "input_feeding": False, "init_hidden": "final_state"}),
+    ("luong", {"num_layers": 2, "input_feeding": True, "init_hidden": "zeros", "cell": "gru"}),
+    ("bahdanau", {"num_layers": 1, "cell": "gru", "init_hidden": "final_state"}),
+    ("bahdanau", {"num_layers": 2, "cell": "lstm", "init_hidden": "zeros"}),
 ]
 
 
@@ -26,11 +26,11 @@ def test_every_decoder_is_tried():
 def decoder(request, case, shake) -> Decoder:
     name, options = request.param
     kind = DECODERS[name]
-    config = kind.Config(hidden=SIZE, features=4, dropout=0.5, **options)
-    embedding = Embedding(VOCABULARY, EmbeddingConfig(size=4, dropout=0.5))
+    config = kind.Config(hidden_size=SIZE, readout_size=4, dropout=0.5, **options)
+    embedding = Embedding(VOCABULARY, EmbeddingConfig(embedding_dim=4, dropout=0.5))
     attention = build_attention(case.config, SIZE, SIZE)
     # Small enough weights that rounding does not grow from step to step.
-    return shake(kind(config, embedding, attention, value_size=SIZE, summary_size=SUMMARY, tied=True), scale=0.5)
+    return shake(kind(config, embedding, attention, value_size=SIZE, final_state_size=SUMMARY, tied=True), scale=0.5)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def tokens() -> Tensor:
 
 def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) -> tuple[Tensor, Tensor]:
     """Logits and weights."""
-    state, logits, weights = decoder.start(memory), [], []
+    state, logits, weights = decoder.init_hidden(memory), [], []
     for token in tokens.unbind(1):
         prediction = decoder.step(token, memory, state, hard=hard)
         state = prediction.state

@@ -10,8 +10,8 @@ from mt.errors import UserError
 from mt.models.attention.energy import DotConfig
 from mt.models.attention.global_ import Global, GlobalConfig
 from mt.models.decoders.luong import Luong, LuongConfig
-from mt.models.embedding import Embedding, EmbeddingConfig
 from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 VECTORS = [0.0, -0.5, 0.8]
 SOURCE = [0.4, -0.9]
@@ -25,10 +25,10 @@ TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
 
 
 def build(*, input_feeding: bool, start: str, cell: str = "lstm") -> Luong:
-    config = LuongConfig(hidden=1, features=1, input_feeding=input_feeding, start=start, cell=cell)
-    embedding = Embedding(3, EmbeddingConfig(size=1))
+    config = LuongConfig(hidden_size=1, readout_size=1, input_feeding=input_feeding, start=start, cell=cell)
+    embedding = Embedding(3, EmbeddingConfig(embedding_dim=1))
     attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 1, 1)
-    decoder = Luong(config, embedding, attention, value_size=1, summary_size=1, tied=False)
+    decoder = Luong(config, embedding, attention, value_size=1, final_state_size=1, tied=False)
     columns = (FROM_INPUT, FROM_FEED) if input_feeding else (FROM_INPUT,)
     gates = 4 if cell == "lstm" else 3
     numbers = {
@@ -98,7 +98,7 @@ def test_equations(cell: str, input_feeding: bool, start: str):
     expected_logits, expected_weights = by_hand([2, 1, 1], input_feeding=input_feeding, start=start, cell=cell)
     torch.testing.assert_close(decoder.output(features)[0], torch.tensor(expected_logits))
     torch.testing.assert_close(weights[0], torch.tensor(expected_weights))
-    assert decoder.reads_ahead == (start == "summary")
+    assert decoder.needs_full_source == (start == "summary")
 
 
 def test_the_numbers_tell_the_variants_apart():
@@ -110,31 +110,38 @@ def test_the_numbers_tell_the_variants_apart():
 
 
 def test_a_zero_start_does_not_see_the_source():
-    decoder = build(input_feeding=True, start="zeros")
+    decoder = build(input_feeding=True, init_hidden="zeros")
     memory = decoder.remember(Encoded(torch.ones(2, 3, 1), torch.tensor([[5.0], [-5.0]])), torch.ones(2, 3) > 0)
-    start = decoder.start(memory)
+    start = decoder.init_hidden(memory)
     assert not any(part.any() for part in (*start.recurrent, start.feed))
 
 
 def test_tying_refuses_unequal_sizes():
     attention = Global(GlobalConfig(), 4, 4)
-    embedding = Embedding(9, EmbeddingConfig(size=3))
+    embedding = Embedding(9, EmbeddingConfig(embedding_dim=3))
     with pytest.raises(UserError) as refusal:
-        Luong(LuongConfig(hidden=4, features=5), embedding, attention, value_size=4, summary_size=4, tied=True)
+        Luong(
+            LuongConfig(hidden_size=4, readout_size=5),
+            embedding,
+            attention,
+            value_size=4,
+            final_state_size=4,
+            tied=True,
+        )
     assert str(refusal.value) == (
-        "embedding.tie_output makes the output matrix the embedding table, but decoder.features is 5 and "
-        "embedding.size is 3: make them equal or set embedding.tie_output=false"
+        "embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is 5 and "
+        "embedding.embedding_dim is 3: make them equal or set embedding.tie_output=false"
     )
 
 
 def test_tying_shares_the_table():
     decoders = [
         Luong(
-            LuongConfig(hidden=4, features=3),
-            Embedding(9, EmbeddingConfig(size=3)),
+            LuongConfig(hidden_size=4, readout_size=3),
+            Embedding(9, EmbeddingConfig(embedding_dim=3)),
             Global(GlobalConfig(), 4, 4),
             value_size=4,
-            summary_size=4,
+            final_state_size=4,
             tied=tied,
         )
         for tied in (True, False)

@@ -27,7 +27,9 @@ def literal(stack: Stack, inputs: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("kernel", [1, 3, 5])
 def test_it_equals_its_equations(kernel: int, vectors, mask, shake):
-    encoder = shake(Conv(ConvConfig(hidden=4, layers=3, value_layers=2, kernel=kernel, longest=9), 6), scale=0.4)
+    encoder = shake(
+        Conv(ConvConfig(hidden_size=4, num_layers=3, value_layers=2, kernel=kernel, longest=9), 6), scale=0.4
+    )
     values, summary, compared = encoder(vectors, mask)
     enter, table = (p.detach().double().numpy() for p in (encoder.enter.weight, encoder.positions.table.weight))
     for row, length in enumerate(mask.sum(1).tolist()):
@@ -42,32 +44,32 @@ def test_it_equals_its_equations(kernel: int, vectors, mask, shake):
 
 def test_a_value_sees_as_far_as_its_layers_reach(shake):
     # Two layers of width 5 see four positions either way.
-    encoder = shake(Conv(ConvConfig(hidden=4, layers=1, value_layers=2, kernel=5), 6), scale=0.4)
+    encoder = shake(Conv(ConvConfig(hidden_size=4, num_layers=1, value_layers=2, kernel=5), 6), scale=0.4)
     vectors = torch.randn(1, 15, 6, generator=torch.Generator().manual_seed(1), requires_grad=True)
     encoder(vectors, torch.ones(1, 15, dtype=torch.bool)).values[0, 7].sum().backward()
     assert vectors.grad[0].any(-1).nonzero().flatten().tolist() == list(range(3, 12))
 
 
 def test_equal_words_differ_by_their_place(shake):
-    encoder = shake(Conv(ConvConfig(hidden=4), 6), scale=0.4)
+    encoder = shake(Conv(ConvConfig(hidden_size=4), 6), scale=0.4)
     values = encoder(torch.ones(1, 9, 6), torch.ones(1, 9, dtype=torch.bool)).values[0]
     # Away from the ends, where convolutions meet zeros.
     assert (values[3] - values[5]).abs().max() > 0.01
 
 
 def test_positions_are_heard_as_words_are():
-    table = Conv(ConvConfig(hidden=4, longest=200), 64).positions
+    table = Conv(ConvConfig(hidden_size=4, longest=200), 64).positions
     assert table(torch.arange(1, 201)).std().item() == pytest.approx(1.0, rel=0.05)
 
 
 def test_a_source_without_positions_is_refused(vectors, mask):
-    encoder = Conv(ConvConfig(hidden=4, longest=8), 6)
-    assert encoder.longest_source == 8
+    encoder = Conv(ConvConfig(hidden_size=4, longest=8), 6)
+    assert encoder.max_source_length == 8
     with pytest.raises(UserError) as refusal:
         encoder(vectors, mask)
     assert str(refusal.value) == (
         "a source of 9 tokens is longer than the 8 that the convolutional encoder has positions for: raise "
-        "encoder.longest, or choose another encoder"
+        "encoder.max_source_length, or choose another encoder"
     )
     # Its length is what counts, and not how much padding follows.
     shorter = mask & (torch.arange(9) < 8)
@@ -86,7 +88,7 @@ def test_an_even_kernel_is_refused():
 @pytest.mark.parametrize("hidden", [64, 1024])
 def test_kernels_of_any_size_leave_values_in_the_slope_of_the_tanh(hidden: int):
     torch.manual_seed(1)
-    config = ModelConfig(encoder=ConvConfig(hidden=hidden, layers=6, value_layers=3))
+    config = ModelConfig(encoder=ConvConfig(hidden_size=hidden, num_layers=6, value_layers=3))
     with torch.no_grad():
         memory = Seq2Seq(config, 50, 50).remember(torch.randint(4, 50, (4, 20)), torch.ones(4, 20, dtype=torch.bool))
     assert 0.01 < memory.attention.values.std() < 0.5

@@ -14,7 +14,7 @@ def test_values_are_the_word_vectors_and_the_summary_is_their_mean(vectors, mask
 
 
 def test_with_a_size_of_their_own_each_goes_through_one_matrix(vectors, mask):
-    encoder = EmbeddingEncoder(EmbeddingEncoderConfig(hidden=4), 6)
+    encoder = EmbeddingEncoder(EmbeddingEncoderConfig(hidden_size=4), 6)
     values, summary, _ = encoder(vectors, mask)
     expected = torch.einsum("bse,he->bsh", vectors, encoder.project.weight)
     torch.testing.assert_close(values[mask], expected[mask])

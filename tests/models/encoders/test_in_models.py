@@ -6,20 +6,20 @@ import torch
 from mt.models.attention.energy import ConcatConfig
 from mt.models.attention.global_ import GlobalConfig
 from mt.models.decoders import DECODERS
-from mt.models.embedding import EmbeddingConfig
 from mt.models.encoders import ENCODERS
+from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
-from mt.training.loss import token_loss
+from mt.ops.cross_entropy import token_loss
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_every_parameter_learns(encoder: str, decoder: str, mask):
     config = ModelConfig(
-        embedding=EmbeddingConfig(size=6),
-        encoder=ENCODERS[encoder].Config(hidden=4),
-        decoder=DECODERS[decoder].Config(hidden=5, features=6, layers=2),
-        attention=GlobalConfig(energy=ConcatConfig(size=3)),
+        embedding=EmbeddingConfig(embedding_dim=6),
+        encoder=ENCODERS[encoder].Config(hidden_size=4),
+        decoder=DECODERS[decoder].Config(hidden_size=5, readout_size=6, num_layers=2),
+        attention=GlobalConfig(energy=ConcatConfig(attention_dim=3)),
     )
     torch.manual_seed(1)
     model = Seq2Seq(config, 20, 14)

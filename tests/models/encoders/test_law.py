@@ -13,7 +13,9 @@ def variants() -> list[tuple[str, dict[str, int]]]:
     for name, kind in ENCODERS.items():
         layered = "layers" in kind.Config.model_fields
         found += (
-            [(name, {"hidden": 5, "layers": n}) for n in (1, 2)] if layered else [(name, {}), (name, {"hidden": 5})]
+            [(name, {"hidden_size": 5, "num_layers": n}) for n in (1, 2)]
+            if layered
+            else [(name, {}), (name, {"hidden_size": 5})]
         )
     return found
 
@@ -38,7 +40,7 @@ def assert_close(ours: Encoded, theirs: Encoded) -> None:
 def test_a_sentence_alone_is_encoded_as_in_any_batch(encoder: Encoder, vectors, mask):
     for garbage in (1e4, float("nan")):
         encoded = encoder(vectors.masked_fill(~mask[..., None], garbage), mask)
-        assert encoded.summary.shape == (5, encoder.summary_size)
+        assert encoded.summary.shape == (5, encoder.final_state_size)
         for positions in per_position(encoded):
             assert positions.shape == (5, 9, encoder.value_size)
             assert not positions[~mask].any()
@@ -70,7 +72,7 @@ def test_one_way_means_that_a_position_depends_on_nothing_to_its_right(encoder: 
     changed = vectors.clone()
     changed[:, 5:] = -changed[:, 5:]
     for before, after in zip(*(per_position(encoder(v, mask)) for v in (vectors, changed)), strict=True):
-        assert torch.equal(before[:, :5], after[:, :5]) == encoder.one_way
+        assert torch.equal(before[:, :5], after[:, :5]) == encoder.causal
         assert not torch.equal(before[0, 5:], after[0, 5:])
 
 
@@ -83,7 +85,7 @@ def test_the_summary_has_read_everything(encoder: Encoder, vectors, mask):
 @pytest.mark.parametrize("name", [name for name, kind in ENCODERS.items() if "dropout" in kind.Config.model_fields])
 def test_dropout_is_of_training_alone(name: str, vectors, mask):
     kind = ENCODERS[name]
-    encoder = kind(kind.Config(hidden=5, layers=2, dropout=0.5), 6)
+    encoder = kind(kind.Config(hidden_size=5, num_layers=2, dropout=0.5), 6)
     for training in (False, True):
         encoder.train(training)
         for first, second in zip(*(per_position(encoder(vectors, mask)) for _ in range(2)), strict=True):

@@ -14,7 +14,7 @@ RECURRENT = [name for name, kind in ENCODERS.items() if issubclass(kind, Recurre
 @pytest.mark.parametrize("name", RECURRENT)
 def test_the_summary_is_where_each_direction_of_the_top_layer_ends(name: str, layers: int, vectors, mask, shake):
     kind = ENCODERS[name]
-    encoder = shake(kind(kind.Config(hidden=5, layers=layers), 6), scale=0.4)
+    encoder = shake(kind(kind.Config(hidden_size=5, num_layers=layers), 6), scale=0.4)
     values, summary, compared = encoder(vectors, mask)
     assert compared is None
     ends = values[torch.arange(5), mask.sum(1) - 1, :5]
@@ -26,6 +26,6 @@ def test_the_summary_is_where_each_direction_of_the_top_layer_ends(name: str, la
 @pytest.mark.parametrize("name", RECURRENT)
 def test_cells_are_what_the_name_says(name: str):
     kind = ENCODERS[name]
-    cells = kind(kind.Config(hidden=5), 6).cells
+    cells = kind(kind.Config(hidden_size=5), 6).cells
     assert type(cells) is (nn.LSTM if name.endswith("lstm") else nn.GRU)
     assert cells.bidirectional == name.startswith("bi")

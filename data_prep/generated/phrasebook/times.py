@@ -1,0 +1,74 @@
+"""Clock times and dates, as they are said in English and in German."""
+
+from data_prep.generated.phrasebook.grammar import Phrase
+from data_prep.generated.phrasebook.numbers import cardinal_de, cardinal_en, ordinal_de, ordinal_en
+
+WEEKDAYS = {
+    "Monday": "Montag",
+    "Tuesday": "Dienstag",
+    "Wednesday": "Mittwoch",
+    "Thursday": "Donnerstag",
+    "Friday": "Freitag",
+    "Saturday": "Samstag",
+    "Sunday": "Sonntag",
+}
+MONTHS = {  # English, German, days (of a common year)
+    "January": ("Januar", 31),
+    "February": ("Februar", 28),
+    "March": ("März", 31),
+    "April": ("April", 30),
+    "May": ("Mai", 31),
+    "June": ("Juni", 30),
+    "July": ("Juli", 31),
+    "August": ("August", 31),
+    "September": ("September", 30),
+    "October": ("Oktober", 31),
+    "November": ("November", 30),
+    "December": ("Dezember", 31),
+}
+
+# What is said before the hour, by minute. At half past, English names the hour that has begun and German the one to
+# come, "halb acht"; German tells 7:25 and 7:35 from that half, too.
+MINUTES = {
+    5: ("five/m past/p", "fünf/m nach/p"),
+    10: ("ten/m past/p", "zehn/m nach/p"),
+    15: ("a quarter/m past/p", "Viertel/m nach/p"),
+    20: ("twenty/m past/p", "zwanzig/m nach/p"),
+    25: ("twenty-five/m past/m", "fünf/m vor/m halb/m"),
+    30: ("half/m past/m", "halb/m"),
+    35: ("twenty-five/m to/m", "fünf/m nach/m halb/m"),
+    40: ("twenty/m to/p", "zwanzig/m vor/p"),
+    45: ("a quarter/m to/p", "Viertel/m vor/p"),
+    50: ("ten/m to/p", "zehn/m vor/p"),
+    55: ("five/m to/p", "fünf/m vor/p"),
+}
+
+
+def clock(hour: int, minute: int) -> Phrase:
+    """A time on the twelve-hour clock: hour 1 to 12, minute a multiple of five."""
+    following = hour % 12 + 1
+    if minute == 0:
+        full_hour = "ein" if hour == 1 else cardinal_de(hour)
+        return Phrase({"en": f"{cardinal_en(hour)}/h o'clock/o", "de": f"{full_hour}/h Uhr/o"})
+    said_en, said_de = MINUTES[minute]
+    hour_en = cardinal_en(hour if minute <= 30 else following)
+    hour_de = cardinal_de(hour if minute <= 20 else following)
+    return Phrase({"en": f"{said_en} {hour_en}/h", "de": f"{said_de} {hour_de}/h"})
+
+
+def clock_in_digits(hour: int, minute: int) -> Phrase:
+    """A time of a timetable: `15:40`, `15.40 Uhr`."""
+    return Phrase({"en": f"{hour}:{minute:02}/t", "de": f"{hour}.{minute:02}/t Uhr/t"})
+
+
+def date(day: int, month: str) -> Phrase:
+    """Without the article: `twenty-first of March`, `einundzwanzigsten März`; nominative `einundzwanzigste März`."""
+    month_de, _ = MONTHS[month]
+    return Phrase(
+        {
+            "en": f"{ordinal_en(day)}/d of {month}/m",
+            "de": f"{ordinal_de(day, 'en')}/d {month_de}/m",
+            "nom": f"{ordinal_de(day, 'e')}/d {month_de}/m",
+        },
+        head=f"{day} {month}",
+    )

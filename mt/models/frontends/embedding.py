@@ -1,0 +1,44 @@
+"""Word vectors: the front-end of text, and what a decoder knows of the token before."""
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from mt.models.frontends.base import Frontend
+from mt.parsing import MAX_SIZE, Options
+
+PAD = 0
+"""The id of padding. Its vector is zero at first and never gets a gradient; no result depends on it."""
+
+
+class EmbeddingConfig(Options):
+    embedding_dim: int = Field(256, gt=0, le=MAX_SIZE)
+    """Size of a word vector, on both sides (Luong et al. 2015: 1000; Bahdanau et al. 2015: 620)."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """On word vectors (Zaremba et al. 2014)."""
+    tie_output: bool = True
+    """Whether the output matrix is the target table (Press & Wolf 2017); needs decoder.readout_size =
+    embedding.embedding_dim."""
+    share: bool = False
+    """Whether source and target have one table; needs a joint tokenizer."""
+
+
+class Embedding(Frontend):
+    """A table of word vectors with dropout.
+
+    Vectors leave with about unit variance, while the table's own are smaller by the square root of their size (Vaswani
+    et al. 2017, section 3.4): small enough for an output matrix, large enough for what follows. Without this a model
+    takes several times as long to begin to learn.
+    """
+
+    def __init__(self, config: EmbeddingConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+        self.output_size = config.embedding_dim
+        self.table = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
+        self.dropout = nn.Dropout(config.dropout)
+        nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
+        nn.init.zeros_(self.table.weight[PAD])
+
+    def forward(self, source: Tensor) -> Tensor:
+        """source: [...] int64, ids of tokens; returns [..., embedding_dim]."""
+        return self.dropout(self.table(source) * self.output_size**0.5)

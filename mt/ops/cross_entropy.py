@@ -1,0 +1,62 @@
+"""Cross entropy with label smoothing, summed over real tokens, without ever holding all logits.
+
+Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped block
+by block, so that what is kept for the backward pass has the size of the readouts and of the output matrix.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+
+def token_losses(
+    readouts: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, mask: Tensor, *, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on padding,
+    not smoothed and without a gradient.
+
+    readouts: [B, T, F]; weight: [V, F] and bias: [V], which turn them into logits; targets: [B, T] int64;
+    mask: [B, T] bool, true on real tokens.
+    smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
+
+    Differentiable once. Products are computed in the type of `readouts`; softmax and sums in float32.
+    """
+    total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], smoothing, torch.is_grad_enabled())
+    return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
+
+
+class _TokenLosses(Function):
+    @staticmethod
+    def forward(
+        ctx, readouts: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, differentiable: bool
+    ) -> tuple[Tensor, Tensor]:
+        weight_cast, bias_cast = weight.to(readouts.dtype), bias.to(readouts.dtype)
+        grad_readouts = torch.empty_like(readouts)
+        grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        each = weight.new_empty(len(readouts))
+        loss = weight.new_zeros(())
+        # Few enough rows for a block of logits to stay in a CPU's cache; a GPU wants larger products.
+        rows = 256 if readouts.device.type == "cpu" else 4096
+        for begin in range(0, len(readouts), rows):
+            block, wanted = readouts[begin : begin + rows], targets[begin : begin + rows, None]
+            log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
+            each[begin : begin + rows] = -log_probs.gather(1, wanted)[:, 0]
+            loss += (1 - smoothing) * each[begin : begin + rows].sum() - smoothing * log_probs.mean(-1).sum()
+            if not differentiable:
+                continue
+            grad = log_probs.exp_().sub_(smoothing / len(weight))
+            grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+            grad_bias += grad.sum(0)
+            grad_cast = grad.to(readouts.dtype)
+            grad_readouts[begin : begin + rows] = grad_cast @ weight_cast
+            grad_weight += grad_cast.T @ block
+        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias)
+        ctx.mark_non_differentiable(each)
+        return loss, each
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+        grad_readouts, grad_weight, grad_bias = ctx.saved_tensors
+        return grad * grad_readouts, grad * grad_weight, grad * grad_bias, None, None, None

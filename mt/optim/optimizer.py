@@ -1,0 +1,144 @@
+"""Optimizers and learning-rate schedules. A schedule is a pure function of how far training is."""
+
+import math
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import nn
+
+from mt.parsing import Options
+
+
+class ConstantConfig(Options):
+    name: Literal["constant"] = "constant"
+
+
+class InverseSqrtConfig(Options):
+    """After the warm-up, the rate falls with the square root of the updates (Vaswani et al. 2017, section 5.3)."""
+
+    name: Literal["inverse_sqrt"] = "inverse_sqrt"
+    hold: int = Field(1000, gt=0)
+    """Updates, the warm-up among them, before the rate begins to fall."""
+
+
+class PlateauConfig(Options):
+    """The rate falls when validation stops improving."""
+
+    name: Literal["plateau"] = "plateau"
+    factor: float = Field(0.5, gt=0, lt=1)
+    patience: int = Field(1, ge=0)
+    """Validations without a new best that are let pass before each fall."""
+
+
+class DecayConfig(Options):
+    """The rate falls by a factor in every period. As it stands: halved every epoch after the fifth (Luong et al. 2015,
+    section 4.1)."""
+
+    name: Literal["decay"] = "decay"
+    factor: float = Field(0.5, gt=0, lt=1)
+    """By which the rate is multiplied in each period."""
+    every: int = Field(1, gt=0)
+    """The length of a period, in units."""
+    unit: Literal["epochs", "updates"] = "epochs"
+    after: int = Field(5, ge=0)
+    """Units at the full rate, before the first period."""
+    staircase: bool = True
+    """Whether the rate falls at once, at the start of a period, or little by little in its course."""
+    floor: float = Field(0.0, ge=0)
+    """The rate below which it does not fall."""
+
+
+ScheduleConfig = Annotated[
+    ConstantConfig | InverseSqrtConfig | PlateauConfig | DecayConfig, Field(discriminator="name")
+]
+
+
+class _Common(Options):
+    """Options that all optimizers have."""
+
+    lr: float = Field(1e-3, gt=0)
+    """The highest learning rate."""
+    weight_decay: float = Field(0.0, ge=0)
+    warmup: int = Field(0, ge=0)
+    """Updates over which the rate rises linearly from zero."""
+    schedule: ScheduleConfig = ConstantConfig()
+
+
+class SGDConfig(_Common):
+    name: Literal["sgd"] = "sgd"
+
+
+class AdamConfig(_Common):
+    """Kingma & Ba 2015."""
+
+    name: Literal["adam"] = "adam"
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of the two moments."""
+    eps: float = Field(1e-8, gt=0)
+    """Added to the root of the second moment."""
+
+
+class AdamWConfig(AdamConfig):
+    """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
+
+    name: Literal["adamw"] = "adamw"  # type: ignore[assignment]
+
+
+class AdadeltaConfig(_Common):
+    """Zeiler 2012. It finds its own step sizes, which `lr` multiplies."""
+
+    name: Literal["adadelta"] = "adadelta"
+    lr: float = Field(1.0, gt=0)
+    rho: float = Field(0.95, ge=0, le=1)
+    """Decay of the squared gradients and of the squared steps."""
+    eps: float = Field(1e-6, gt=0)
+    """Added to both before the roots are taken; it makes the first steps possible."""
+
+
+class AdagradConfig(_Common):
+    """Duchi et al. 2011."""
+
+    name: Literal["adagrad"] = "adagrad"
+    lr: float = Field(0.15, gt=0)
+    """The highest learning rate (See et al. 2017, section 5: 0.15)."""
+    initial_accumulator_value: float = Field(0.1, ge=0)
+    """What the sums of squared gradients start from (See et al. 2017: 0.1)."""
+
+
+OptimizerConfig = Annotated[
+    SGDConfig | AdamConfig | AdamWConfig | AdadeltaConfig | AdagradConfig, Field(discriminator="name")
+]
+
+
+def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
+    parameters, lr, weight_decay = model.parameters(), config.lr, config.weight_decay
+    match config:
+        case SGDConfig():
+            return torch.optim.SGD(parameters, lr, weight_decay=weight_decay)
+        case AdadeltaConfig(rho=rho, eps=eps):
+            return torch.optim.Adadelta(parameters, lr, rho, eps, weight_decay)
+        case AdagradConfig(initial_accumulator_value=initial):
+            return torch.optim.Adagrad(parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial)
+        case AdamConfig(betas=betas, eps=eps):
+            kind = torch.optim.AdamW if isinstance(config, AdamWConfig) else torch.optim.Adam
+            return kind(parameters, lr, betas, eps, weight_decay, fused=True)
+
+
+def rate(config: OptimizerConfig, *, update: int, epoch: int, bad_validations: list[int]) -> float:
+    """The learning rate of one update.
+
+    update, epoch: counted from 1. bad_validations: the lengths of the runs of validations without a new best, in order.
+    """
+    lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
+    match config.schedule:
+        case InverseSqrtConfig(hold=hold):
+            return lr * min(1.0, (hold / update) ** 0.5)
+        case PlateauConfig(factor=factor, patience=patience):
+            return lr * factor ** sum(bad // (patience + 1) for bad in bad_validations)
+        case DecayConfig() as decay:
+            reached = update if decay.unit == "updates" else epoch
+            periods = max(0, reached - decay.after) / decay.every
+            fallen = lr * decay.factor ** (math.ceil(periods) if decay.staircase else periods)
+            return max(fallen, min(decay.floor, lr))
+    return lr

@@ -1,0 +1,45 @@
+"""Whether the parts of a run fit together, asked before anything is made."""
+
+from mt.config import Config
+from mt.data.corpus import SPLITS, Corpus
+from mt.errors import UserError, nearest
+from mt.inference import decodes_hard
+from mt.metrics.rouge import KINDS
+from mt.models.seq2seq import Seq2Seq
+
+
+def chosen_metric(config: Config) -> str:
+    """What chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
+    first = config.dataset.metrics[0]
+    return config.training.metric or ("rougeL" if first == "rouge" else first)
+
+
+def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
+    """Raises UserError where search, metric or the lengths of the corpus do not suit the model."""
+    decodes_hard(config.search, model)
+    require_measured(config, model)
+    require_short(corpus, model.max_source_length)
+
+
+def require_measured(config: Config, model: Seq2Seq) -> None:
+    """Raises UserError where the metric that chooses the best checkpoint is none that validation measures."""
+    names = ["loss"]
+    for metric in config.dataset.metrics:
+        names += KINDS if metric == "rouge" else [metric]
+    if model.supports_hard:
+        names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]
+    chosen = chosen_metric(config)
+    if chosen not in names:
+        raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
+
+
+def require_short(corpus: Corpus, longest: int | None) -> None:
+    """Raises UserError where a source of the corpus is longer than `longest` tokens, EOS included."""
+    for name in SPLITS if longest is not None else ():
+        lengths, _ = corpus.split(name).lengths()
+        if len(lengths) and lengths.max() > longest:
+            raise UserError(
+                f"source {int(lengths.argmax()) + 1} of {name} has {lengths.max()} tokens, and this model reads at "
+                f"most {longest}: raise attention.max_source_length, attention.energy.max_source_length or encoder.max_source_length, whichever it has, or lower "
+                "dataset.cleaning.max_length"
+            )

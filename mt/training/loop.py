@@ -1,0 +1,148 @@
+"""The training loop as a generator: one optimizer update at a time, resumable between any two."""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sized
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from mt.config import Config
+from mt.data.batches import Batch, batch_order, collate
+from mt.data.corpus import Training
+from mt.device import autocast
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import rate
+
+Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
+"""Reads the (source ids, target ids) of a batch."""
+
+
+@dataclass
+class Progress:
+    """How far a run is: with the weights, the optimizer and the random state, all that resuming needs."""
+
+    update: int = 0
+    epoch: int = 1
+    position: int = 0
+    """Updates done in this epoch."""
+    tokens: int = 0
+    """Target tokens learnt from."""
+    seconds: float = 0.0
+    """Spent in updates."""
+    validations: list[int] = field(default_factory=list)
+    """The updates after which there was a validation."""
+    best: float | None = None
+    """Of the validation metric."""
+    bad_validations: list[int] = field(default_factory=lambda: [0])
+    """Lengths of the runs of validations without a new best; the last run is the present one."""
+
+
+@dataclass(frozen=True)
+class Update:
+    loss: float
+    """Nats per target token, label smoothing included."""
+    auxiliary_loss: float
+    """Nats per target token that the attention adds to it."""
+    gradient_norm: float
+    """Of the loss per token or sentence, as `training.normalization` says; before clipping."""
+    lr: float
+    tokens: int
+    """Real target tokens."""
+    ends_epoch: bool
+
+
+def updates_per_epoch(training: Training, config: Config) -> int | None:
+    """None where only the end of an epoch can tell."""
+    if not isinstance(training.parts(), Sized):
+        return None
+    return sum(1 for _ in _groups(training, config, epoch=1))
+
+
+def total_updates(training: Training, config: Config) -> int | None:
+    """Of a whole run; None where only its end can tell."""
+    per_epoch, limit = updates_per_epoch(training, config), config.training.max_updates
+    if per_epoch is None:
+        return limit
+    whole = config.training.epochs * per_epoch
+    return min(whole, limit or whole)
+
+
+def updates(
+    model: Seq2Seq, optimizer: torch.optim.Optimizer, training: Training, config: Config, progress: Progress
+) -> Iterator[Update]:
+    """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
+
+    Raises UserError where the loss or the gradient is not a finite number, and leaves the weights of the update before.
+    """
+    while progress.epoch <= config.training.epochs:
+        groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
+        group = next(groups, None)
+        while group is not None:
+            if progress.update >= (config.training.max_updates or math.inf):
+                return
+            model.train()
+            following = next(groups, None)
+            batches = [collate(fetch()) for fetch in group]
+            update = _update(model, optimizer, batches, config, progress, ends_epoch=following is None)
+            progress.update += 1
+            progress.position += 1
+            progress.tokens += update.tokens
+            yield update
+            group = following
+        progress.epoch += 1
+        progress.position = 0
+
+
+def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Fetch]]:
+    """The batches of an epoch, those of one update together; read when they are fetched, so skipping is cheap."""
+    fetches: Iterator[Fetch] = (
+        functools.partial(part.ids, indices)
+        for number, part in enumerate(training.parts())
+        for indices in batch_order(
+            *part.lengths(),
+            max_tokens=config.training.batch_tokens,
+            max_sentences=config.training.batch_sentences,
+            seed=config.seed,
+            epoch=epoch,
+            part=number,
+        )
+    )
+    while group := list(itertools.islice(fetches, config.training.gradient_accumulation)):
+        yield group
+
+
+def _update(
+    model: Seq2Seq,
+    optimizer: torch.optim.Optimizer,
+    batches: list[Batch],
+    config: Config,
+    progress: Progress,
+    ends_epoch: bool,
+) -> Update:
+    number, device = progress.update + 1, next(model.parameters()).device
+    lr = rate(config.optimizer, update=number, epoch=progress.epoch, bad_validations=progress.bad_validations)
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    optimizer.zero_grad()
+    tokens = sum(int(batch.target_mask.sum()) for batch in batches)
+    share = tokens if config.training.normalization == "token" else sum(len(batch.source) for batch in batches)
+    total = auxiliary = 0.0
+    for batch in batches:
+        batch = batch.to(device)
+        with autocast(device, config.precision):
+            loss = model(batch, label_smoothing=config.training.label_smoothing)
+        total += loss.sum.item() / tokens
+        auxiliary += loss.auxiliary.item() / tokens
+        ((loss.sum + loss.auxiliary) / share).backward()
+    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.max_grad_norm or math.inf))
+    if not (math.isfinite(total + auxiliary) and math.isfinite(norm)):
+        raise UserError(
+            f"the loss is {total + auxiliary} and its gradient's norm {norm} at update {number}: training has diverged; "
+            "the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
+        )
+    optimizer.step()
+    return Update(loss=total, auxiliary_loss=auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)

@@ -1,0 +1,120 @@
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from mt.config import Config
+from mt.data.corpus import Corpus, Split
+from mt.evaluation.report import report, samples, table
+from mt.inference import load
+from mt.metrics.alignment import parse_pharaoh
+from mt.search.config import SearchConfig
+
+
+@pytest.fixture(scope="module")
+def results(trained: Path) -> dict:
+    return json.loads((trained / "results.json").read_text())
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def test_scores_are_those_of_the_hypotheses_that_were_written(trained: Path, texts: Path, results: dict) -> None:
+    hypotheses, references = lines(trained / "hypotheses/test.txt"), lines(texts / "test.de")
+    assert len(hypotheses) == 10
+    assert results["bleu"]["score"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
+    assert results["chrf"]["score"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [references]).score)
+    assert results["bleu"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+
+
+def test_the_small_run_has_learnt_and_knows_it(results: dict) -> None:
+    assert results["perplexity"] == pytest.approx(math.exp(results["loss"])) and results["perplexity"] < 4
+    assert results["bleu"]["score"] > 5
+    assert results["search"]["name"] == "beam" and results["search"]["mode"] == "soft"
+    assert results["split"] == "test" and results["updates"] > 0 and results["tokens_per_second"] > 0
+
+
+def test_hypotheses_are_in_the_order_of_the_data(trained: Path, texts: Path) -> None:
+    translator = load(trained, device="cpu")
+    alone = [translator.translate([text])[0].text for text in lines(texts / "test.en")]
+    assert lines(trained / "hypotheses/test.txt") == alone
+
+
+def test_alignments_are_drawn_and_kept_as_numbers(trained: Path, texts: Path) -> None:
+    translator = load(trained, device="cpu")
+    expected = translator.translate(lines(texts / "test.en")[:2])
+    for number, translation in enumerate(expected):
+        assert (trained / f"alignments/000{number}.png").read_bytes().startswith(b"\x89PNG")
+        with np.load(trained / f"alignments/000{number}.npz", allow_pickle=False) as kept:
+            assert tuple(kept["source"]) == translation.source_tokens
+            assert tuple(kept["target"]) == translation.tokens
+            np.testing.assert_allclose(kept["weights"], translation.alignment, atol=1e-5)
+    assert not (trained / "alignments/0002.png").exists()
+
+
+def test_word_links_join_words_of_both_sides(trained: Path, texts: Path) -> None:
+    parsed = parse_pharaoh(lines(trained / "alignments/test.pharaoh"), "test.pharaoh")
+    lengths = [len(line.split()) for line in lines(texts / "test.en")]
+    assert len(parsed) == len(lengths)
+    for links, length in zip(parsed, lengths, strict=True):
+        assert links.sure == links.possible
+        assert all(0 <= i < length and 0 <= j < length for i, j in links.possible)
+
+
+def test_gold_links_are_scored(trained: Path, corpus: Corpus, tmp_path: Path) -> None:
+    found = lines(trained / "alignments/test.pharaoh")
+    table = corpus.split("test")._dataset
+
+    def scored(links: list[str]) -> float:
+        with_gold = Split(table.remove_columns("links").add_column("links", links))
+        return report(load(trained, device="cpu"), with_gold, "test", tmp_path)["aer"]["score"]
+
+    assert scored(found) == 0
+    # One link of n is wrong: 1 - 2 (n - 1) / 2n.
+    count = sum(len(line.split()) for line in found)
+    wrong = " ".join(["98-99", *found[0].split()[1:]])
+    assert scored([wrong, *found[1:]]) == pytest.approx(100 / count)
+
+
+def test_hard_and_soft_reports_say_so(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:
+    translator = load(trained_hard, device="cpu")
+    for mode in ("hard", "soft"):
+        search = SearchConfig(name="greedy", mode=mode)
+        results = report(translator, corpus.split("dev"), f"dev-{mode}", tmp_path, search=search)
+        assert results["search"]["mode"] == mode
+        assert len(lines(tmp_path / f"hypotheses/dev-{mode}.txt")) == 12
+    online = report(translator, corpus.split("dev"), "online", tmp_path, search=SearchConfig(name="online"))
+    assert {"ap", "al", "dal"} < online.keys()
+
+
+def test_a_rouge_dataset_is_scored_by_rouge(trained: Path, corpus: Corpus, configure: Callable[..., Config]) -> None:
+    from mt.evaluation.score import evaluate
+
+    translator = load(trained, device="cpu")
+    dataset = translator.config.dataset.model_dump(mode="json") | {"metrics": ["rouge"]}
+    translator.config = configure({"dataset": dataset})
+    evaluation = evaluate(translator, corpus.split("test"), translator.config.search)
+    assert list(evaluation.scores) == ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+
+
+def test_samples_are_a_markdown_table(trained: Path, corpus: Corpus) -> None:
+    split = corpus.split("test")
+    translations = load(trained, device="cpu").translate(split.column("source")[:2])
+    rows = samples(split, translations).splitlines()
+    assert rows[:2] == ["| source | reference | translation |", "|---|---|---|"]
+    assert rows[2] == f"| {split.column('source')[0]} | {split.column('target')[0]} | {translations[0].text} |"
+    assert len(rows) == 4
+
+
+def test_table() -> None:
+    shown = table({"split": "test", "bleu": {"score": 12.5, "signature": "n:1"}, "loss": 1.5, "updates": 7})
+    assert shown.splitlines() == [
+        "  bleu                  12.50   n:1",
+        "  loss                   1.50",
+        "  updates                   7",
+    ]

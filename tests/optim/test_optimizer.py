@@ -1,0 +1,123 @@
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from mt.config import Config
+from mt.errors import UserError
+from mt.optim.optimizer import OptimizerConfig, build_optimizer, rate
+from mt.parsing import parse
+
+
+def config(**options: Any) -> OptimizerConfig:
+    return parse({"optimizer": {"name": "adam"} | options}, Config).optimizer
+
+
+def rates(chosen: OptimizerConfig, points: list[int], epoch: int = 1) -> list[float]:
+    return [rate(chosen, update=update, epoch=epoch, bad_validations=[0]) for update in points]
+
+
+def test_warmup_rises_linearly_to_the_full_rate() -> None:
+    warm = config(lr=0.4, warmup=4, schedule={"name": "constant"})
+    assert rates(warm, [1, 2, 3, 4, 5, 100]) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
+
+
+def test_constant() -> None:
+    assert rates(config(lr=0.5, schedule={"name": "constant"}), [1, 1000]) == [0.5, 0.5]
+
+
+def test_inverse_square_root_falls_after_the_hold() -> None:
+    falling = config(lr=1.0, warmup=10, schedule={"name": "inverse_sqrt", "hold": 100})
+    assert rates(falling, [5, 10, 100, 400, 10_000]) == pytest.approx([0.5, 1.0, 1.0, 0.5, 0.1])
+
+
+@pytest.mark.parametrize(("epoch", "expected"), [(1, 1.0), (5, 1.0), (6, 0.5), (7, 0.25), (10, 0.03125)])
+def test_decay_halves_every_epoch_after_the_fifth(epoch: int, expected: float) -> None:
+    assert rates(config(lr=1.0, schedule={"name": "decay"}), [1, 99], epoch) == [expected, expected]
+
+
+def test_decay_by_updates_in_steps_down_to_a_floor() -> None:
+    schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 50, "floor": 0.2}
+    falling = config(lr=1.0, schedule=schedule)
+    assert rates(falling, [1, 50, 51, 60, 61, 70, 71, 500], epoch=99) == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.2, 0.2]
+
+
+def test_decay_little_by_little() -> None:
+    schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 20, "factor": 0.25, "staircase": False}
+    found = rates(config(lr=1.0, schedule=schedule), [20, 25, 30, 40])
+    assert found == pytest.approx([1.0, 0.5, 0.25, 0.0625])
+
+
+def test_a_floor_does_not_raise_the_warmup() -> None:
+    warm = config(lr=1.0, warmup=10, schedule={"name": "decay", "floor": 0.5})
+    assert rates(warm, [1, 10]) == [0.1, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        ([0], 1.0),
+        ([1], 1.0),  # one is let pass
+        ([2], 0.5),
+        ([3], 0.5),
+        ([4], 0.25),
+        ([2, 0], 0.5),  # a new best does not raise the rate again
+        ([2, 1], 0.5),
+        ([2, 2], 0.25),
+        ([1, 1, 1], 1.0),  # never two in a row
+    ],
+)
+def test_plateau_falls_after_bad_validations(bad: list[int], expected: float) -> None:
+    plateau = config(lr=1.0, schedule={"name": "plateau", "factor": 0.5, "patience": 1})
+    assert rate(plateau, update=50, epoch=3, bad_validations=bad) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
+def test_adam_is_built_as_configured(name: str, kind: type) -> None:
+    optimizer = build_optimizer(
+        config(name=name, lr=0.1, betas=[0.5, 0.6], eps=1e-3, weight_decay=0.2), nn.Linear(2, 2)
+    )
+    assert type(optimizer) is kind
+    group = optimizer.param_groups[0]
+    assert (group["lr"], group["betas"], group["eps"], group["weight_decay"]) == (0.1, (0.5, 0.6), 1e-3, 0.2)
+
+
+def test_sgd_takes_the_plain_step() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    before = model.weight.detach().clone()
+    optimizer = build_optimizer(config(name="sgd", lr=0.5), model)
+    (3 * model.weight).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(model.weight.detach(), before - 1.5)
+
+
+def test_adadelta_takes_the_step_of_its_paper() -> None:
+    """Zeiler 2012, algorithm 1, on a gradient of 3 and then of 1."""
+    model = nn.Linear(1, 1, bias=False)
+    weight = model.weight.item()
+    optimizer = build_optimizer(config(name="adadelta", lr=1.0, rho=0.95, eps=1e-6), model)
+    squares = steps = 0.0
+    for gradient in (3.0, 1.0):
+        optimizer.zero_grad()
+        (gradient * model.weight).sum().backward()
+        optimizer.step()
+        squares = 0.95 * squares + 0.05 * gradient**2
+        step = gradient * ((steps + 1e-6) / (squares + 1e-6)) ** 0.5
+        steps = 0.95 * steps + 0.05 * step**2
+        weight -= step
+        assert model.weight.item() == pytest.approx(weight, rel=1e-6)
+
+
+def test_adagrad_divides_by_all_gradients_so_far() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    before = model.weight.detach().clone()
+    optimizer = build_optimizer(config(name="adagrad", lr=0.5, accumulated=7.0), model)
+    (3 * model.weight).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(model.weight.detach(), before - 0.5 * 3 / 4)  # 4: the root of 7 + 3 * 3
+
+
+def test_an_option_of_another_optimizer_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas: There is: lr, name, schedule, "):
+        config(name="sgd", betas=[0.9, 0.98])

@@ -1,0 +1,234 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mt
+from mt.config import Config
+from mt.data.batches import collate
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.inference import Translation, Translator, decodes_hard
+from mt.models.attention import ATTENTIONS
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import SearchConfig
+
+GREEDY = SearchConfig(name="greedy")
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Path) -> Translator:
+    return mt.load(trained, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def hard(trained_hard: Path) -> Translator:
+    return mt.load(str(trained_hard), device="cpu")
+
+
+def same(one: Translation, other: Translation) -> bool:
+    return (
+        (one.text, one.tokens, one.source_tokens) == (other.text, other.tokens, other.source_tokens)
+        and one.score == pytest.approx(other.score, abs=1e-4)
+        and np.allclose(one.alignment, other.alignment, atol=1e-5)
+    )
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam"])
+def test_order_and_company_change_nothing(name: str, translator: Translator, texts: Path) -> None:
+    search = SearchConfig(name=name, beam=3)
+    sources = (texts / "test.en").read_text().splitlines()
+    together = translator.translate(sources, search)
+    alone = [translator.translate([source], search)[0] for source in sources]
+    backwards = translator.translate(sources[::-1], search)[::-1]
+    assert len({translation.text for translation in together}) > 3
+    assert all(same(*pair) for pair in zip(together, alone, strict=True))
+    assert all(same(*pair) for pair in zip(together, backwards, strict=True))
+    small = search.model_copy(update={"batch_tokens": 10})
+    assert all(same(*pair) for pair in zip(together, translator.translate(sources, small), strict=True))
+
+
+def test_a_translation_fits_together(translator: Translator) -> None:
+    (found,) = translator.translate(["the big cats see two green houses"])
+    assert found.source_tokens == ("▁the", "▁big", "▁cats", "▁see", "▁two", "▁green", "▁houses", "</s>")
+    assert found.tokens[-1] == "</s>"
+    assert "".join(found.tokens[:-1]).replace("▁", " ").strip() == found.text
+    assert found.alignment.shape == (len(found.tokens), 8) and found.alignment.dtype == np.float32
+    np.testing.assert_allclose(found.alignment.sum(1), 1, atol=1e-5)
+    assert found.stops is None and found.delays is None and found.score < 0
+
+
+def test_blank_texts_and_none_at_all(translator: Translator) -> None:
+    found = translator.translate(["", "two cats see houses", " \t"])
+    assert [bool(translation.text) for translation in found] == [False, True, False]
+    assert found[0].tokens == found[0].source_tokens == () and found[0].alignment.shape == (0, 0)
+    assert translator.translate([]) == [] and translator.align([], []) == []
+
+
+def test_characters_outside_ascii_make_the_journey(translator: Translator) -> None:
+    found = translator.align(["two birds see streets"], ["zwei 鳥 sehen Straßen"])[0]
+    assert found.tokens == ("▁zwei", "▁鳥", "▁sehen", "▁Straßen", "</s>")
+    assert found.text == "zwei 鳥 sehen Straßen"
+    decomposed = translator.align(["two"], ["Ha\u0308user"])[0]
+    assert decomposed.text == "Häuser"
+
+
+def test_n_best(translator: Translator) -> None:
+    search = SearchConfig(name="beam", beam=4, n_best=3)
+    found, blank = translator.n_best(["the big cats see houses", ""], search)
+    assert len(found) == len({translation.tokens for translation in found}) == 3
+    assert [t.score for t in found] == sorted((t.score for t in found), reverse=True)
+    assert found[0].text == translator.translate(["the big cats see houses"], search)[0].text
+    assert [translation.text for translation in blank] == [""]
+
+
+def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> None:
+    sources = ["the cats see houses", "two big dogs find green streets", "three birds leave bridges"]
+    targets = ["die Katzen sehen Häuser", "zwei großen Hunde", "drei 鳥 verlassen grünen Brücken"]
+    for source, target, found in zip(sources, targets, translator.align(sources, targets), strict=True):
+        (ids,), (wanted,) = translator.tokenizers.source.encode([source]), translator.tokenizers.target.encode([target])
+        batch = collate([(np.array(ids), np.array(wanted))])
+        with torch.no_grad():
+            features, reads = translator.model(batch.source, batch.source_mask, batch.target_in)
+            log_probs = translator.model.decoder.output(features).log_softmax(-1)[0]
+        np.testing.assert_allclose(found.alignment, reads.weights[0], atol=1e-5)
+        assert found.score == pytest.approx(
+            sum(float(row[i]) for row, i in zip(log_probs, wanted, strict=True)), abs=1e-4
+        )
+        assert found.text == target and found.stops is None
+
+
+def test_forced_alignment_of_its_own_translation_has_its_score(translator: Translator) -> None:
+    (own,) = translator.translate(["the big cats see houses"], GREEDY)
+    (forced,) = translator.align(["the big cats see houses"], [own.text])
+    assert forced.tokens == own.tokens and forced.score == pytest.approx(own.score, abs=1e-4)
+    np.testing.assert_allclose(forced.alignment, own.alignment, atol=1e-5)
+
+
+def test_hard_alignments_are_decisions(hard: Translator) -> None:
+    sources = ["the big cats see houses", "two dogs"]
+    for found in hard.translate(sources, SearchConfig(name="greedy", mode="hard")):
+        length = len(found.source_tokens)
+        assert found.stops is not None and found.stops.shape == (len(found.tokens),)
+        assert (np.diff(found.stops) >= 0).all() and found.stops.max() <= length
+        for row, stop in zip(found.alignment, found.stops, strict=True):
+            read = set(np.flatnonzero(row))
+            assert read <= {stop - 1, stop} and (stop == length) == (not read)
+    soft = hard.translate(sources, SearchConfig(name="greedy", mode="soft"))
+    assert all(found.stops is None for found in soft)
+    (forced,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=True)
+    assert (np.count_nonzero(forced.alignment, axis=1) <= 2).all()
+
+
+def test_online_decoding_reports_its_delays(hard: Translator) -> None:
+    (found,) = hard.translate(["the big cats see houses"], SearchConfig(name="online"))
+    assert found.delays is not None and (np.diff(found.delays) >= 0).all()
+    assert found.delays.min() >= 1 and found.delays.max() <= len(found.source_tokens)
+
+
+def test_hard_decoding_of_a_global_attention_is_refused(translator: Translator) -> None:
+    sentence = r"search\.mode=hard needs an attention .* choose search\.mode=soft, or train with attention=monotonic"
+    with pytest.raises(UserError, match=sentence):
+        translator.translate(["two cats"], SearchConfig(mode="hard"))
+    with pytest.raises(UserError, match=sentence):
+        translator.align(["two cats"], ["zwei Katzen"], hard=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [
+        ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
+        ({"encoder": {"name": "bilstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
+        ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "final_state"}}, False),
+    ],
+)
+def test_online_decoding_needs_a_model_that_does_not_read_ahead(
+    changes: dict, possible: bool, configure: Callable[..., Config]
+) -> None:
+    model = Seq2Seq(configure(changes | {"attention": {"name": "monotonic"}}), 9, 9)
+    if possible:
+        assert decodes_hard(SearchConfig(name="online"), model)
+    else:
+        with pytest.raises(UserError) as caught:
+            decodes_hard(SearchConfig(name="online"), model)
+        assert str(caught.value) == (
+            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.init_hidden=zeros and an "
+            "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+            "search=greedy or search=beam"
+        )
+
+
+@pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
+    options = {"name": decoder, "hidden_size": 8, "readout_size": 32, "init_hidden": "zeros"}
+    source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}
+    model = Seq2Seq(configure({"encoder": {"name": "lstm"}, "decoder": options, "attention": source}), 9, 9)
+    reads_hard = attention in {"monotonic", "mocha", "matcha", "milk", "hard"}
+    assert decodes_hard(GREEDY, model) == reads_hard
+    assert not decodes_hard(SearchConfig(mode="soft"), model)
+    if reads_hard:
+        assert decodes_hard(SearchConfig(mode="hard"), model)
+    else:
+        with pytest.raises(UserError) as caught:
+            decodes_hard(SearchConfig(mode="hard"), model)
+        assert str(caught.value) == (
+            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
+            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or hard"
+        )
+    if attention in {"monotonic", "mocha", "matcha", "milk"}:
+        assert decodes_hard(SearchConfig(name="online"), model)
+    else:
+        with pytest.raises(UserError, match="online decoding writes while it reads"):
+            decodes_hard(SearchConfig(name="online"), model)
+
+
+def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
+    configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    config = configure({"attention": {"name": "general", "energy": {"name": "location", "longest": 5}}})
+    model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
+    limited = Translator(model, corpus.tokenizers, config)
+    assert len(limited.translate(["two cats see houses", ""], GREEDY)) == 2
+    sentence = "^text 3 has 6 tokens, and this model reads at most 5: split it into sentences, one a line$"
+    with pytest.raises(UserError, match=sentence):
+        # A blank text in between is counted.
+        limited.translate(["two cats", "", "two big cats see houses"], GREEDY)
+    with pytest.raises(UserError, match=sentence):
+        limited.align(["two", "two cats", "two big cats see houses"], ["zwei"] * 3)
+
+
+@pytest.mark.parametrize(("word", "count"), [("word ", 10_001), ("鳥", 10_001), ("a" * 20, 10_001), ("word ", 100_000)])
+def test_an_endless_text_is_refused(word: str, count: int, translator: Translator) -> None:
+    sentence = rf"^text 2 has {count} words, and at most 10000 are read at once: split it into sentences, one a line$"
+    with pytest.raises(UserError, match=sentence):
+        translator.translate(["two", word * count])
+    with pytest.raises(UserError, match=sentence):
+        translator.align(["two", "two"], ["zwei", word * count])
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_run_that_moved_can_be_loaded(links: bool, trained: Path, tmp_path: Path, translator: Translator) -> None:
+    copy = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=links))
+    moved = Path(shutil.move(copy, tmp_path / "elsewhere"))
+    for name in ("best", "last"):
+        assert mt.load(moved, checkpoint=name, device="cpu").translate(["two cats see houses"])[0].text
+    (one,), (other,) = (t.translate(["two cats"]) for t in (mt.load(moved, device="cpu"), translator))
+    assert same(one, other)
+
+
+def test_devices(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(UserError, match=r"^device=cuda is not on this machine: choose device=auto or device=cpu$"):
+        mt.load(trained, device="cuda")
+
+
+def test_evaluation_mode_whatever_came_before(translator: Translator, corpus: Corpus) -> None:
+    model = translator.model
+    model.train()
+    again = Translator(model, translator.tokenizers, translator.config)
+    assert not model.training
+    assert same(again.translate(["two cats"])[0], again.translate(["two cats"])[0])

@@ -1,0 +1,52 @@
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from mt.errors import UserError
+from mt.text_io import decoded, file_lines, read_lines, read_parallel
+
+
+def test_lines_end_at_newlines_alone() -> None:
+    stream = io.BytesIO("\ufeffa\u2028b\r\n\r\n\x85\rc".encode())
+    assert [*decoded(stream, "text")] == ["a\u2028b", "", "\x85\rc"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"gut\nGr\xfc\xdfe\n", "^text, line 2 is not UTF-8 \\(byte 3 of the line\\): convert the text to UTF-8$"),
+        (b"a\0\n", "^text, line 1 holds a NUL character: remove it, or convert the text to UTF-8$"),
+    ],
+)
+def test_bad_lines_are_refused(content: bytes, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        list(decoded(io.BytesIO(content), "text"))
+
+
+def test_compressed_files_are_read_alike(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_bytes(b"one\r\ntwo")
+    (tmp_path / "small.gz").write_bytes(gzip.compress(b"one\ntwo\n"))
+    assert read_parallel([tmp_path / "plain", tmp_path / "small.gz"], "pair") == [["one", "two"], ["one", "two"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.gz", gzip.compress(b"one\n")[:-4], r"a\.gz is cut short: copy it again, or compress it again$"),
+        ("a.gz", b"one\n", r"a\.gz is not a sound gzip file \(Not a gzipped file .*\): copy it again, or compress it"),
+        ("a", b"", r"a is empty: give a file with one sentence per line$"),
+        ("a", None, r"a cannot be read \(No such file or directory\): give an existing text file$"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, name: str, content: bytes | None, sentence: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        read_lines(tmp_path / name)
+
+
+def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\n" + b"\xff\n")
+    assert next(file_lines(tmp_path / "a")) == "one"

@@ -1,0 +1,68 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.training.checks import chosen_metric, require_fit, require_measured, require_short
+
+
+@pytest.mark.parametrize(
+    ("metrics", "metric", "expected"),
+    [
+        (["bleu"], None, "bleu"),
+        (["chrf", "bleu"], None, "chrf"),
+        (["rouge"], None, "rougeL"),
+        (["bleu"], "loss", "loss"),
+    ],
+)
+def test_what_chooses_the_best(
+    metrics: list[str], metric: str | None, expected: str, configure: Callable[..., Config], texts: Path
+) -> None:
+    dataset = {"source": "en", "target": "de", "folder": str(texts), "metrics": metrics}
+    config = configure({"dataset": dataset, "training": {"metric": metric}})
+    assert chosen_metric(config) == expected
+    require_measured(config, Seq2Seq(config, 9, 9))
+
+
+def test_an_unknown_metric_is_refused_with_the_nearest(configure: Callable[..., Config]) -> None:
+    config = configure({"training": {"metric": "belu"}})
+    with pytest.raises(UserError) as caught:
+        require_measured(config, Seq2Seq(config, 9, 9))
+    assert str(caught.value) == ("training.metric=belu is not measured: did you mean bleu? There is: bleu, chrf, loss")
+    mocha = configure({"training": {"metric": "bleu_hard"}, "attention": {"name": "mocha"}})
+    require_measured(mocha, Seq2Seq(mocha, 9, 9))
+
+
+def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
+    configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    lengths = {name: corpus.split(name).lengths()[0].tolist() for name in ("train", "dev", "test")}
+    longest = max(lengths["train"])
+    assert longest == max(max(of_split) for of_split in lengths.values())
+
+    def fit(limit: int) -> None:
+        config = configure({"attention": {"name": "general", "energy": {"name": "location", "longest": limit}}})
+        require_fit(config, corpus, Seq2Seq(config, *(len(side) for side in corpus.tokenizers)))
+
+    fit(longest)
+    with pytest.raises(UserError) as caught:
+        fit(longest - 1)
+    assert str(caught.value) == (
+        f"source {lengths['train'].index(longest) + 1} of train has {longest} tokens, and this model reads at most "
+        f"{longest - 1}: raise attention.energy.max_source_length or encoder.max_source_length, whichever it has, or lower "
+        "dataset.cleaning.max_length"
+    )
+
+
+def test_a_model_without_a_limit_reads_any_corpus(corpus: Corpus) -> None:
+    require_short(corpus, None)
+
+
+def test_a_search_that_does_not_suit_is_refused(configure: Callable[..., Config], corpus: Corpus) -> None:
+    config = configure({"search": {"mode": "hard"}})
+    with pytest.raises(UserError, match=r"search\.mode=hard needs an attention that can choose one position"):
+        require_fit(config, corpus, Seq2Seq(config, *(len(side) for side in corpus.tokenizers)))

@@ -1,0 +1,179 @@
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from mt.config import Config
+from mt.data.corpus import Corpus, Split
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import build_optimizer
+from mt.training.loop import Progress, Update, updates, updates_per_epoch
+
+
+class Seen:
+    """A split that counts which examples are fetched."""
+
+    def __init__(self, split: Split) -> None:
+        self.split, self.counts = split, Counter[int]()
+
+    def parts(self) -> list["Seen"]:
+        return [self]
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.split.lengths()
+
+    def ids(self, indices: np.ndarray) -> list:
+        self.counts.update(indices.tolist())
+        return self.split.ids(indices)
+
+
+class Trainer:
+    """A fresh model on the tiny corpus."""
+
+    def __init__(self, configure: Callable[..., Config], corpus: Corpus, training: Mapping[str, Any], **changes: Any):
+        self.config = configure({"training": training, "optimizer": {"name": "sgd", "lr": 0.5}, **changes})
+        torch.manual_seed(0)
+        self.model = Seq2Seq(self.config, *(len(side) for side in corpus.tokenizers))
+        self.optimizer = build_optimizer(self.config.optimizer, self.model)
+        self.split, self.progress = Seen(corpus.split("train")), Progress()
+
+    def __iter__(self):
+        return updates(self.model, self.optimizer, self.split, self.config, self.progress)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+
+
+@pytest.fixture
+def trainer(configure: Callable[..., Config], corpus: Corpus) -> Callable[..., Trainer]:
+    return lambda training=(), **changes: Trainer(configure, corpus, dict(training), **changes)
+
+
+def take(trainer: Trainer, count: int) -> list[Update]:
+    return list(itertools.islice(trainer, count))
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_each_example_once_an_epoch(trainer: Callable[..., Trainer], accumulate: int) -> None:
+    training = trainer({"epochs": 2, "gradient_accumulation": accumulate})
+    found = list(training)
+    assert set(training.split.counts) == set(range(240)) and set(training.split.counts.values()) == {2}
+    count = updates_per_epoch(training.split, training.config)
+    assert len(found) == training.progress.update == 2 * count and count > 2
+    assert [number for number, update in enumerate(found, 1) if update.ends_epoch] == [count, 2 * count]
+    targets = training.split.lengths()[1].sum()
+    assert sum(update.tokens for update in found) == training.progress.tokens == 2 * targets
+
+
+def test_accumulated_batches_make_the_step_of_one_big_batch(trainer: Callable[..., Trainer]) -> None:
+    big = trainer({"epochs": 1, "batch_tokens": 10**6, "max_grad_norm": 0.0})
+    small = trainer({"epochs": 1, "batch_tokens": 60, "gradient_accumulation": 10**6, "max_grad_norm": 0.0})
+    (one,), (many,) = list(big), list(small)
+    assert one.tokens == many.tokens
+    assert many.loss == pytest.approx(one.loss, rel=1e-5)
+    assert many.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-4)
+    for name, tensor in big.weights().items():
+        torch.testing.assert_close(small.weights()[name], tensor, atol=1e-5, rtol=1e-4)
+
+
+def test_a_loss_per_sentence_has_a_gradient_as_much_larger(trainer: Callable[..., Trainer]) -> None:
+    whole = {"epochs": 1, "batch_tokens": 600, "gradient_accumulation": 10**6, "max_grad_norm": 0.0}
+    (per_token,), (per_sentence,) = list(trainer(whole)), list(trainer(whole | {"normalization": "sentence"}))
+    assert per_sentence.loss == per_token.loss
+    longer = per_token.tokens / 240
+    assert per_sentence.gradient_norm == pytest.approx(longer * per_token.gradient_norm, rel=1e-5)
+
+
+def test_what_the_attention_adds_to_the_loss_is_learnt_from(trainer: Callable[..., Trainer]) -> None:
+    """The latency loss is linear in its weight: so is what it adds, while the cross entropy stays."""
+
+    def first(weight: float) -> tuple[Update, dict[str, torch.Tensor]]:
+        attention = {"name": "milk", "latency_weight": weight, "noise_std": 0.0}
+        training = trainer(
+            {"epochs": 1, "batch_tokens": 600, "gradient_accumulation": 2, "max_grad_norm": 0.0}, attention=attention
+        )
+        before = training.weights()
+        (update,) = take(training, 1)
+        return update, {name: tensor - before[name] for name, tensor in training.weights().items()}
+
+    (none, plain), (some, one), (more, two) = (first(weight) for weight in (0.0, 0.5, 1.0))
+    assert none.loss == some.loss == more.loss and none.auxiliary_loss == 0
+    assert some.auxiliary_loss > 0.01
+    assert more.auxiliary_loss == pytest.approx(2 * some.auxiliary_loss, rel=1e-5)
+    assert (one["attention.energy.offset"] - plain["attention.energy.offset"]).abs() > 1e-5
+    for name, moved in two.items():
+        torch.testing.assert_close(moved - plain[name], 2 * (one[name] - plain[name]), atol=2e-6, rtol=1e-3)
+
+
+def test_a_step_is_as_long_as_the_clipped_gradient(trainer: Callable[..., Trainer]) -> None:
+    for clip, factor in ((0.01, None), (0.0, 1.0), (1e6, 1.0)):
+        training = trainer({"max_grad_norm": clip})
+        before = {name: p.detach().clone() for name, p in training.model.named_parameters()}
+        (update,) = take(training, 1)
+        moved = sum((p.detach() - before[name]).square().sum() for name, p in training.model.named_parameters())
+        expected = clip if factor is None else update.gradient_norm
+        assert update.gradient_norm > 0.01
+        assert float(moved) ** 0.5 == pytest.approx(0.5 * expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+def test_divergence_stops_training_with_the_weights_before(trainer: Callable[..., Trainer], where: str) -> None:
+    training = trainer()
+    iterator = iter(training)
+    next(iterator), next(iterator)
+    if where == "loss":
+        with torch.no_grad():
+            training.model.decoder.output.bias[5] = torch.inf
+    else:
+        training.model.decoder.output.bias.register_hook(lambda gradient: gradient * torch.nan)
+    before = training.weights()
+    with pytest.raises(UserError, match=r"at update 3: training has diverged; .* lower optimizer\.lr"):
+        next(iterator)
+    assert training.progress.update == 2
+    assert all(torch.equal(tensor, before[name]) for name, tensor in training.weights().items())
+
+
+def test_max_updates(trainer: Callable[..., Trainer]) -> None:
+    training = trainer({"max_updates": 5})
+    assert len(list(training)) == 5
+    assert list(training) == []
+    training.progress.update = 8  # as of a run that is resumed with a lower limit
+    assert list(training) == []
+
+
+def test_the_rate_is_that_of_the_schedule(trainer: Callable[..., Trainer]) -> None:
+    optimizer = {"name": "sgd", "lr": 0.5, "warmup": 4, "schedule": {"name": "constant"}}
+    training = trainer(optimizer=optimizer)
+    assert [update.lr for update in take(training, 6)] == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.5])
+    assert training.optimizer.param_groups[0]["lr"] == 0.5
+
+
+@pytest.mark.parametrize("stopped", [3, 10**6])
+def test_going_on_mid_epoch_is_exact(trainer: Callable[..., Trainer], stopped: int) -> None:
+    options = {"epochs": 2, "batch_tokens": 100}
+    noisy = {"embedding": {"embedding_dim": 32, "dropout": 0.3}}
+    straight = trainer(options, **noisy)
+    stopped = min(stopped, updates_per_epoch(straight.split, straight.config))  # or just at an epoch's end
+    torch.manual_seed(5)
+    losses = [update.loss for update in straight]
+
+    first = trainer(options, **noisy)
+    torch.manual_seed(5)
+    taken = [update.loss for update in take(first, stopped)]
+    kept = first.model.state_dict(), first.optimizer.state_dict(), asdict(first.progress), torch.get_rng_state()
+
+    second = trainer(options, **noisy)
+    torch.manual_seed(99)
+    second.model.load_state_dict(kept[0])
+    second.optimizer.load_state_dict(kept[1])
+    second.progress = Progress(**kept[2])
+    torch.set_rng_state(kept[3])
+    assert taken + [update.loss for update in second] == losses
+    assert all(torch.equal(tensor, second.weights()[name]) for name, tensor in straight.weights().items())
+    assert set((first.split.counts + second.split.counts).values()) == {2}
