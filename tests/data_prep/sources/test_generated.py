@@ -1,6 +1,6 @@
 import pytest
 
-from data_prep import phrasebook
+from data_prep.generated import phrasebook
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig

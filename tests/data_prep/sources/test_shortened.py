@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import phrasebook
+from data_prep.generated import phrasebook
 from data_prep.sources import open_source
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
