@@ -15,6 +15,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.device import choose, peak_memory, reset_peak_memory
 from mt.errors import UserError
+from mt.metrics import higher_is_better
 from mt.models.seq2seq import Seq2Seq
 from mt.training import checkpoint
 from mt.training.files import write_json
@@ -196,7 +197,7 @@ def validate(run: Run) -> bool:
 def improves(run: Run, scores: Mapping[str, float]) -> bool:
     """Whether these scores are better than the best so far."""
     value, best = scores[run.metric], run.progress.best
-    return best is None or (value < best if run.metric.startswith("loss") else value > best)
+    return best is None or (value > best if higher_is_better(run.metric) else value < best)
 
 
 def save(run: Run, *, is_best: bool) -> None:
