@@ -8,6 +8,7 @@ from mt.metrics.base import Metric
 from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.options import DEFAULT, Options
 from mt.metrics.rouge import Rouge
+from mt.metrics.score import without_mode
 from mt.metrics.wer import Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy)}
@@ -36,5 +37,4 @@ def score_names(names: Sequence[str]) -> list[str]:
 
 def higher_is_better(score: str) -> bool:
     """The direction of a score of the table, by its name, also of a mode (`bleu_hard`); of a loss: False."""
-    plain = score.removesuffix("_soft").removesuffix("_hard")
-    return any(metric.higher_is_better for metric in METRICS.values() if plain in metric.headings())
+    return any(metric.higher_is_better for metric in METRICS.values() if without_mode(score) in metric.headings())

@@ -1,55 +1,45 @@
-"""What the data itself says against a metric, as sentences for a user."""
+"""What the data says against a metric, for a user to read."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from mt.metrics.base import References
+from mt.metrics.base import Metric, References
+from mt.metrics.score import without_mode
 
 NEAR_ZERO = 2.0
-"""Of BLEU and ROUGE, in percent: below, their differences between checkpoints are chance."""
-_SHARE = 0.9
-"""Of the references that must be alike for it to be said."""
-# Chinese and Japanese characters, kana, Hangul is left out (Korean has blanks), Thai, Lao, Khmer, Burmese.
-_NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_WORDS = ("13a", "intl", "none")
+"""In percent: below, differences between checkpoints are chance."""
+_MOST = 0.9
+"""Of the references, that must be alike for it to be said."""
+# Scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana, Chinese characters. Korean has blanks.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 
 
-def uninformative(metric: str, scores: Sequence[float], references: References) -> str | None:
-    """Why the score that chooses the best checkpoint cannot choose it, and which could; None where it can.
+def uninformative(
+    metrics: Sequence[Metric], chosen: str, scores: Sequence[float], references: References
+) -> str | None:
+    """Why the score that chooses the best checkpoint cannot choose it, once a validation has shown so, and what could.
 
-    BLEU counts up to four words in a row, and ROUGE words of the letters a-z: where the outputs are single words
-    (transliteration, spelling, pronunciation) or of another script, they stay near zero however good a model is.
+    Where outputs are single words (transliteration, spelling, pronunciation), BLEU, which counts four in a row, stays
+    near zero however good a model is.
 
     Args:
-        metric: the name of the score: bleu, rougeL, bleu_hard.
-        scores: its value at each validation so far; None is said before the first.
+        metrics: of the run.
+        chosen: the name of the score: bleu, rougeL, bleu_hard.
+        scores: its value at each validation so far.
         references: of the dev split.
     """
-    if not scores or max(scores) >= NEAR_ZERO or not metric.startswith(("bleu", "rouge")):
+    [*choosing] = (metric for metric in metrics if without_mode(chosen) in metric.headings())
+    if not choosing or not choosing[0].higher_is_better or not scores or max(scores) >= NEAR_ZERO:
         return None
-    if _most(references, lambda text: len(text.split()) <= 1):
-        why, better = "most references are single words", "accuracy,cer"
-    elif _most(references, lambda text: len(text.split()) < 4):
-        why, better = "most references have fewer than four words", "cer,wer"
-    elif metric.startswith("rouge") and _most(references, lambda text: not re.search("[a-zA-Z]", text)):
-        why, better = "ROUGE knows no letters but a-z", "chrf,bleu"
-    else:
-        return None
-    return (
-        f"{metric} is {max(scores):.2g} at most after {len(scores)} validation{'s' * (len(scores) > 1)} and cannot "
-        f"choose a checkpoint, since {why}: train with 'dataset.metrics=[{better}]', or with training.metric=loss"
-    )
+    reason, count = choosing[0].unsuited(references), f"{len(scores)} validation{'s' * (len(scores) > 1)}"
+    return reason and f"{chosen} is {max(scores):.2g} at most in {count} and cannot choose a checkpoint: {reason}"
 
 
-def unsuited_tokenizer(tokenizer: str, references: References) -> str | None:
-    """Why BLEU's tokenizer does not suit the script of the references, and which do; None where it does."""
-    if tokenizer in _WORDS and _most(references, lambda text: bool(_NO_BLANKS.search(text))):
-        return (
-            f"BLEU's tokenizer {tokenizer} looks for words between blanks, and most references have none there: choose "
-            "bleu_tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)"
-        )
-    return None
+def most(references: References, test: Callable[[str], bool]) -> bool:
+    """Whether the first references of nearly all sentences are so."""
+    return sum(test(group[0]) for group in references) >= _MOST * len(references)
 
 
-def _most(references: References, test) -> bool:
-    return sum(test(group[0]) for group in references) >= _SHARE * len(references)
+def unspaced(text: str) -> bool:
+    """Whether it is in a script that puts no blanks between words."""
+    return bool(_UNSPACED.search(text))

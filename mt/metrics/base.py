@@ -41,6 +41,10 @@ class Metric(ABC):
         """The name of the score that chooses a checkpoint."""
         return cls.name
 
+    def unsuited(self, references: References) -> str | None:
+        """Why its scores say little of text like this, and what to choose instead; None where it suits."""
+        return None
+
     @abstractmethod
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         """The scores of a corpus of detokenised sentences, by name.

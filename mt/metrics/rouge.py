@@ -6,6 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
+from mt.metrics.advice import most
 from mt.metrics.base import RatioMetric, References
 from mt.metrics.options import RougeProtocol
 
@@ -61,6 +62,11 @@ class Rouge(RatioMetric):
             f"|bytes:{protocol.limit_bytes or 'all'}|digits:{'#' if protocol.mask_digits else 'kept'}"
             f"|unk:{'kept' if protocol.keep_unk else 'removed'}"
         )
+
+    def unsuited(self, references: References) -> str | None:
+        if most(references, lambda text: not re.search("[a-zA-Z0-9]", text)):
+            return "ROUGE knows no letters but a-z, and most references have none: choose chrf or bleu"
+        return None
 
 
 def lead(text: str, words: int) -> str:

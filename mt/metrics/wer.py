@@ -6,6 +6,7 @@ from typing import Any
 import jiwer
 import numpy as np
 
+from mt.metrics.advice import most, unspaced
 from mt.metrics.base import RatioMetric, References
 
 
@@ -26,6 +27,11 @@ class Wer(RatioMetric):
 
     def settings(self) -> str:
         return "multi:best|level:word|case:mixed|tok:blanks"
+
+    def unsuited(self, references: References) -> str | None:
+        if most(references, unspaced):
+            return "WER counts words between blanks, and most references have none: choose cer"
+        return None
 
 
 class Cer(RatioMetric):
