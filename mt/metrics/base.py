@@ -55,7 +55,10 @@ class Metric(ABC):
 
     @abstractmethod
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        """For each score the result of each system, beside the first's, by paired bootstrap. Raises as `score`."""
+        """For each score the result of each system, beside the first's, by paired bootstrap. Raises as `score`.
+
+        A score that cannot differ from another on these texts may be left out.
+        """
 
 
 class RatioMetric(Metric):

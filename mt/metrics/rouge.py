@@ -7,8 +7,9 @@ from statistics import fmean
 import numpy as np
 
 from mt.metrics.advice import most
-from mt.metrics.base import RatioMetric, References
+from mt.metrics.base import RatioMetric, References, Systems
 from mt.metrics.options import RougeProtocol
+from mt.metrics.significance import Paired
 
 _DIGIT = re.compile("[0-9]")
 _UNK = re.compile(r"(?<!\S)(<unk>|unk|UNK)(?!\S)")
@@ -62,6 +63,12 @@ class Rouge(RatioMetric):
             f"|bytes:{protocol.limit_bytes or 'all'}|digits:{'#' if protocol.mask_digits else 'kept'}"
             f"|unk:{'kept' if protocol.keep_unk else 'removed'}"
         )
+
+    def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
+        found = super().compare(systems, references)
+        if not any("\n" in text for texts in (*systems.values(), *references) for text in texts):
+            del found["rougeLsum"]  # which is rougeL
+        return found
 
     def unsuited(self, references: References) -> str | None:
         if most(references, lambda text: not re.search("[a-zA-Z0-9]", text)):
