@@ -221,8 +221,7 @@ def save(run: Run, *, is_best: bool) -> None:
 
 def meta(run: Run, best: float | None) -> dict[str, Any]:
     """What a checkpoint tells people, and resuming, of its origin. best: its score by the run's metric."""
-    corpus = run.corpus.meta["fingerprint"]
-    return {"update": run.progress.update, "metric": run.metric, "best": best, "corpus": corpus}
+    return {"update": run.progress.update, "metric": run.metric, "best": best, "corpus": run.corpus.meta["fingerprint"]}
 
 
 def averaged(run: Run) -> list[Path]:
