@@ -11,6 +11,7 @@ from mt.comparison.curves import chart, legend
 from mt.comparison.runs import differences
 from mt.comparison.style import SCRIPT, STYLE
 from mt.comparison.table import Comparison, Row
+from mt.metrics import METRICS
 from mt.training.files import write_json, write_text
 
 
@@ -60,9 +61,11 @@ def _table(comparison: Comparison, folder: Path) -> str:
 def _curves(comparison: Comparison) -> str:
     """A chart of each score on dev that any run logged, over updates."""
     names = [row.name for row in comparison.rows]
+    headings = {score: heading for metric in METRICS.values() for score, heading in metric.headings().items()}
     logged = dict.fromkeys(name for row in comparison.rows for name in row.run.curves)
     charts = [
-        chart(f"{name} on dev", names, [row.run.curves.get(name, {}) for row in comparison.rows]) for name in logged
+        chart(f"{headings.get(name, name)} on dev", names, [row.run.curves.get(name, {}) for row in comparison.rows])
+        for name in logged
     ]
     return f'<h2>Learning curves</h2>{legend(names)}<div class="charts">{"".join(charts)}</div>' if charts else ""
 

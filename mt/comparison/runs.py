@@ -1,5 +1,6 @@
 """Finished runs: found on disk, read without their models, and named by what tells them apart."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
 def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
     """The options in which any of the runs differ, with the value in each: "-" where it has no such option."""
     options = [_options(run) for run in runs]
-    return {key: [str(own.get(key, "-")) for own in options] for key in _differing(options)}
+    return {key: [_shown(own[key]) if key in own else "-" for own in options] for key in _differing(options)}
 
 
 def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> int:
@@ -129,7 +130,12 @@ def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The name with options as the command line has them: `encoder=lstm`, `attention.width=4`."""
-    return " ".join([name, *(f"{key.removesuffix('.name')}={options[key]}" for key in keys if key in options)])
+    return " ".join([name, *(f"{key.removesuffix('.name')}={_shown(options[key])}" for key in keys if key in options)])
+
+
+def _shown(value: Any) -> str:
+    """As it is written on a command line: `true`, `null`, `[0.9,0.98]`."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _repeated(found: Sequence[str]) -> list[tuple[str, list[int]]]:

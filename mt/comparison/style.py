@@ -8,7 +8,7 @@ h2 { font-size: 1.1rem; font-weight: 600; margin: 3rem 0 .5rem; padding-top: 1re
 a { color: #0b5cad; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .8rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e4e8ee; }
+th, td { padding: .4rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e4e8ee; }
 th { font-weight: 600; color: #52606d; border-bottom: 2px solid #cbd2d9; vertical-align: bottom; white-space: normal; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
 .runs :is(th, td):nth-child(2), .options :is(th, td) { text-align: left; }
@@ -39,7 +39,8 @@ dialog::backdrop { background: #0008; }
 @media (max-width: 640px) {
   body { margin-top: 1rem; padding: 0 .8rem; }
   th, td { padding: .35rem .5rem; }
-  .runs td:first-child, .options td:first-child { max-width: 9rem; white-space: normal; overflow-wrap: anywhere; }
+  .runs td:first-child, .options td:first-child { min-width: 7.5rem; max-width: 9rem;
+    white-space: normal; overflow-wrap: break-word; }
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: .4rem; }
 }

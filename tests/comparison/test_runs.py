@@ -32,9 +32,16 @@ def test_names_say_what_tells_runs_apart(make_run) -> None:
     encoder = {"encoder": {"name": "lstm"}, "decoder": {"name": "bahdanau"}}
     runs = find([make[0], make_run("d", MOCHA | encoder), make_run("e", MOCHA)])
     assert names(runs) == ["monotonic", "mocha encoder=lstm decoder=bahdanau", "mocha"]
-    # An option that only one of them has.
-    assert differences(runs)["attention.name"] == ["monotonic", "mocha", "mocha"]
+    # Options that only some of them have.
     assert "-" in [value for values in differences(runs).values() for value in values]
+
+
+def test_options_are_shown_as_they_are_written(make_run) -> None:
+    training = [{"max_updates": None}, {"max_updates": 5}]
+    optimizer = [{"name": "adam", "betas": [0.9, 0.98]}, {"name": "adam", "betas": [0.9, 0.99]}]
+    runs = find([make_run(str(n), {"training": training[n], "optimizer": optimizer[n]}) for n in range(2)])
+    assert differences(runs) == {"optimizer.betas": ["[0.9,0.98]", "[0.9,0.99]"], "training.max_updates": ["null", "5"]}
+    assert names(runs)[0].endswith("optimizer.betas=[0.9,0.98] training.max_updates=null")
 
 
 def test_names_are_of_one_line_and_move_no_cursor(make_run) -> None:
