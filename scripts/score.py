@@ -4,9 +4,8 @@
     python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
     python scripts/score.py --task summarization --lead 10 sources.txt references.txt
 
-Every file holds one sentence (or summary) per line; line n of each belongs to line n of the others; /dev/stdin is
-standard input. --lead N scores the first N words of each line: the baseline of summarization. Under --rouge-protocol
-duc whole sources are one too, since they are cut at 75 bytes.
+Line n of each file belongs to line n of the others; /dev/stdin is standard input. --lead N scores the first N words of
+each line: the baseline of summarization. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
 """
 
 import argparse

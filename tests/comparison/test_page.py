@@ -92,6 +92,13 @@ def test_the_best_of_a_column_is_bold(written) -> None:
     assert bold == expected and len(bold) >= 3
 
 
+def test_a_picture_is_enlarged_in_a_modal_dialog_which_escape_closes(written) -> None:
+    page = (written[2] / "index.html").read_text(encoding="utf-8")
+    assert page.count("<dialog") == 1 and "dialog.showModal()" in page
+    assert page.count('<button title="enlarge"><img') == 2
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+
+
 def test_an_attention_that_uses_no_source_has_no_heatmap(make_run, references, tmp_path) -> None:
     none = make_run("none", {"attention": {"name": "none"}}, {"attention": {}})
     write(compare(find([none]), references), ["source"] * 12, references, tmp_path / "page", sentences=1)
