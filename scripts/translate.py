@@ -55,7 +55,7 @@ def translate(translator: Translator, search: SearchConfig, options: argparse.Na
 
 
 def _links(translation: Translation) -> str:
-    return word_links(translation.alignment, translation.source_tokens, translation.tokens)
+    return pharaoh(translation.alignment, translation.source_units, translation.target_units)
 
 
 def _writable(path: Path) -> contextlib.AbstractContextManager:

@@ -38,6 +38,7 @@ DOORS = {
     "sentencepiece": ("mt.data.tokenizer",),
     "sacrebleu": ("mt.metrics.bleu",),
     "rouge_score": ("mt.metrics.rouge",),
+    "jiwer": ("mt.metrics.wer",),
     "matplotlib": ("mt.plots",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,19 +15,10 @@ from mt.device import autocast
 from mt.evaluation.attention_stats import AttentionStats
 from mt.inference import Translation, Translator, decodes_hard
 from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
-from mt.metrics.bleu import bleu, chrf
 from mt.metrics.latency import latency
-from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
 from mt.parsing import revised
 from mt.search.config import SearchConfig
-
-Scorer = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, Score]]
-SCORERS: dict[str, Scorer] = {
-    "bleu": lambda hypotheses, references: {"bleu": bleu(hypotheses, references)},
-    "chrf": lambda hypotheses, references: {"chrf": chrf(hypotheses, references)},
-    "rouge": rouge,
-}
 
 
 @dataclass(frozen=True)
@@ -54,8 +45,8 @@ def evaluate(
     translations = translator.translate(sources, search, progress=progress)
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
-    for metric in translator.config.dataset.metrics:
-        scores |= SCORERS[metric]([translation.text for translation in translations], references)
+    for metric in translator.config.metrics():
+        scores |= metric.score([translation.text for translation in translations], references)
     if search.name == "online":
         scores |= latency(
             [t.delays.tolist() for t in translations if t.delays is not None],

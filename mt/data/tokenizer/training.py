@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 from google.protobuf.message import DecodeError
@@ -15,6 +16,8 @@ from mt.data.tokenizer.config import TokenizerConfig
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, marked, normalize
 from mt.errors import UserError
 
+_ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+
 
 def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     """Learn one vocabulary, or take that of `config.model_file`; see `Tokenizers.train`."""
@@ -23,7 +26,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     prepare: Callable[[str], str] = marked if config.model_type == "word" else str
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
-        normalization = {"normalization_rule_name": "identity"}
+        normalization: dict[str, Any] = {"normalization_rule_name": "identity"}
         if config.lowercase:
             rules = Path(folder, "rules.tsv")
             rules.write_text(_lowercase_rules(), encoding="utf-8")
@@ -66,14 +69,14 @@ def _adopted(path: Path) -> Tokenizer:
     Raises UserError where the file is none, or a special piece is missing.
     """
     try:
-        proto = sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+        proto = _ModelProto.FromString(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): set dataset.tokenizer.model_file") from error
     except DecodeError as error:
         raise UserError(f"{path} is not a SentencePiece model: set dataset.tokenizer.model_file") from error
     spec = proto.trainer_spec
     pieces = {piece.piece: piece for piece in proto.pieces}
-    kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
+    kinds = _ModelProto.SentencePiece
     special = []
     for name, kind in ((spec.pad_piece, 3), (spec.unk_piece, 2), (spec.bos_piece, 3), (spec.eos_piece, 3)):
         special.append(pieces.pop(name, None) or kinds(piece=name, score=0.0, type=kind))
