@@ -48,6 +48,7 @@ DOORS = {
     "pickle": ("mt.training.checkpoint",),
     "numba": ("mt.ops.compiled",),
 }
+OPS_NEED = {"torch", "numba", "jaxtyping", *sys.stdlib_module_names}
 NAMES = {*ATTENTIONS, *ENCODERS} - {"hard"}  # which is a mode of search, too
 
 Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
@@ -68,13 +69,13 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Imports go down the house only, and mt/ops needs nothing but torch and a compiler."""
+    """Imports go down the house only, and mt/ops needs nothing but torch, a compiler and a notation of shapes."""
     package = max((name for name in LAYERS if within(module, name)), key=len)
     for line, name in imported(tree):
         if within(name, "mt") or within(name, "data_prep") or within(name, "scripts") or within(name, "train"):
             if not any(within(name, allowed) for allowed in ("mt.errors", *LAYERS[package])):
                 yield line, f"{module} imports {name}"
-        elif package == "mt.ops" and name.split(".")[0] not in {"torch", "numba", *sys.stdlib_module_names}:
+        elif package == "mt.ops" and name.split(".")[0] not in OPS_NEED:
             yield line, f"{module} imports {name}"
 
 

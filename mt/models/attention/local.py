@@ -15,16 +15,12 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.attention.base import Memory, Read, Reads, State, read_one, weighted
-from mt.models.attention.energy import EnergyConfig, GeneralConfig
-from mt.models.attention.global_ import Global
+from mt.models.attention.global_ import Global, GlobalConfig
 from mt.ops import masked_softmax
 
 
-class LocalMConfig(BaseModel, frozen=True, extra="forbid", strict=True):
-    name: Literal["local_m"] = "local_m"
-    energy: EnergyConfig = GeneralConfig()
-    scaled: bool = True
-    """As in `GlobalConfig`."""
+class LocalMConfig(GlobalConfig, frozen=True, extra="forbid", strict=True):
+    name: Literal["local_m"] = "local_m"  # type: ignore[assignment]
     window: int = Field(10, gt=0)
     """D: positions that are read on either side of the centre (Luong et al. 2015: 10)."""
 
@@ -39,7 +35,7 @@ class LocalM(Global):
     Config: ClassVar[type[BaseModel]] = LocalMConfig
 
     def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
-        super().__init__(config, query_size, value_size)  # type: ignore[arg-type]
+        super().__init__(config, query_size, value_size)
         self.window = config.window
 
     def start(self, memory: Memory) -> State:

@@ -10,7 +10,12 @@ from torch import Tensor
 from mt.models.attention.base import Memory
 from mt.models.attention.energy import Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig, Walk
-from mt.ops import look_back, spread, spread_between
+from mt.ops import (
+    adaptive_chunkwise_attention,
+    chunkwise_attention,
+    hard_adaptive_chunkwise_attention,
+    infinite_lookback_attention,
+)
 
 
 class MoChAConfig(MonotonicConfig, frozen=True, extra="forbid", strict=True):
@@ -58,7 +63,7 @@ class MoChA(Chunkwise):
         self.width = config.width
 
     def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        return spread(walk.alpha, energy, self.width)
+        return chunkwise_attention(walk.alpha, energy, self.width)
 
 
 class MAtChA(Chunkwise):
@@ -67,7 +72,9 @@ class MAtChA(Chunkwise):
     Config = MAtChAConfig
 
     def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        return spread_between(walk.previous, walk.p, energy)
+        if walk.hard:
+            return hard_adaptive_chunkwise_attention(walk.previous, walk.alpha, energy)
+        return adaptive_chunkwise_attention(walk.previous, walk.p, energy)
 
 
 class MILk(Chunkwise):
@@ -76,4 +83,4 @@ class MILk(Chunkwise):
     Config = MILkConfig
 
     def _spread(self, walk: Walk, energy: Tensor) -> Tensor:
-        return look_back(walk.alpha, energy)
+        return infinite_lookback_attention(walk.alpha, energy)

@@ -1,8 +1,9 @@
 """Hard monotonic attention, trained in expectation (Raffel et al. 2017).
 
 The process: from where it last stopped, the head moves right and stops at each position with probability p. Soft mode
-computes the expectation over all its paths; hard mode follows the one path of decisions p >= 0.5. Both are the same
-recurrence, the second with p rounded to 0 and 1, so that training and decoding cannot drift apart.
+computes the expectation over all its paths; hard mode follows the one path of decisions energy >= 0, which is
+p >= 0.5. Both are the same recurrence, the second with p rounded to 0 and 1, so that training and decoding cannot drift
+apart.
 
 What is read where the head stops is for subclasses to say: here, the position itself.
 """
@@ -45,6 +46,8 @@ class Walk(NamedTuple):
     """The probability of stopping at a position that is looked at."""
     alpha: Tensor
     """The probability of stopping at a position."""
+    hard: bool
+    """Whether these are decisions, each 0 or 1."""
 
 
 class Monotonic(Attention):
@@ -92,7 +95,7 @@ class Monotonic(Attention):
         """before: [B, S], alpha of the step before the first."""
         p = self._stopping(queries, memory, hard)
         alpha = expected_alignment(p, before)
-        walk = Walk(torch.cat((before[:, None], alpha[:, :-1]), 1), p, alpha)
+        walk = Walk(torch.cat((before[:, None], alpha[:, :-1]), 1), p, alpha, hard)
         weights = self._weights(walk, queries, memory)
         return Reads(weighted(weights, memory.values), weights, alpha, p)
 
@@ -100,9 +103,8 @@ class Monotonic(Attention):
         energy = self.energy(queries, memory.keys[0])
         if self.training and self.noise:
             energy = energy + self.noise * torch.randn_like(energy)
-        p = energy.sigmoid()
-        if hard:
-            p = (p >= 0.5).to(p.dtype)
+        # Not sigmoid(energy) >= 0.5, as the sigmoid of a small negative energy is rounded to 0.5.
+        p = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p = p.masked_fill(~memory.mask[:, None], 0.0)
         return p.masked_fill(last(memory.mask)[:, None], 1.0) if self.exhausted == "last" else p
 

@@ -12,20 +12,16 @@ expectation; read hard, the likeliest position.
 from typing import Literal
 
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor
 
 from mt.models.attention.base import Memory, Read, Reads, State, read_one, weighted
-from mt.models.attention.energy import EnergyConfig, GeneralConfig
-from mt.models.attention.global_ import Global
+from mt.models.attention.global_ import Global, GlobalConfig
 from mt.ops import masked_softmax
 
 
-class HardConfig(BaseModel, frozen=True, extra="forbid", strict=True):
-    name: Literal["hard"] = "hard"
-    energy: EnergyConfig = GeneralConfig()
-    scaled: bool = True
-    """As in `GlobalConfig`."""
+class HardConfig(GlobalConfig, frozen=True, extra="forbid", strict=True):
+    name: Literal["hard"] = "hard"  # type: ignore[assignment]
     sampled: float = Field(0.5, ge=0, le=1)
     """Share of training sentences that read drawn positions; the others read the expected context (section 4.1)."""
     reinforce: float = Field(0.1, ge=0)
@@ -43,7 +39,7 @@ class Hard(Global):
     average: Tensor
 
     def __init__(self, config: HardConfig, query_size: int, value_size: int) -> None:
-        super().__init__(config, query_size, value_size)  # type: ignore[arg-type]
+        super().__init__(config, query_size, value_size)
         self.sampled, self.reinforce = config.sampled, config.reinforce
         self.entropy, self.decay = config.entropy, config.baseline
         # Not a number until there is a first reward to start from.
