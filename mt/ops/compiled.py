@@ -18,7 +18,7 @@ Array = Any
 """A contiguous array of numpy, sharing the memory of a tensor."""
 Kernel = Callable[..., None]
 THREAD = 2**20
-"""Hidden units of the additive energy that are worth a thread (about half a millisecond)."""
+"""Hidden units of the additive energy for each thread at least: about half a millisecond."""
 
 
 @cache
@@ -49,8 +49,8 @@ def additive_kernels() -> tuple[Kernel, Kernel] | None:
     except Exception:
         return None
     # Sums in any order, so that they are vectorised. NaN and infinity keep their meaning.
-    fast = frozenset(("reassoc", "contract", "nsz"))
-    return _compiled(numba, ((forward, _additive_forward), (backward, _additive_backward)), set(fast))
+    fastmath = {"reassoc", "contract", "nsz"}
+    return _compiled(numba, ((forward, _additive_forward), (backward, _additive_backward)), fastmath)
 
 
 def _numba() -> ModuleType | None:
@@ -114,7 +114,7 @@ class CompiledAdditive(Function):
     def backward(ctx, grad_energy: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         queries, keys, direction = ctx.saved_tensors
         grad_queries, grad_keys = torch.zeros_like(queries), torch.zeros_like(keys)
-        grad_direction = torch.zeros_like(queries[:, 0]) if queries.shape[1] else queries.new_zeros(queries.shape[::2])
+        grad_direction = queries.new_zeros(queries.shape[::2])
         _by_sentence(ctx.kernel, queries, keys, grad_energy.contiguous(), grad_queries, grad_keys, grad_direction)
         return direction * grad_queries, direction * grad_keys, grad_direction.sum(0), None, None
 
