@@ -18,9 +18,9 @@ from pathlib import Path
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, build, require_known
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
-from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
 from mt.metrics.rouge import lead
 from mt.metrics.score import Score
+from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
 from mt.text_io import read_parallel
 
 

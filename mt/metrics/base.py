@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.score import Score, reference_count, require_pairs
+from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, SEED, Paired, paired_bootstrap, percentage
 
 Systems = Mapping[str, Sequence[str]]

@@ -10,8 +10,8 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from mt.errors import UserError, nearest
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import Metric, References, Systems
-from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.score import Score, reference_count, require_pairs
+from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, Paired, where_different
 
 TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "zh")

@@ -6,8 +6,8 @@ from statistics import fmean
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, Settings, RougeProtocol
 from mt.metrics.rouge import Rouge, lead
+from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, RougeProtocol, Settings
 
 KINDS = list(Rouge.headings())
 DUC = Path(__file__).parents[3] / "shared" / "data" / "duc2003"
