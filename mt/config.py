@@ -36,8 +36,8 @@ class TrainingConfig(Options):
     validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     metric: str | None = None
-    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first. Where
-    it is too low to tell checkpoints apart, chrF or the loss does: see `mt.training.selection`."""
+    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first.
+    Where it is too low to tell checkpoints apart, chrF or the loss does: see `mt.training.selection`."""
     patience: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
     average_checkpoints: int = Field(5, gt=0, le=1000)

@@ -27,7 +27,7 @@ class InverseSqrtConfig(Options):
 
     name: Literal["inverse_sqrt"] = "inverse_sqrt"
     hold: int | None = Field(None, gt=0, le=MAX_COUNT)
-    """Updates, the warm-up among them, before the rate begins to fall; null: 1000, or the warm-up where it is longer."""
+    """Updates, the warm-up among them, before the rate begins to fall; null: 1000, or the warm-up if longer."""
 
 
 class PlateauConfig(Options):
