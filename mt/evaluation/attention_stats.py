@@ -66,8 +66,8 @@ def warnings(stats: Mapping[str, float]) -> Iterator[str]:
     if "saturation" not in stats:
         if stats.get("normalized_entropy", 0.0) > 0.9:
             yield (
-                f"attention is nearly even over the source ({stats['normalized_entropy']:.0%} of the largest entropy): it "
-                "has not begun to align; train on, or raise optimizer.lr or its warm-up"
+                f"attention is nearly even over the source ({stats['normalized_entropy']:.0%} of the largest entropy): "
+                "it has not begun to align; train on, or raise optimizer.lr or its warm-up"
             )
         return
     if stats["lost_mass"] > 0.5:

@@ -35,7 +35,7 @@ def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
         ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
         ({"search": {"name": "online"}}, "online decoding writes while it reads"),
         (
-            {"attention": {"name": "general", "energy": {"name": "location", "longest": 2}}},
+            {"attention": {"name": "general", "energy": {"name": "location", "max_source_length": 2}}},
             "source 1 of train has . tokens, and this model reads at most 2",
         ),
         ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
@@ -91,7 +91,7 @@ def test_training_stops_after_validations_without_a_new_best(
 def test_failures_of_the_attention_are_told(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:
-    scored([1, 2], health={"normalized_entropy": 0.97})
+    scored([1, 2], stats={"normalized_entropy": 0.97})
     run = start({"training": {"validate_every": 1, "max_updates": 2}})
     train(run)
     run.log.close()
