@@ -9,7 +9,7 @@ from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Split
 from mt.device import autocast
 from mt.evaluation.attention_stats import AttentionStats
-from mt.evaluation.links import word_links
+from mt.evaluation.links import pharaoh
 from mt.inference import Translator
 
 
@@ -46,7 +46,7 @@ def forced_pass(translator: Translator, split: Split, *, hard: bool = False, lin
         if not links:
             continue
         for i, weights in zip(indices, found.attention.weights.float().cpu().numpy(), strict=True):
-            source = translator.tokenizers.source.split(sources[i])
-            target = translator.tokenizers.target.split(targets[i])
-            lines[i] = word_links(weights[: len(target), : len(source)], source, target)
+            source = translator.tokenizers.source.unit_ids(sources[i])
+            target = translator.tokenizers.target.unit_ids(targets[i])
+            lines[i] = pharaoh(weights[: len(target), : len(source)], source, target)
     return Forced(loss / tokens, stats, lines)

@@ -1,7 +1,6 @@
 """Scores of a model on a split: decoded text against raw references, and what a validation measures."""
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,19 +9,11 @@ import numpy as np
 from mt.data.corpus import Split
 from mt.evaluation.forced import forced_pass
 from mt.inference import Translation, Translator, decodes_hard
-from mt.metrics.bleu import bleu, chrf
 from mt.metrics.latency import latency
-from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
 from mt.parsing import revised
 from mt.search.config import SearchConfig
 
-Scorer = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, Score]]
-SCORERS: dict[str, Scorer] = {
-    "bleu": lambda hypotheses, references: {"bleu": bleu(hypotheses, references)},
-    "chrf": lambda hypotheses, references: {"chrf": chrf(hypotheses, references)},
-    "rouge": rouge,
-}
 MODES = ("soft", "hard")
 
 
@@ -54,8 +45,8 @@ def evaluate(
     translations = [best for best, *_ in translator.decode(sources, search, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
-    for metric in translator.config.dataset.metrics:
-        scores |= SCORERS[metric]([translation.text for translation in translations], references)
+    for metric in translator.config.metrics():
+        scores |= metric.score([translation.text for translation in translations], references)
     if search.name == "online":
         scores |= latency(
             [t.delays.tolist() for t in translations if t.delays is not None],

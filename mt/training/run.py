@@ -150,6 +150,8 @@ def train(run: Run) -> None:
     training = run.corpus.training
     total = total_updates(training, run.config)
     console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
+    for notice in filter(None, (metric.notice for metric in run.config.metrics())):
+        console.say(f"note: {notice}")
     if stopped_early(run):
         return
     with console.training(progress, total):

@@ -9,22 +9,23 @@ than all below it.
 import math
 from collections.abc import Mapping, Sequence
 
-NEAR_ZERO = 2.0
-"""In percent: differences between scores below it are chance."""
-LOWER_IS_BETTER = ("loss", "perplexity", "ter", "wer", "cer")
-_MODES = ("_soft", "_hard")
+from mt.metrics import Metric, higher_is_better
+from mt.metrics.advice import NEAR_ZERO
+from mt.metrics.base import References
+from mt.metrics.score import without_mode
+
 
 
 def rank(scores: Mapping[str, float], metric: str) -> tuple[float, ...]:
     """What orders validations from worst to best. scores: all of a validation; metric: the name of one of them."""
-    base, mode = _parted(metric)
-    loss = -scores[f"loss{mode}"] if f"loss{mode}" in scores else -scores["loss"]
-    if base in LOWER_IS_BETTER:
-        return _number(-scores[metric]), _number(loss)
+    mode = metric.removeprefix(without_mode(metric))
+    loss = _number(-scores[f"loss{mode}"])
+    if not higher_is_better(metric):
+        return _number(-scores[metric]), loss
     for worth, name in ((2, metric), (1, f"chrf{mode}")):
         if scores.get(name, 0.0) >= NEAR_ZERO:
-            return worth, scores[name], _number(loss)
-    return 0, _number(loss)
+            return worth, scores[name], loss
+    return 0, loss
 
 
 def improves(scores: Mapping[str, float], best: Mapping[str, float] | None, metric: str) -> bool:
@@ -32,31 +33,22 @@ def improves(scores: Mapping[str, float], best: Mapping[str, float] | None, metr
     return best is None or rank(scores, metric) > rank(best, metric)
 
 
-def advice(best: Mapping[str, float], metric: str, references: Sequence[Sequence[str]]) -> str | None:
+def advice(
+    best: Mapping[str, float], metric: str, metrics: Sequence[Metric], references: References
+) -> str | None:
     """A sentence where the metric has not been able to choose.
 
-    best: all scores of the best validation; references: of the dev split.
+    best: all scores of the best validation; metrics: of the run; references: of the dev split.
     """
-    base, mode = _parted(metric)
-    if base in LOWER_IS_BETTER or best[metric] >= NEAR_ZERO:
+    if not higher_is_better(metric) or best[metric] >= NEAR_ZERO:
         return None
-    chrf = base != "chrf" and best.get(f"chrf{mode}", 0.0) >= NEAR_ZERO
-    by = "chrF, and then the dev loss, chooses" if chrf else "the dev loss chooses"
-    choices, reason = "chrf or loss", "chance"
-    if sum(len(group[0].split()) == 1 for group in references) > len(references) / 2:
-        choices, reason = "accuracy, cer or chrf", "where it stays, since most references are single words"
+    by = "the dev loss" if rank(best, metric)[0] == 0 else "chrF"
+    reasons = [found.unsuited(references) for found in metrics if without_mode(metric) in found.headings()]
+    reason = next(filter(None, reasons), "it may rise yet, or choose chrf, or accuracy or cer for single words")
     return (
-        f"{metric} is {best[metric]:.2f} in the best validation, which is {reason}: {by} the best checkpoint until it "
-        f"reaches {NEAR_ZERO:g}; set training.metric to {choices} (scores are those of dataset.metrics)"
+        f"{metric} is {best[metric]:.2f} in the best validation, too low to tell checkpoints apart, so {by} does until "
+        f"it reaches {NEAR_ZERO:g}: {reason} (training.metric=..., among dataset.metrics)"
     )
-
-
-def _parted(metric: str) -> tuple[str, str]:
-    """The name of a score and its mode, "" where it has none."""
-    for mode in _MODES:
-        if metric.endswith(mode):
-            return metric.removesuffix(mode), mode
-    return metric, ""
 
 
 def _number(value: float) -> float:

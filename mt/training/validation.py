@@ -48,6 +48,6 @@ def say_advice(run: "Run", *, at_the_end: bool = False) -> None:
     """Says once in a run, after some validations or at its end, that its metric cannot choose, where that is so."""
     best, count = run.progress.best, len(run.progress.validations)
     if best is not None and (count < _SETTLED if at_the_end else count == _SETTLED):
-        found = advice(best, run.metric, run.corpus.split("dev").column("references"))
+        found = advice(best, run.metric, run.config.metrics(), run.corpus.split("dev").column("references"))
         if found:
             run.console.say(f"  warning: {found}")
