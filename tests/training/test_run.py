@@ -35,7 +35,7 @@ def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
         ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
         ({"search": {"name": "online"}}, "online decoding writes while it reads"),
         (
-            {"attention": {"name": "general", "energy": {"name": "location", "max_source_length": 2}}},
+            {"attention": {"name": "location", "max_source_length": 2}},
             "source 1 of train has . tokens, and this model reads at most 2",
         ),
         ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
