@@ -117,11 +117,13 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _heading(results: Mapping[str, Any]) -> str:
-    """`test: beam search (beam_size 5, soft attention), best checkpoint (update 120)`."""
-    search, checkpoint = results["search"], results.get("checkpoint")
-    width = f"beam_size {search['beam_size']}, " if search["name"] == "beam" else ""
-    heading = f"{results['split']}: {search['name']} search ({width}{search['mode']} attention)"
-    return f"{heading}, {weights_name(checkpoint)}" if checkpoint else heading
+    """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
+    search = results["search"]
+    parts = [f"{results['split']}: {search['name']} search"]
+    parts += [f"beam_size {search['beam_size']}"] if search["name"] == "beam" else []
+    parts += [f"{search['mode']} attention"] if results["attention"] else []
+    parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
+    return ", ".join(parts)
 
 
 def weights_name(checkpoint: Mapping[str, Any]) -> str:

@@ -36,9 +36,7 @@ def improves(scores: Mapping[str, float], best: Mapping[str, float] | None, metr
     return best is None or rank(scores, metric) > rank(best, metric)
 
 
-def advice(
-    best: Mapping[str, float], metric: str, metrics: Sequence[Metric], references: References
-) -> str | None:
+def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], references: References) -> str | None:
     """A sentence where the metric has not been able to choose.
 
     best: all scores of the best validation; metrics: of the run; references: of the dev split.

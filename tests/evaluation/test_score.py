@@ -76,7 +76,9 @@ def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, co
     assert measured["entropy"] == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
     # A chunk that is read hard ends where the pointer stopped.
     stops = [int(np.flatnonzero(row)[-1]) for pair in hard for row in pair.alignment]
-    assert forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(np.mean(np.array(stops) == 0))
+    assert forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
+        np.mean(np.array(stops) == 0)
+    )
 
 
 def test_an_attention_that_uses_no_source_has_no_statistics(configure: Callable[..., Config], corpus: Corpus) -> None:

@@ -89,8 +89,18 @@ RESULTS = {
 }
 
 
-def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_differ(tmp_path: Path) -> None:
-    folder = tmp_path / "mocha" / "12-31_10-00-00"
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("2026-12-31_10-00-00", "10-00-00 2026-12-31 mocha"),
+        ("2026-12-31_10-00-00-2", "10-00-00-2 2026-12-31 mocha"),
+        ("attention.chunk_size=4", "attention.chunk_size=4 mocha"),
+    ],
+)
+def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_differ(
+    name: str, shown: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mocha" / name
     folder.mkdir(parents=True)
     log = Log(folder, update=0)
     options = Config().model_dump()
@@ -103,7 +113,7 @@ def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_diffe
     plugin = found.PluginTagToContent("hparams")
     start = HParamsPluginData.FromString(plugin["_hparams_/session_start_info"]).session_start_info
     # What tells runs apart comes first: TensorBoard cuts long names.
-    assert start.group_name == "12-31_10-00-00 mocha"
+    assert start.group_name == shown
     chosen = {name: value.string_value or value.number_value for name, value in start.hparams.items()}
     assert chosen["attention.name"] == "general" and chosen["optimizer.lr"] == options["optimizer"]["lr"]
     assert set(chosen) <= set(HYPERPARAMETERS) and len(chosen) >= len(HYPERPARAMETERS) - 1
