@@ -2,8 +2,8 @@
 
 The run's metric decides; of equal scores the lower dev loss. A score below NEAR_ZERO (of 100) is chance: BLEU, which
 counts four words in a row, stays at 0 where outputs are single words, and near 0 until a model has learnt something.
-There chrF decides, where it is measured and at least STAND_IN, else the loss; any score from NEAR_ZERO on is better than
-all below it.
+There chrF decides, where it is measured and at least STAND_IN, else the loss; any score from NEAR_ZERO on is better
+than all below it.
 """
 
 import math
@@ -13,7 +13,6 @@ from mt.metrics import Metric, higher_is_better
 from mt.metrics.advice import NEAR_ZERO
 from mt.metrics.base import References
 from mt.metrics.score import without_mode
-
 
 STAND_IN = 10.0
 """In percent: unrelated sentences of one language share character n-grams enough for a chrF of about this."""

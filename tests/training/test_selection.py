@@ -32,7 +32,7 @@ def scores(bleu: float, chrf: float | None = None, loss: float = 3.0) -> dict[st
         ("rougeL", [{"loss": 3, "rougeL": 0.0}, {"loss": 2, "rougeL": 0.0}, {"loss": 4, "rougeL": 9.0}]),
         ("loss", [scores(9, loss=3), scores(1, loss=2)]),
         ("loss", [scores(9, loss=math.nan), scores(9, loss=math.inf), scores(1, loss=2)]),
-        ("wer", [{"loss": 1, "wer": 90.0}, {"loss": 3, "wer": 1.0}, {"loss": 2, "wer": 1.0}, {"loss": 2, "wer": 0.0}]),
+        ("wer", [{"loss": 1, "wer": 90.0}, {"loss": 3, "wer": 1.0}, {"loss": 2, "wer": 1.0}, {"loss": 2, "wer": 0}]),
         (
             "bleu_hard",
             [
@@ -57,8 +57,8 @@ def test_which_validation_is_better(metric: str, ordered: list[dict[str, float]]
 def test_a_score_that_cannot_choose_is_said_with_those_that_can() -> None:
     assert advice(scores(0.0, 46.9), "bleu", EVERY, [["Anna"], ["Otto"]]) == (
         "bleu is 0.00 in the best validation, too low to tell checkpoints apart, so chrF does until it reaches 2: BLEU "
-        "counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, where they are of "
-        "several words) by training.metric, and measure it by dataset.metrics"
+        "counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, where they are "
+        "of several words) by training.metric, and measure it by dataset.metrics"
     )
     assert advice(scores(1.2), "bleu", EVERY, SENTENCES) == (
         "bleu is 1.20 in the best validation, too low to tell checkpoints apart, so the dev loss does until it reaches "
