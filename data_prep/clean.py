@@ -8,7 +8,7 @@ from mt.data.words import count_words
 from mt.errors import UserError
 
 
-def fault(source: str, target: str, config: CleaningConfig) -> str | None:
+def drop_reason(source: str, target: str, config: CleaningConfig) -> str | None:
     """Why a training pair is dropped, or None. Duplicates are another matter: see `data_prep.shards`."""
     shorter, longer = count_words(source), count_words(target)
     if shorter > longer:

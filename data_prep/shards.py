@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_prep.clean import fault
+from data_prep.clean import drop_reason
 from data_prep.parallel import ordered
 from mt.data import corpus
 from mt.data.corpus import Example, whole
@@ -127,18 +127,18 @@ def blocks(examples: Iterable[Example]) -> Iterator[pa.Table]:
 
 
 def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig) -> None:
-    """Writes the pairs without a fault, each with 8 bytes that stand for it, and what was dropped as metadata."""
+    """Writes the pairs that cleaning keeps, each with 8 bytes that stand for it, and what was dropped as metadata."""
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    faults = [fault(source, target, config) for source, target in zip(sources, targets, strict=True)]
+    reasons = [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
     shown: dict[str, Any] = {}
-    for number, reason in enumerate(faults):
+    for number, reason in enumerate(reasons):
         if reason is not None:
             shown.setdefault(reason, _shown(start + number, sources[number], targets[number]))
-    kept = block.filter(pa.array([reason is None for reason in faults]))
+    kept = block.filter(pa.array([reason is None for reason in reasons]))
     pairs = pc.binary_join_element_wise(kept["source"], kept["target"], "\n").cast(pa.binary()).to_pylist()
     keys = np.frombuffer(b"".join(hashlib.blake2b(pair, digest_size=8).digest() for pair in pairs), dtype="<u8")
-    counts = Counter(reason for reason in faults if reason is not None)
-    metadata = {"read": len(faults), "dropped": dict(counts), "shown": shown}
+    counts = Counter(reason for reason in reasons if reason is not None)
+    metadata = {"read": len(reasons), "dropped": dict(counts), "shown": shown}
     schema = corpus.TEXT.append(pa.field("key", pa.uint64())).with_metadata({"cleaning": json.dumps(metadata)})
     table = pa.table([*kept.columns, keys], schema)
     with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:

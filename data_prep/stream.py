@@ -7,7 +7,7 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 
-from data_prep.clean import fault
+from data_prep.clean import drop_reason
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks
@@ -43,7 +43,7 @@ class Stream:
 
 def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path) -> pa.Table:
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    kept = [fault(source, target, cleaning) is None for source, target in zip(sources, targets, strict=True)]
+    kept = [drop_reason(source, target, cleaning) is None for source, target in zip(sources, targets, strict=True)]
     sources, targets = (list(itertools.compress(column, kept)) for column in (sources, targets))
     return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers)))
 

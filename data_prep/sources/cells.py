@@ -43,14 +43,14 @@ def example(cells: Sequence[object], columns: Columns, where: str, number: int) 
         if cell is not None and not isinstance(cell, str):
             if isinstance(cell, list) and column != columns[0]:
                 return example(*_spread(cells, columns, f"{where} {number}"), where, number)
-            fault = f"holds {type(cell).__name__}, not text: {_ADVICE}"
+            wrong = f"holds {type(cell).__name__}, not text: {_ADVICE}"
         elif cell and "\0" in cell:
-            fault = "holds a NUL character: remove it"
+            wrong = "holds a NUL character: remove it"
         elif cell and not cell.isascii() and _SURROGATE.search(cell):
-            fault = "holds half of a surrogate pair, which is no character: remove it"
+            wrong = "holds half of a surrogate pair, which is no character: remove it"
         else:
             continue
-        raise UserError(f"{where} {number}, column {column} {fault}")
+        raise UserError(f"{where} {number}, column {column} {wrong}")
     more_references = tuple([str(cell or "") for cell in cells[2:]]) if len(cells) > 2 else ()
     return Example(str(cells[0] or ""), str(cells[1] or ""), "", more_references)
 

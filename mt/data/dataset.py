@@ -82,7 +82,7 @@ class DatasetConfig(Options):
     """The splits' names among the files of `folder`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin"] | None = None
-    """A generator of `data_prep/`. The phrasebook has gold word links too."""
+    """A generator of `data_prep/generated/`. The phrasebook has gold word links too."""
     limit: int | None = Field(default=None, ge=1)
     """Most training pairs to read (the first ones), for quick looks; null reads all."""
     streaming: bool = False

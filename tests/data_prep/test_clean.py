@@ -1,6 +1,6 @@
 import pytest
 
-from data_prep.clean import checked, fault
+from data_prep.clean import checked, drop_reason
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.errors import UserError
@@ -21,13 +21,13 @@ PLACES = ("d/test.en, line", "d/test.de, line")
         ("a b", "a b c d", None),
     ],
 )
-def test_faults(source: str, target: str, reason: str | None) -> None:
+def test_drop_reasons(source: str, target: str, reason: str | None) -> None:
     config = CleaningConfig(min_length=2, max_length=5, max_ratio=2.0)
-    assert fault(source, target, config) == reason
+    assert drop_reason(source, target, config) == reason
 
 
 def test_a_source_of_100_000_tokens_is_dropped_from_train() -> None:
-    assert fault("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words"
+    assert drop_reason("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words"
 
 
 def test_dev_and_test_stay_whole() -> None:

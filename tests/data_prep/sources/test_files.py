@@ -81,7 +81,7 @@ def test_what_is_left_out_is_noted(folder: Path) -> None:
 
 def test_preparation_says_the_notes_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _write(folder / "train.en", "a house\r\ntwo dogs\r\nold\r\n")
-    config = _config(folder, tokenizer={"model_type": "char", "size": 100}, workers=1)
+    config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
     prepare(config, tmp_path / "corpora")
     assert capsys.readouterr().out.count(f"{folder}/train.en: carriage returns left out\n") == 1
 
