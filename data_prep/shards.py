@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from data_prep.clean import drop_reason
 from data_prep.parallel import ordered
 from mt.data import corpus
-from mt.data.corpus import Example, whole
+from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
+from mt.data.files import whole
 from mt.data.tokenizer import Tokenizers
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
@@ -28,6 +29,7 @@ _KEYS = 2_000_000  # looked through at a time for duplicates
 _DRAWN = 1_000_000_000  # numpy draws from fewer than so many
 _SHOWN = 100  # characters of a dropped side that are shown
 _RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
+_DUPLICATE = "duplicate (drop_duplicates)"
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,11 @@ def _summary(folder: Path, count: int, config: CleaningConfig) -> dict[str, Any]
             _mark(duplicates, folder, sizes)
         duplicates.flush()
     if found := int(duplicates.sum()):
-        dropped["duplicate"] = found
+        dropped[_DUPLICATE] = found
         first = int(duplicates.argmax())
         number = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
         row = _open(_path(folder, number)).slice(first - sum(sizes[:number]), 1).to_pylist()[0]
-        shown["duplicate"] = _shown(None, row["source"], row["target"])
+        shown[_DUPLICATE] = _shown(None, row["source"], row["target"])
     return {"sizes": sizes, "read": read, "dropped": dict(dropped.most_common()), "shown": shown}
 
 

@@ -12,7 +12,7 @@ from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks
 from data_prep.sources import Source, open_source
-from mt.data.corpus import Corpus, Split, encoded_pairs
+from mt.data.corpus import SPLITS, Corpus, Split, encoded_pairs
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.tokenizer import Tokenizers
 
@@ -20,7 +20,10 @@ from mt.data.tokenizer import Tokenizers
 def open_corpus(config: DatasetConfig, root: Path) -> Corpus:
     """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself."""
     folder = prepare(config, root)
-    return Corpus.open(folder, Stream(open_source(config), config, folder) if config.streaming else None)
+    corpus = Corpus.open(folder, Stream(open_source(config), config, folder) if config.streaming else None)
+    for name in SPLITS:
+        corpus.split(name)  # what is damaged is refused before a run begins
+    return corpus
 
 
 class Stream:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
@@ -53,7 +53,7 @@ class TrainingConfig(Options):
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
-    dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
+    dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()

@@ -29,6 +29,13 @@ def require_sides(columns: Columns, known: Collection[str], where: str, advice: 
             raise UserError(f"{where} has no column {column}: {nearest(column, known)}; {advice}")
 
 
+def require_once(columns: Columns, names: Sequence[str], where: str) -> None:
+    """Raises UserError where a column that is read is there several times."""
+    for column in columns:
+        if names.count(column) > 1:
+            raise UserError(f"{where} has {names.count(column)} columns {column}: give each a name of its own")
+
+
 def example(cells: Sequence[object], columns: Columns, where: str, number: int) -> Example:
     """A row of texts: source, target and further references, each a list of them where it is not the source.
 
@@ -74,6 +81,7 @@ def arrow_examples(
     """
     names, nested = arrow_columns(schema, columns)
     require_sides(columns, names, where)
+    require_once(columns, names, where)
     columns = tuple(column for column in columns if column in names)
     number = 0
     for batch in read([NESTED] if nested else [*columns]):

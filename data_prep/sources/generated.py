@@ -18,7 +18,8 @@ class GeneratedText:
         self._package = importlib.import_module(f"data_prep.generated.{name}")
 
     def identity(self) -> str:
-        return digest(sorted(Path(str(self._package.__file__)).parent.rglob("*.py")))
+        folder = Path(str(self._package.__file__)).parent
+        return digest((str(path.relative_to(folder)), path) for path in sorted(folder.rglob("*.py")))
 
     def size(self, split: str) -> int:
         return len(self._splits[split])

@@ -14,10 +14,13 @@ PLACES = ("d/test.en, line", "d/test.de, line")
         ("a b", "c d", None),
         ("", "c d", "empty"),
         ("a b", " ", "empty"),
-        ("a", "b c", "shorter than 2 words"),
-        ("a b c d e f", "a b c", "longer than 5 words"),
-        ("a b", "a b c d e f", "longer than 5 words"),
-        ("a b", "a b c d e", "length ratio over 2"),
+        ("a", "b c", "shorter than 2 words (min_length)"),
+        ("a b c d e f", "a b c", "longer than 5 words (max_length)"),
+        ("a b", "a b c d e f", "longer than 5 words (max_length)"),
+        ("a b", "a b c d e", "length ratio over 2 (max_ratio)"),
+        ("  a b  ", "a b c d e", "length ratio over 2 (max_ratio)"),
+        ("a1234 b", "a b c d e", None),  # not in characters
+        ("a b", "a1234567 b", None),  # not in words
         ("a b", "a b c d", None),
     ],
 )
@@ -27,7 +30,21 @@ def test_drop_reasons(source: str, target: str, reason: str | None) -> None:
 
 
 def test_a_source_of_100_000_tokens_is_dropped_from_train() -> None:
-    assert drop_reason("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words"
+    assert drop_reason("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words (max_length)"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("disillusioned", "D IH2 S IH0 L UW1 ZH AH0 N D"),  # spelling and phones
+        ("Christopher", "クリストファー"),
+        ("internationalisation", "i n t e r n a t i o n a l i s a t i o n"),
+        ("b", "b e e"),
+    ],
+)
+def test_a_word_stays_beside_its_phones_or_letters(source: str, target: str) -> None:
+    for pair in ((source, target), (target, source)):
+        assert drop_reason(*pair, CleaningConfig()) is None
 
 
 def test_dev_and_test_stay_whole() -> None:

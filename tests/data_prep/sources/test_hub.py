@@ -4,7 +4,7 @@ import csv
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.cli import CONF
-from mt.data.corpus import SPLITS
+from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 from mt.parsing import parse
@@ -102,7 +103,7 @@ def test_named_datasets(name: str, tmp_path: Path, read) -> None:
             theirs = "val" if name == "multi30k" else "validation"
             expected[split] = _rows(name, theirs if split == "dev" else split, config.source, config.target)
     assert read(config) == expected
-    assert (config.task == "summarization") == (name in SUMMARIES) == (config.metrics == ("rouge",))
+    assert (name in SUMMARIES) == (config.metrics == ("rouge",))
     assert config.licence
 
 
@@ -209,6 +210,11 @@ def test_a_pair_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         ("val.csv", b"en,de\na,b,c\n", r"val\.csv, line 2 is cut into 3 and line 1 into 2 fields: every line must"),
         ("val.csv", b"en,de\na,\xff\n", r"val\.csv, line 2 is not UTF-8 \(byte 3 of the line\): convert"),
         ("val.parquet", b"no parquet", r"val\.parquet cannot be read as parquet \(.*\): copy it again"),
+        (
+            "val.jsonl",
+            b'{"en": ' + b"[" * 200_000,
+            r"val\.jsonl, line 1 is not JSON \(.*recursion.*\): expected flat obj",
+        ),
         ("val.arrow", b"no arrow", r"could not be loaded \(.+\): expected tables named by split, such as train\.jsonl"),
     ],
 )
@@ -234,7 +240,66 @@ def test_the_hub_is_asked_for_the_subset_and_the_revision(tmp_path: Path, monkey
     config = named("wmt14", None, "dataset.hub.revision=abc123")
     assert read(config)["dev"] == _rows("wmt14", "validation", "en", "de")
     assert asked[:2] == [("wmt/wmt14", pair, "abc123") for pair in ("en-de", "de-en")]
-    assert open_source(config).identity() != open_source(named("wmt14", None)).identity()
+
+
+def _hub(monkeypatch: pytest.MonkeyPatch, folder: Path, commits: dict[str, str], missing: Sequence[str] = ()) -> None:
+    """A hub whose repository is `folder`, at a commit for each branch; folders in `missing` are out of reach."""
+    load = datasets.load_dataset_builder
+
+    def reach(path: str, data_dir: str | None, revision: str) -> datasets.DatasetBuilder:
+        if data_dir in missing:
+            raise ConnectionError("out of reach")
+        builder = load(str(folder), data_dir=data_dir)
+        builder.hash = commits[revision]
+        return builder
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", reach)
+
+
+def test_another_commit_of_a_branch_makes_another_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "copy"
+    _copy(copy, [{"en": "a house", "de": "ein Haus"}])
+    commits = {"main": "1" * 40}
+    _hub(monkeypatch, copy, commits)
+    plain = {"hub": HUB, "source": "en", "target": "de", "workers": 1, "tokenizer": {"model_type": "char"}}
+    config = DatasetConfig.model_validate(plain)
+    first = prepare(config, tmp_path / "corpora", progress=False)
+    assert prepare(config, tmp_path / "corpora", progress=False) == first
+    _copy(copy, [{"en": "a house", "de": "ein Haus"}, {"en": "new", "de": "neu"}])
+    commits["main"] = "2" * 40
+    second = prepare(config, tmp_path / "corpora", progress=False)
+    assert second != first
+    assert Corpus.open(second).meta["counts"]["train"] == 2
+
+
+def test_a_commit_needs_no_hub_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = "0123456789abcdef" * 2 + "01234567"
+    _copy(tmp_path, [{"en": "a", "de": "b"}])
+    _hub(monkeypatch, tmp_path, {"main": commit})
+    by_branch = open_source(DatasetConfig(hub=HUB, source="en", target="de")).identity()
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: pytest.fail("asked"))
+    hub = HUB.model_copy(update={"revision": commit})
+    assert open_source(DatasetConfig(hub=hub, source="en", target="de")).identity() == by_branch
+
+
+def test_out_of_reach_the_cache_may_have_the_pair_the_other_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_of("wmt14", tmp_path, "en", "de")
+    _hub(monkeypatch, tmp_path, {"main": "1" * 40}, missing=["en-de"])
+    source = open_source(named("wmt14", None))
+    assert source.identity().endswith(" " + "1" * 40)
+    assert source.size("dev") == 3
+
+
+def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> None:
+    config = _copy(tmp_path, [{"en": "a", "de": "b"}])
+    _write(tmp_path / "val.jsonl", [{"en": "c", "de": "d"}])
+    first = open_source(config).identity()
+    (tmp_path / "val.jsonl").rename(tmp_path / "x")
+    (tmp_path / "test.jsonl").rename(tmp_path / "val.jsonl")
+    (tmp_path / "x").rename(tmp_path / "test.jsonl")
+    assert open_source(config).identity() != first
 
 
 def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -169,6 +169,12 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
         ("train.tsv", b"en\tde\n", r"train\.tsv has no rows: expected one for each pair"),
         ("train.tsv", b"", r"train\.tsv has no rows: expected one for each pair"),
         ("train.csv", b"en,fr\na,b\n", r"train\.csv, line 1 has no column de: .*en, fr; .*numbers, from 1"),
+        ("train.tsv", b"en\tde\tde\na\tb\tc\n", r"train\.tsv, line 1 has 2 columns de: give each a name of its own$"),
+        (
+            "train.csv",
+            b"en,de\ra,b\rc,d\r",
+            r"train\.csv has carriage returns and no newline, and would be read as one",
+        ),
         ("train.csv", b"en,de\na,b,c\n", r"train\.csv, line 2 is cut into 3 and line 1 into 2 fields: every line must"),
         (
             "train.csv",
@@ -192,7 +198,7 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
             r"train\.jsonl, line 4 has no column de: .*en; set dataset\.source",
         ),
         ("train.csv", b"\nen,de\na,b\n\n\nc\n", r"train\.csv, line 6 is cut into 1 and line 2 into 2 fields: every"),
-        ("train.jsonl", b"[" * 100_000, r"train\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
+        ("train.jsonl", b"[" * 200_000, r"train\.jsonl, line 1 is not JSON \(.*\): expected an object on each line"),
         ("train.jsonl", b'["a", "b"]\n', r"train\.jsonl, line 1 holds list: expected a JSON object on each line"),
         (
             "train.jsonl",
@@ -237,9 +243,29 @@ def test_bad_parquet_is_refused(tmp_path: Path) -> None:
     for split in ("dev", "test"):
         with pytest.raises(UserError, match=rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again"):
             source.size(split)
-    with pytest.raises(
-        UserError, match=r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"
-    ):
+    with pytest.raises(UserError, match=r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"):
         open_source(_config(tmp_path, "en", "fr")).size("train")
     with pytest.raises(UserError, match=r"train\.parquet, row 1, column id holds int, not text: set dataset\.source"):
         open_source(_config(tmp_path, "en", "id")).size("train")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -> None:
+    texts = [pa.array([text]) for text in ("a", "b", "c", "d")]
+    names = ["en", "de", "x", "de"]
+    table = pa.table(texts, names)
+    if nested:
+        table = pa.table({"translation": pa.StructArray.from_arrays(texts, names)})
+    config = _folder(tmp_path, "train.parquet", b"")
+    pq.write_table(table, tmp_path / "train.parquet")
+    with pytest.raises(UserError, match=r"train\.parquet has 2 columns de: give each a name of its own$"):
+        open_source(config).size("train")
+    assert open_source(_config(tmp_path, "en", "x")).size("train") == 1
+
+
+def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> None:
+    config = _folder(tmp_path, "train.tsv", b"a,b\tc,d\n")
+    numbered = config.model_copy(update={"source": "1", "target": "2"})
+    first = open_source(numbered).identity()
+    (tmp_path / "train.tsv").rename(tmp_path / "train.csv")
+    assert open_source(numbered).identity() != first
