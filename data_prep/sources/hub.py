@@ -77,8 +77,9 @@ class HubTable:
         builder, name = self._builder, self._hub.splits[split]
         known = list(builder.info.splits or ())
         if known and (whole := name.partition("[")[0]) not in known:
+            otherwise = "" if split == "train" else f", or cut it from train with dataset.{split}_size=1000"
             raise UserError(
-                f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}"
+                f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}{otherwise}"
             )
         try:
             return builder.as_streaming_dataset(split=name) if self._streaming else builder.as_dataset(split=name)

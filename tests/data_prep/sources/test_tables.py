@@ -233,36 +233,6 @@ def test_bad_tables_are_refused(tmp_path: Path, name: str, content: bytes, sente
         source.size("train")
 
 
-def test_bad_parquet_is_refused(tmp_path: Path) -> None:
-    for split in ("train", "dev", "test"):
-        _parquet(tmp_path / f"{split}.parquet", [(f"some words {i}", f"mehr Worte {i}") for i in range(2000)])
-    sound = (tmp_path / "train.parquet").read_bytes()
-    (tmp_path / "dev.parquet").write_bytes(sound[:-50])
-    (tmp_path / "test.parquet").write_bytes(sound[:100] + b"\xff" * 4000 + sound[4100:])
-    source = open_source(_config(tmp_path))
-    for split in ("dev", "test"):
-        with pytest.raises(UserError, match=rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again"):
-            source.size(split)
-    with pytest.raises(UserError, match=r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"):
-        open_source(_config(tmp_path, "en", "fr")).size("train")
-    with pytest.raises(UserError, match=r"train\.parquet, row 1, column id holds int, not text: set dataset\.source"):
-        open_source(_config(tmp_path, "en", "id")).size("train")
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -> None:
-    texts = [pa.array([text]) for text in ("a", "b", "c", "d")]
-    names = ["en", "de", "x", "de"]
-    table = pa.table(texts, names)
-    if nested:
-        table = pa.table({"translation": pa.StructArray.from_arrays(texts, names)})
-    config = _folder(tmp_path, "train.parquet", b"")
-    pq.write_table(table, tmp_path / "train.parquet")
-    with pytest.raises(UserError, match=r"train\.parquet has 2 columns de: give each a name of its own$"):
-        open_source(config).size("train")
-    assert open_source(_config(tmp_path, "en", "x")).size("train") == 1
-
-
 def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.tsv", b"a,b\tc,d\n")
     numbered = config.model_copy(update={"source": "1", "target": "2"})
