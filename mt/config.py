@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.metrics import Metric, build, require_known
 from mt.metrics.bleu import require_tokenizer
@@ -57,7 +57,7 @@ class TrainingConfig(Options):
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
-    dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
+    dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
