@@ -1,6 +1,6 @@
 """The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Int
@@ -31,6 +31,7 @@ class ModelConfig(Options):
     4.1: 0.1)."""
 
 
+@runtime_checkable
 class Batch(Protocol):
     """Padded examples. B examples, S source and T target positions; padding on the right."""
 

@@ -42,7 +42,7 @@ def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, batch, sourc
     logits = model.decoder.output(features)
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         memory = model.remember(source[row : row + 1, :length], batch.mask[row : row + 1, :length])
-        state = model.start(memory)
+        state = model.init_state(memory)
         for i, token in enumerate(target[row]):
             prediction = model.step(token[None], memory, state, hard=case.hard)
             state = prediction.state
@@ -80,7 +80,7 @@ def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, 
     model = shake(Seq2Seq(small(MonotonicConfig(energy=GeneralConfig()), **parts), 20, 14))
     with torch.no_grad():
         model.attention.energy.gain.fill_(3.0)
-        model.attention.energy.offset.zero_()
+        model.attention.energy.bias.zero_()
     assert model.online == online
     sources = torch.randint(4, 20, (40, 9), generator=torch.Generator().manual_seed(2))
     target = torch.arange(1, 7).expand(40, 6)
@@ -88,7 +88,7 @@ def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, 
     def run(tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [40, 6, 14] and stops [40, 6]."""
         memory = model.remember(tokens, tokens > 0)
-        state, logits, stops = model.start(memory), [], []
+        state, logits, stops = model.init_state(memory), [], []
         for token in target.unbind(1):
             prediction = model.step(token, memory, state, hard=True)
             state = prediction.state

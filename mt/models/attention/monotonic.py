@@ -2,8 +2,8 @@
 
 The process: from the position where it last stopped, a pointer moves right and stops at each position with probability
 p_choose. Soft mode computes the expectation over all its paths; hard mode follows the one path of decisions
-energy >= 0, which is p_choose >= 0.5. Both are the same recurrence, the second with p_choose rounded to 0 and 1, so that
-training and decoding cannot drift apart.
+energy >= 0, which is p_choose >= 0.5. Both are the same recurrence, the second with p_choose rounded to 0 and 1, so
+that training and decoding cannot drift apart.
 
 Subclasses define what is attended to at a stop: here, the position itself.
 """

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import Memory, Reads
+from mt.models.attention import Memory, AttentionOutput
 from mt.models.attention.energy import DotConfig, GeneralConfig
 from mt.models.attention.stochastic import Hard, StochasticConfig
 
@@ -31,7 +31,7 @@ def is_one_hot(weights: Tensor) -> Tensor:
 
 def test_soft_is_the_softmax_over_the_sentence(batch, shake):
     attention = build(shake)
-    memory = attention.remember(batch.values, batch.mask)
+    memory = attention.init_memory(batch.encoded)
     reads = attention.reads(batch.queries, memory)
     energies = attention.energy(batch.queries, memory.keys[0])
     for row, length in enumerate(batch.mask.sum(1).tolist()):
@@ -41,8 +41,8 @@ def test_soft_is_the_softmax_over_the_sentence(batch, shake):
 
 def test_hard_is_the_likeliest_position(batch, shake):
     attention = build(shake)
-    memory = attention.remember(batch.values, batch.mask)
-    alpha, state = attention.reads(batch.queries, memory).alpha, attention.start(memory)
+    memory = attention.init_memory(batch.encoded)
+    alpha, state = attention.reads(batch.queries, memory).alpha, attention.init_state(memory)
     for i, query in enumerate(batch.queries.unbind(1)):
         read = attention.step(query, memory, state, hard=True)
         state = read.state
@@ -76,7 +76,7 @@ def test_a_sentence_reads_either_draws_or_expectations_throughout(stepped: bool,
     values, queries = torch.randn(4000, 5, SIZE), torch.randn(4000, 4, SIZE)
     memory = attention.remember(values, torch.ones(4000, 5, dtype=torch.bool))
     if stepped:
-        state, rows = attention.start(memory), []
+        state, rows = attention.init_state(memory), []
         for query in queries.unbind(1):
             read = attention.step(query, memory, state)
             state = read.state
@@ -109,7 +109,7 @@ class Speaker:
         log_probs = (contexts @ self.output).log_softmax(-1)
         return -torch.stack((log_probs[:, 0, 1], log_probs[:, 1, 3]), 1)
 
-    def gradients(self, attention: Hard) -> tuple[Reads, Tensor]:
+    def gradients(self, attention: Hard) -> tuple[AttentionOutput, Tensor]:
         """What a training pass reads, and its gradient in the energy's matrix."""
         reads = attention.reads(self.queries, self.remember(attention))
         losses = self.losses(reads.contexts)
@@ -161,11 +161,11 @@ def test_expected_contexts_are_learnt_from_without_reinforce(sampled: float, sha
     torch.testing.assert_close(gradients[0], gradients[1], atol=1e-5, rtol=1e-5)
 
 
-def reads_of(rows: list[list[float]], *, drawn: int = 0) -> Reads:
+def reads_of(rows: list[list[float]], *, drawn: int = 0) -> AttentionOutput:
     """Steps that draw one position out of each distribution: [1, T, S]."""
     alpha = torch.tensor([rows], requires_grad=True)
     weights = torch.zeros_like(alpha).index_fill(-1, torch.tensor(drawn), 1.0)
-    return Reads(torch.zeros(1, len(rows), 1), weights, alpha)
+    return AttentionOutput(torch.zeros(1, len(rows), 1), weights, alpha)
 
 
 def test_extra_loss_worked_out_by_hand():
@@ -203,7 +203,7 @@ def test_the_entropy_term_evens_the_attention_out(shake):
 def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
     attention = Hard(StochasticConfig(baseline=0.75), 1, 1).train()
     source, target = torch.ones(2, 1, dtype=torch.bool), torch.ones(2, 2, dtype=torch.bool)
-    reads = Reads(torch.zeros(2, 2, 1), torch.ones(2, 2, 1), torch.ones(2, 2, 1))
+    reads = AttentionOutput(torch.zeros(2, 2, 1), torch.ones(2, 2, 1), torch.ones(2, 2, 1))
 
     def after(*losses: float) -> float:
         """The baseline after a batch of two sentences with these losses, in halves at two steps."""

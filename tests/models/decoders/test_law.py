@@ -70,7 +70,7 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, ba
         gradients = torch.autograd.grad((logits * upstream).sum(), leaves, allow_unused=True, materialize_grads=True)
         outcomes.append((logits, weights, gradients))
     (logits, weights, gradients), (expected_logits, expected_weights, expected_gradients) = outcomes
-    assert weights.any() != decoder.attention.blind
+    assert weights.any() != decoder.attention.uses_source
     torch.testing.assert_close(logits, expected_logits, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(weights, expected_weights, atol=1e-6, rtol=0)
     for ours, theirs in zip(gradients, expected_gradients, strict=True):
