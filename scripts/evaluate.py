@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
-from mt.cli import add_search_options, chosen_search
+from mt.arguments import add_search_options, chosen_search
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.evaluation.report import report, table

@@ -17,8 +17,7 @@ from mt.inference import Translation, Translator, decodes_hard
 from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
 from mt.metrics.latency import latency
 from mt.metrics.score import Score
-from mt.parsing import revised
-from mt.search.config import SearchConfig
+from mt.search.config import SearchConfig, revised_search
 
 
 @dataclass(frozen=True)
@@ -112,12 +111,12 @@ def dev_scores(translator: Translator, split: Split, limit: int | None) -> Valid
     soft, hard = AttentionStats(), AttentionStats()
     scores = teacher_forced(translator, split, stats=soft)
     stats = {} if not translator.model.uses_source else soft.scores()
-    greedy = revised(translator.config.search, {"name": "greedy", "n_best": 1})
+    greedy = revised_search(translator.config.search, {"name": "greedy"})
     if not translator.model.supports_hard:
         decoded = evaluate(translator, split, greedy, limit=limit)
         return Validation(scores | _values(decoded), decoded.translations, stats)
     losses = {"soft": scores["loss"], "hard": teacher_forced(translator, split, hard=True, stats=hard)["loss"]}
-    by_mode = {mode: evaluate(translator, split, revised(greedy, {"mode": mode}), limit=limit) for mode in losses}
+    by_mode = {mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit) for mode in losses}
     used = by_mode["hard" if decodes_hard(greedy, translator.model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | _values(decoded)

@@ -28,7 +28,7 @@ def test_n_best(call, trained: Path) -> None:
     done = call("translate", trained, "--n-best", 2, "--beam", 4, stdin=INPUT)
     rows = [line.split(" ||| ") for line in done.out.splitlines()]
     assert [int(row[0]) for row in rows] == [0, 0, 1, 2, 2, 3, 3]
-    search = SearchConfig(beam=4, n_best=2)
+    search = SearchConfig(beam_size=4, n_best=2)
     expected = mt.load(trained, device="cpu").n_best(LINES, search)
     assert [row[1] for row in rows] == [t.text for hypotheses in expected for t in hypotheses]
     assert float(rows[0][2]) == pytest.approx(expected[0][0].score, abs=1e-3)
@@ -59,7 +59,7 @@ def test_alignments_are_links_between_words(call, trained: Path, tmp_path: Path)
         (["--n-best", 4], "two\n", "search.n_best=4 asks for more hypotheses than search=beam keeps (3)"),
         (["--mode", "hard"], "two\n", "search.mode=hard needs an attention that can choose one position"),
         (["--search", "online"], "two\n", "online decoding writes while it reads"),
-        (["--beam", 0], "two\n", "beam=0 is not possible"),
+        (["--beam", 0], "two\n", "beam_size=0 is not possible"),
         (["--device", "gpu"], "two\n", "device=gpu is no choice"),
         (["--checkpoint", "beast"], "two\n", "has no checkpoint beast; it has: "),
         (["--alignments", "/"], "two\n", "/ cannot be written"),
