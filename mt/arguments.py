@@ -58,14 +58,10 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     """How to decode; what is left out stays as the run was configured."""
     parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
     parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
-    parser.add_argument(
-        FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)"
-    )
+    parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
     parser.add_argument(FLAGS["min_length"], type=int, metavar="N", help="fewest tokens before the end")
     parser.add_argument(FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included")
-    parser.add_argument(
-        FLAGS["no_repeat_ngram_size"], type=int, metavar="N", help="no N tokens in a row twice; 0: any"
-    )
+    parser.add_argument(FLAGS["no_repeat_ngram_size"], type=int, metavar="N", help="no N tokens in a row twice; 0: any")
     add_mode_option(parser)
 
 
@@ -105,7 +101,7 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
 
 @contextlib.contextmanager
 def in_flags() -> Iterator[None]:
-    """Errors inside that name options as YAML does (`search.beam_size=3`) name them as a command line does (`--beam 3`).
+    """Errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
 
     Options that have no flag keep their names: they can only have come from the run's own configuration.
     """
@@ -118,4 +114,3 @@ def in_flags() -> Iterator[None]:
             sentence = re.sub(rf"\bsearch\.{option}=", f"{flag} ", sentence)
             sentence = re.sub(rf"\bsearch\.{option}\b", flag, sentence)
         raise UserError(sentence) from error
-

@@ -1,10 +1,10 @@
 """The Python API, and the one path by which anything is decoded: load a run, translate, align.
 
-    translator = load("outputs/phrasebook/general/...")
-    translation = translator.translate("The train leaves at half past seven.")
-    print(translation.text, translation.links)
-    translation.plot("one.png")
-    best = translator.n_best(["one text", "another"], n=3)
+translator = load("outputs/phrasebook/general/...")
+translation = translator.translate("The train leaves at half past seven.")
+print(translation.text, translation.links)
+translation.plot("one.png")
+best = translator.n_best(["one text", "another"], n=3)
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,6 +24,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis
 from mt.translation import Translation
+
 
 class Translator:
     """A trained model with its tokenizers. Texts go in raw and come out detokenised.
@@ -49,7 +50,9 @@ class Translator:
         )
 
     @overload
-    def translate(self, texts: str, search: SearchConfig | None = None) -> Translation: ...
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, search: SearchConfig | None = None
+    ) -> Translation: ...
 
     @overload
     def translate(
@@ -68,7 +71,9 @@ class Translator:
         return [found[0] for found in self.decode(texts, search, progress=progress)]
 
     @overload
-    def n_best(self, texts: str, n: int, search: SearchConfig | None = None) -> list[Translation]: ...
+    def n_best(  # type: ignore[overload-overlap]
+        self, texts: str, n: int, search: SearchConfig | None = None
+    ) -> list[Translation]: ...
 
     @overload
     def n_best(self, texts: Sequence[str], n: int, search: SearchConfig | None = None) -> list[list[Translation]]: ...
@@ -128,10 +133,14 @@ class Translator:
         return results
 
     @overload
-    def align(self, sources: str, targets: str, *, hard: bool | None = None) -> Translation: ...
+    def align(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str, *, hard: bool | None = None
+    ) -> Translation: ...
 
     @overload
-    def align(self, sources: Sequence[str], targets: Sequence[str], *, hard: bool | None = None) -> list[Translation]: ...
+    def align(
+        self, sources: Sequence[str], targets: Sequence[str], *, hard: bool | None = None
+    ) -> list[Translation]: ...
 
     def align(
         self, sources: str | Sequence[str], targets: str | Sequence[str], *, hard: bool | None = None
@@ -144,6 +153,8 @@ class Translator:
         """
         if isinstance(sources, str) and isinstance(targets, str):
             return self.align([sources], [targets], hard=hard)[0]
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise UserError("align takes two texts or two lists of texts, not one of each")
         search = self.config.search
         if hard is not None:
             search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
@@ -151,10 +162,11 @@ class Translator:
         self.refuse_long(sources)
         self.refuse_long(targets)
         encoded = zip(self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets), strict=True)
-        pairs = [(np.array(source), np.array(target)) for source, target in encoded]
-        self._refuse_many_tokens([source for source, _ in pairs], range(len(pairs)))
+        ids = list(encoded)
+        self._refuse_many_tokens([source for source, _ in ids], range(len(ids)))
+        pairs = [(np.array(source), np.array(target)) for source, target in ids]
         results: dict[int, Translation] = {}
-        lengths = np.array([max(len(source), len(target)) for source, target in pairs])
+        lengths = np.array([max(len(source), len(target)) for source, target in ids])
         batches = forced_pass(
             self.model,
             lengths,
@@ -166,12 +178,12 @@ class Translator:
         for indices, _, loss in batches:
             scores = (-loss.token_losses.sum(1)).tolist()
             for i, weights, score in zip(indices.tolist(), loss.attention.weights.cpu(), scores, strict=True):
-                source, target = (side.tolist() for side in pairs[i])
+                source, target = ids[i]
                 forced = Hypothesis(tuple(target), score, score, weights[: len(target)].clone(), None)
                 units = self.tokenizers.source.unit_ids(sources[i], self.unit)
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
                 results[i] = self._translation(normalize(targets[i]), source, forced, units, target_units)
-        return [results[i] for i in range(len(pairs))]
+        return [results[i] for i in range(len(ids))]
 
     def _translation(
         self,

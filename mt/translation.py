@@ -70,5 +70,7 @@ class Translation:
             raise UserError(f"{path} cannot be written ({error.strerror}): give a file in an existing folder") from None
 
     def __repr__(self) -> str:
-        tokens, source = (f"{len(side)} token{'' if len(side) == 1 else 's'}" for side in (self.tokens, self.source_tokens))
+        tokens, source = (
+            f"{len(side)} token{'' if len(side) == 1 else 's'}" for side in (self.tokens, self.source_tokens)
+        )
         return f"Translation({self.text!r}, score {self.score:.2f}, {tokens} from {source})"

@@ -3,8 +3,8 @@
     python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
 
 Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines; words are those of
-`mt.data.words.words`, or characters where the model reads and writes characters. --gold, in the same format with ipj for
-possible links, adds the alignment error rate on standard error.
+`mt.data.words.words`, or characters where the model reads and writes characters. --gold, in the same format with ipj
+for possible links, adds the alignment error rate on standard error.
 """
 
 import sys

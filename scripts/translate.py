@@ -46,7 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def translate(
-    translator: Translator, search: SearchConfig, lines: Iterator[str], links: TextIO | None, options: argparse.Namespace
+    translator: Translator,
+    search: SearchConfig,
+    lines: Iterator[str],
+    links: TextIO | None,
+    options: argparse.Namespace,
 ) -> None:
     first, place = 0, f"{options.file or INPUT}, line"
     while chunk := list(islice(lines, options.buffer_size)):

@@ -116,7 +116,9 @@ def dev_scores(translator: Translator, split: Split, limit: int | None) -> Valid
         decoded = evaluate(translator, split, greedy, limit=limit)
         return Validation(scores | _values(decoded), decoded.translations, stats)
     losses = {"soft": scores["loss"], "hard": teacher_forced(translator, split, hard=True, stats=hard)["loss"]}
-    by_mode = {mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit) for mode in losses}
+    by_mode = {
+        mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit) for mode in losses
+    }
     used = by_mode["hard" if decodes_hard(greedy, translator.model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | _values(decoded)
