@@ -103,11 +103,14 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
 def in_flags() -> Iterator[None]:
     """Errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
 
-    Options that have no flag keep their names: they can only have come from the run's own configuration.
+    Options that have no flag keep their names: they can only have come from the run's own configuration; and so does
+    what a `config.json` is blamed for.
     """
     try:
         yield
     except UserError as error:
+        if "config.json" in str(error):
+            raise
         sentence = re.sub(r"\b(search)=(?=\w)", r"--\1 ", str(error))
         sentence = re.sub(r"\b(device)=(?=\w)", r"--\1 ", sentence)
         for option, flag in FLAGS.items():
