@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.data.corpus import Split
-from mt.evaluation.forced import forced_pass
+from mt.evaluation.forced import score_forced
 from mt.evaluation.links import alignment_error
 from mt.evaluation.score import evaluate
 from mt.inference import Translation, Translator, decodes_hard
@@ -38,7 +38,7 @@ def report(
     model, search = translator.model, search or translator.config.search
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, progress=progress)
-    forced = forced_pass(translator, split, hard=hard, links=model.uses_source)
+    forced = score_forced(translator, split, hard=hard, links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
