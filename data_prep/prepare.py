@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from data_prep import shards
 from data_prep.clean import checked
-from data_prep.lock import locked
 from data_prep.shards import Shards
 from data_prep.sources import Source, open_source
 from mt.data import corpus
@@ -23,6 +22,7 @@ from mt.data.corpus import Example, whole
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
+from mt.storage import locked
 
 _TOKENIZERS = "tokenizers"
 _NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "licence", "workers", "shuffle_buffer"}
@@ -173,7 +173,7 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
     work = folder.with_name(f".{folder.name}.partial")
     try:
         work.parent.mkdir(parents=True, exist_ok=True)
-        with locked(work.parent / ".lock", progress):
+        with locked(work.parent / ".lock", _waiting(work.parent, progress)):
             try:
                 work.mkdir(exist_ok=True)
                 yield work
@@ -191,6 +191,10 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
             "a process of the preparation was killed, most likely for want of memory: set dataset.workers to fewer "
             f"processes; the same command goes on from what is finished, in {work}"
         ) from error
+
+
+def _waiting(folder: Path, progress: bool) -> Callable[[], None]:
+    return lambda: print(f"waiting for another preparation in {folder}") if progress else None
 
 
 def _reasons(kept: Shards) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -22,9 +23,20 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     return f"{hint}There is: {', '.join(names)}"
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the program to end. The message, where there is one, says how to go on."""
+
+    def __init__(self, number: int, message: str = "") -> None:
+        super().__init__(message)
+        self.number = signal.Signals(number)
+
+
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; Ctrl-C gives 130."""
+    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives 128
+    and its number, 130 for Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     except (UserError, OSError) as error:
@@ -32,5 +44,9 @@ def reported() -> Iterator[None]:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as interrupt:
-        print(f"interrupted{': ' if interrupt.args else ''}{interrupt}", file=sys.stderr)
-        sys.exit(130)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace
+        number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
+        by = "" if number == signal.SIGINT else f" by {number.name}"
+        print(f"interrupted{by}{': ' if str(interrupt) else ''}{interrupt}", file=sys.stderr)
+        sys.exit(128 + number)

@@ -7,6 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import json
 import random
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.parsing import parse
-from mt.training.run import begin, complete
+from mt.training.run import complete
+from mt.training.state import begin
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
 SLOTS = [
@@ -98,6 +100,17 @@ def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempP
     run = begin(configure(), corpus, tmp_path_factory.mktemp("runs") / "trained")
     complete(run)
     return run.folder
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run, to be damaged."""
+    return Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
+
+
+@pytest.fixture
+def last(run: Path) -> Path:
+    return (run / "checkpoints/last").resolve()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from mt.evaluation.score import alignment_error, evaluate, forced_links, teacher
 from mt.inference import Translation, Translator, decodes_hard
 from mt.plots import Figure, heatmap, save
 from mt.search.config import SearchConfig
-from mt.storage import write_text
+from mt.storage import replaced, subfolder, write_text
 
 
 def report(
@@ -45,17 +45,20 @@ def report(
     links = forced_links(translator, split.column("source"), split.column("target"), hard=hard)
     if any(split.column("links")):
         results["aer"] = asdict(alignment_error(links, split.column("links")))
-    write_text(folder / "hypotheses" / f"{name}.txt", [translation.text for translation in evaluation.translations])
-    write_text(folder / "alignments" / f"{name}.pharaoh", links)
+    alignments = subfolder(folder, "alignments")
+    hypotheses = [translation.text for translation in evaluation.translations]
+    write_text(subfolder(folder, "hypotheses") / f"{name}.txt", hypotheses)
+    write_text(alignments / f"{name}.pharaoh", links)
     for number, translation in enumerate(evaluation.translations[: translator.config.training.plots]):
         if translation.tokens:
-            save(draw(translation, translator.model.chunk_size), folder / "alignments" / f"{number:04d}.png")
-            np.savez_compressed(
-                folder / "alignments" / f"{number:04d}.npz",
-                weights=translation.alignment,
-                source=np.array(translation.source_tokens),
-                target=np.array(translation.tokens),
-            )
+            save(draw(translation, translator.model.chunk_size), alignments / f"{number:04d}.png")
+            with replaced(alignments / f"{number:04d}.npz") as file:
+                np.savez_compressed(
+                    file,
+                    weights=translation.alignment,
+                    source=np.array(translation.source_tokens),
+                    target=np.array(translation.tokens),
+                )
     return results
 
 

@@ -9,7 +9,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from mt.plots import Figure
-from mt.storage import write_text
+from mt.storage import appended, subfolder, write_text
 
 
 class Log:
@@ -17,12 +17,12 @@ class Log:
 
     def __init__(self, folder: Path, *, update: int) -> None:
         """update: the last update whose records stay, 0 for a new run."""
-        self._path = folder / "metrics.jsonl"
-        if self._path.exists():
-            kept = [line for line in self._path.read_text().splitlines() if _update(line) <= update]
-            write_text(self._path, kept)
-        self._file = self._path.open("a", buffering=1)
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
+        path, board = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
+        if path.exists():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            write_text(path, [line for line in lines if _update(line) <= update])
+        self._file = appended(path)
+        self._board = SummaryWriter(str(board), purge_step=update + 1)
 
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         """One JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""

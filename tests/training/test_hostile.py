@@ -17,7 +17,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
-from mt.training.run import resume
+from mt.training.state import resume
 
 
 def sign(folder: Path) -> None:

@@ -13,7 +13,8 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training.run import Run, begin, choose_best, complete, resume, train
+from mt.training.run import choose_best, complete, train
+from mt.training.state import Run, begin, resume
 
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 """What two runs of the same need not have in common."""
@@ -79,11 +80,11 @@ def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored:
     scored([10, 20, 30, 5])
     run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
     train(run)
-    run.log.close()
+    run.close()
     raised = run.config.model_copy(
         update={"training": run.config.training.model_copy(update={"average_checkpoints": 3})}
     )
     again = resume(raised, run.corpus, run.folder)
     choose_best(again)
-    again.log.close()
+    again.close()
     assert (run.checkpoints / "best").resolve().name == "update-0000003"

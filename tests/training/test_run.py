@@ -12,7 +12,8 @@ import mt.training.run as training
 from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training.run import Run, choose_best, complete, new_folder, save, train
+from mt.training.run import choose_best, complete, train
+from mt.training.state import Run, new_folder, save
 
 
 def names(run: Run) -> list[str]:
@@ -56,7 +57,7 @@ def test_best_last_and_the_last_validations_are_kept(
     scored([10, 30, 20, 25, 15])
     run = start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
     train(run)
-    run.log.close()
+    run.close()
     # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
     assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best == 30
     assert run.progress.bad_validations == [0, 0, 3]
@@ -71,7 +72,7 @@ def test_the_lower_loss_is_the_better(start: Callable[..., Run], scored: Callabl
     scored([3.0, 1.0, 2.0], "loss")
     run = start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}})
     train(run)
-    run.log.close()
+    run.close()
     assert run.progress.best == 1.0 and (run.checkpoints / "best").resolve().name == "update-0000002"
 
 
@@ -84,7 +85,7 @@ def test_training_stops_after_validations_without_a_new_best(
     assert run.progress.update == 8
     assert "stopped: no new best bleu in 2 validations" in capsys.readouterr().out
     train(run)  # as when a finished run is resumed
-    run.log.close()
+    run.close()
     assert run.progress.update == 8
 
 
@@ -94,7 +95,7 @@ def test_failures_of_the_attention_are_told(
     scored([1, 2], health={"normalized_entropy": 0.97})
     run = start({"training": {"validate_every": 1, "max_updates": 2}})
     train(run)
-    run.log.close()
+    run.close()
     assert capsys.readouterr().out.count("  warning: attention is nearly even over the source (97% of") == 2
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     assert [line for line in lines if line["kind"] == "attention"] == [
@@ -116,7 +117,7 @@ def test_the_average_is_taken_where_it_is_better(
         assert all(torch.equal(tensor, best[name]) for name, tensor in run.model.state_dict().items())
         for name, tensor in states[0].items():
             torch.testing.assert_close(best[name], (tensor + states[1][name]) / 2 if averaged == 40 else tensor)
-    run.log.close()
+    run.close()
     assert ("average" in names(run)) == (averaged == 40)
 
 
@@ -127,7 +128,7 @@ def test_blank_dev_sentences_are_not_drawn(start: Callable[..., Run], monkeypatc
         {"dev": Blank(split), "train": run.corpus.split("train")}, run.corpus.tokenizers, run.corpus.meta
     )
     assert training.validate(run)
-    run.log.close()
+    run.close()
 
 
 class Blank:
@@ -180,7 +181,7 @@ def test_a_full_disk_is_one_sentence(
     monkeypatch.setattr(checkpoint, "save_tensors", full)
     with pytest.raises(UserError, match=r"No space left on device: mend the disk .* checkpoint of update 2 is whole"):
         complete(run)
-    assert checkpoint.load_meta(run.checkpoints / "last")["update"] == 2
+    assert checkpoint.load_meta(run.checkpoints / "last").update == 2
     checkpoint.load_model(run.folder, "best")
 
 
@@ -189,7 +190,7 @@ def test_divergence_keeps_the_last_good_checkpoint(start: Callable[..., Run], sc
     run = start({"training": {"validate_every": 1, "max_updates": 9}, "optimizer": {"name": "sgd", "lr": 1e38}})
     with pytest.raises(UserError, match="at update 2: training has diverged; the checkpoints before it are good"):
         complete(run)
-    assert checkpoint.load_meta(run.checkpoints / "last")["update"] == 1
+    assert checkpoint.load_meta(run.checkpoints / "last").update == 1
 
 
 def test_results_tell_what_it_cost(trained: Path) -> None:
