@@ -124,8 +124,7 @@ def newest(run: Path) -> Path | None:
 def load_meta(folder: Path) -> Meta:
     """Raises UserError where it is damaged, or of another format."""
     path = folder / META
-    found = read_json(path, _REMEDY)
-    if (known := found.get("format")) != FORMAT:
+    if (known := (found := read_json(path, _REMEDY)).get("format")) != FORMAT:
         raise UserError(
             f"{folder} is a checkpoint of format {known}, and this version reads {FORMAT}: load it with the version "
             "that wrote it, or train again"
@@ -200,12 +199,12 @@ def _verify(folder: Path) -> None:
     for name in (CONFIG, MODEL):
         if name not in sums:
             raise UserError(f"{folder}/{META} lists no SHA-256 of {name}: {_REMEDY}")
+    present = {path.name for path in folder.iterdir() if path.is_file()}
     for name, expected in sums.items():
-        path = folder / name
-        if Path(name).name != name or not path.is_file():
-            raise UserError(f"{path} is missing: restore it from where the checkpoint was copied")
-        if _sha256(path) != expected:
-            raise UserError(f"{path} is not the file that was saved (its SHA-256 differs): {_REMEDY}")
+        if name not in present:
+            raise UserError(f"{folder}/{name} is missing: restore it from where the checkpoint was copied")
+        if _sha256(folder / name) != expected:
+            raise UserError(f"{folder}/{name} is not the file that was saved (its SHA-256 differs): {_REMEDY}")
 
 
 def _compare(path: Path, config: Config, sizes: Sequence[int]) -> None:
