@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.training.run import choose_best, complete, train
-from mt.training.state import Run, new_folder, save
+from mt.training.state import Run, new_folder
 
 
 def names(run: Run) -> list[str]:
@@ -27,6 +28,18 @@ def folders(*updates: int) -> list[str]:
 def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
     found = [new_folder(tmp_path / "a" / "run").name for _ in range(3)]
     assert found == ["run", "run-2", "run-3"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "a/..", "a\0b"])
+def test_what_names_no_folder(name: str) -> None:
+    with pytest.raises(UserError, match=r"names no folder to make: write the path of a new one"):
+        new_folder(Path(name))
+
+
+def test_a_folder_below_a_link_to_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError):
+        new_folder(tmp_path / "link" / "run")
 
 
 @pytest.mark.parametrize(
@@ -148,39 +161,31 @@ class Blank:
 # What may go wrong on the way
 
 
-def test_an_interrupt_says_how_to_go_on(start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(run: Run) -> None:
-        raise KeyboardInterrupt
-
-    run = start()
-    monkeypatch.setattr(training, "train", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="holds no checkpoint yet, so start again"):
-        complete(run)
-    run = start()
-    save(run, is_best=True)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        complete(run)
-    assert str(caught.value) == (
-        f"the checkpoint of update 0 is whole: go on with `python train.py resume={run.folder}`"
-    )
-
-
-def test_a_full_disk_is_one_sentence(
-    start: Callable[..., Run], scored: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (errno.ENOSPC, "x: No space left on device: free disk space; the checkpoint of update 2 is complete; resume "),
+        (errno.EROFS, "x: Read-only file system: give yourself permission to write there; the checkpoint of update 2 "),
+        (errno.EIO, "x: Input/output error; the checkpoint of update 2 is complete; resume with `python train.py resu"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    code: int, sentence: str, start: Callable[..., Run], scored: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored([10, 20])
     run = start({"training": {"validate_every": 2, "max_updates": 4}})
-    real, calls = checkpoint.save_tensors, []
+    real, calls = checkpoint.save_model, []
 
-    def full(*arguments: object) -> None:
+    def refuse(*arguments: object) -> None:
         calls.append(arguments)
         if len(calls) == 2:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(code, os.strerror(code), "x")
         real(*arguments)
 
-    monkeypatch.setattr(checkpoint, "save_tensors", full)
-    with pytest.raises(UserError, match=r"No space left on device: mend the disk .* checkpoint of update 2 is whole"):
+    monkeypatch.setattr(checkpoint, "save_model", refuse)
+    with pytest.raises(UserError) as caught:
         complete(run)
+    assert str(caught.value).startswith(sentence)
     assert checkpoint.load_meta(run.checkpoints / "last").update == 2
     checkpoint.load_model(run.folder, "best")
 
