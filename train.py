@@ -5,8 +5,6 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from mt.errors import UserError
-
 CORPORA = Path("outputs/corpora")
 
 
@@ -36,6 +34,8 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
 
 def _path(option: str, value: Any) -> Path:
     """What was given for a folder. Raises UserError where it is none: `true`, a number, a list, nothing."""
+    from mt.errors import UserError
+
     if not isinstance(value, str) or not value or "\0" in value:
         raise UserError(f"{option}={json.dumps(value)} is no path of a folder: write {option}=outputs/NAME")
     return Path(value)

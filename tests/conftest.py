@@ -8,7 +8,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import json
 import random
 import shutil
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ SLOTS = [
 SIZES = {"train": 240, "dev": 12, "test": 10}
 
 Configure = Callable[..., Config]
+
+
+@pytest.fixture
+def foreground() -> Iterator[None]:
+    """Signals as in a process that a terminal started. In the background of a script, some would be ignored, and what
+    a test starts would inherit that."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    usual = (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL)
+    before = [signal.signal(number, handler) for number, handler in zip(numbers, usual, strict=True)]
+    yield
+    after = tuple(signal.getsignal(number) for number in numbers)
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+    assert after == usual
 
 
 @pytest.fixture(scope="session")

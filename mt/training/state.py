@@ -222,7 +222,7 @@ def _require_format(folder: Path) -> None:
     checkpoint.load_meta(newest)
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    about = parse(read_json(path, "copy the run again"), About, str(path))
+    about = parse(read_json(path, "copy the whole run folder again"), About, str(path))
     if about.format != checkpoint.FORMAT:
         raise UserError(
             f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "

@@ -4,7 +4,7 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,19 +21,8 @@ from mt.training.run import complete
 from mt.training.signals import Signals
 from mt.training.state import Run, begin, resume
 
+pytestmark = pytest.mark.usefixtures("foreground")
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-
-
-@pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
-    """Signals as in a process that was started in the foreground."""
-    before = [signal.signal(number, signal.SIG_DFL) for number in ENDING]
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    after = [signal.getsignal(number) for number in ENDING]
-    for number, handler in zip(ENDING, before, strict=True):
-        signal.signal(number, handler)
-    assert after == [signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL]
 
 
 def interrupted(run: Run, number: int) -> str:
