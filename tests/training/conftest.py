@@ -1,5 +1,6 @@
 """Fixtures of the tests of training: new runs, with scores that are made up."""
 
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

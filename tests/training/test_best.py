@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 
 from mt import checkpoint
 from mt.evaluation.report import origin
-from mt.training.run import Run, choose_best, resume, train
+from mt.training.run import choose_best, train
+from mt.training.state import Run, resume
 
 
 def names(run: Run) -> list[str]:
