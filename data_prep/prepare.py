@@ -25,7 +25,7 @@ from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
 
 _TOKENIZERS = "tokenizers"
-_NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "licence", "workers", "shuffle_buffer"}
+_NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "bleu_tokenizer", "licence", "workers", "shuffle_buffer"}
 
 Evaluation = dict[str, list[Example]]
 """dev and test, whole."""

@@ -1,11 +1,14 @@
 """The root configuration: joins what the parts declare, and says how long and how to train."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mt.data.dataset import DatasetConfig
 from mt.device import DEVICES
+from mt.metrics import Metric, build, require_known
+from mt.metrics.bleu import require_tokenizer
+from mt.metrics.settings import Settings
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, Options
@@ -65,3 +68,16 @@ class Config(ModelConfig):
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
     has it."""
+
+    def metrics(self) -> list[Metric]:
+        """The metrics of the dataset, for its target language: training, comparison and scripts score by these.
+
+        Raises UserError where one cannot be used here: its tokenizer is not installed.
+        """
+        return build(self.dataset.metrics, Settings(self.dataset.target, self.dataset.bleu_tokenizer))
+
+    @model_validator(mode="after")
+    def _metrics_exist(self) -> Self:
+        require_known(self.dataset.metrics, "dataset.metrics")
+        require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")
+        return self

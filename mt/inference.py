@@ -35,6 +35,10 @@ class Translation:
     source_tokens: tuple[str, ...]
     alignment: np.ndarray
     """[T, S] float32: attention weights of the hypothesis that won."""
+    source_units: tuple[int | None, ...] = ()
+    """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
+    target_units: tuple[int | None, ...] = ()
+    """[T]: likewise of the target."""
     stops: np.ndarray | None = None
     """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
     delays: np.ndarray | None = None

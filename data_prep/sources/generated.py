@@ -15,7 +15,7 @@ class GeneratedText:
     def __init__(self, name: str) -> None:
         self._name = name
         # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
-        self._package = importlib.import_module(f"data_prep.{name}")
+        self._package = importlib.import_module(f"data_prep.generated.{name}")
 
     def identity(self) -> str:
         return digest(sorted(Path(str(self._package.__file__)).parent.rglob("*.py")))

@@ -65,8 +65,11 @@ class DatasetConfig(Options):
     name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     """Names the folder of the prepared corpus."""
     task: Literal["translation", "summarization"] = "translation"
-    metrics: tuple[Literal["bleu", "chrf", "rouge"], ...] = ("bleu", "chrf")
-    """Scores to compute on decoded text."""
+    metrics: tuple[str, ...] = ("bleu", "chrf")
+    """Scores to compute on decoded text: names of `mt.metrics.METRICS`. The first chooses the best checkpoint."""
+    bleu_tokenizer: str | None = None
+    """sacreBLEU's tokenizer; null: by the target language (zh for Chinese, ja-mecab for Japanese, ko-mecab for Korean,
+    13a for others)."""
     source: Column = ""
     """The source language: ending of its files (`train.en`), or column of a table."""
     target: Column = ""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,25 +11,14 @@ import torch
 
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Split
-from mt.data.tokenizer import word_index
-from mt.data.words import words
 from mt.device import autocast
 from mt.evaluation.attention_stats import AttentionStats
 from mt.inference import Translation, Translator, decodes_hard
 from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
-from mt.metrics.bleu import bleu, chrf
 from mt.metrics.latency import latency
-from mt.metrics.rouge import rouge
 from mt.metrics.score import Score
 from mt.parsing import revised
 from mt.search.config import SearchConfig
-
-Scorer = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, Score]]
-SCORERS: dict[str, Scorer] = {
-    "bleu": lambda hypotheses, references: {"bleu": bleu(hypotheses, references)},
-    "chrf": lambda hypotheses, references: {"chrf": chrf(hypotheses, references)},
-    "rouge": rouge,
-}
 
 
 @dataclass(frozen=True)
@@ -56,8 +45,8 @@ def evaluate(
     translations = translator.translate(sources, search, progress=progress)
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
-    for metric in translator.config.dataset.metrics:
-        scores |= SCORERS[metric]([translation.text for translation in translations], references)
+    for metric in translator.config.metrics():
+        scores |= metric.score([translation.text for translation in translations], references)
     if search.name == "online":
         scores |= latency(
             [t.delays.tolist() for t in translations if t.delays is not None],
@@ -85,30 +74,18 @@ def teacher_forced(
 
 
 def forced_links(translator: Translator, sources: Sequence[str], targets: Sequence[str], *, hard: bool) -> list[str]:
-    """Word alignments in Pharaoh format: each target word with the source word that it reads most when forced."""
+    """Word alignments in Pharaoh format: each target word with the source word that has most of its attention."""
+    tokenizers = translator.tokenizers
     return [
-        word_links(
-            forced.alignment, translator.tokenizers.source.split(source), translator.tokenizers.target.split(target)
-        )
+        pharaoh(forced.alignment, tokenizers.source.unit_ids(source), tokenizers.target.unit_ids(target))
         for source, target, forced in zip(sources, targets, translator.align(sources, targets, hard=hard), strict=True)
     ]
 
 
-def word_links(weights: np.ndarray, source: Sequence[str], target: Sequence[str]) -> str:
-    """A word alignment in Pharaoh format out of attention weights [T, S] between pieces.
-
-    source: [S], target: [T] pieces. Words are those of `mt.data.words.words`; each target piece brings the link to the
-    source piece that it reads most.
-    """
-    return to_pharaoh(project(links_from_weights(weights), _words_of(source), _words_of(target)))
-
-
-def _words_of(pieces: Sequence[str]) -> list[int | None]:
-    """For each piece the index of its word, None for EOS."""
-    # As it is decoded, an unknown piece is one mark, and not the word between two that its name would be.
-    spelt = ["⁇" if piece == "<unk>" else piece for piece in pieces]
-    text = "".join(piece for piece in spelt if piece != "</s>").replace("▁", " ")
-    return [None if index < 0 else index for index in word_index(words(text), spelt)]
+def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]) -> str:
+    """A line of Pharaoh format out of attention weights [T, S] between pieces: each target piece links its unit to that
+    of the source piece with its largest weight. source: [S], target: [T], what `Tokenizer.unit_ids` gives."""
+    return to_pharaoh(project(links_from_weights(weights), source, target))
 
 
 def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> Score:

@@ -4,28 +4,26 @@ from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.errors import UserError, nearest
 from mt.inference import decodes_hard
-from mt.metrics.rouge import KINDS
+from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
 
 
 def chosen_metric(config: Config) -> str:
     """What chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
-    first = config.dataset.metrics[0]
-    return config.training.metric or ("rougeL" if first == "rouge" else first)
+    return config.training.metric or METRICS[config.dataset.metrics[0]].main()
 
 
 def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
-    """Raises UserError where search, metric or the lengths of the corpus do not suit the model."""
+    """Raises UserError where search, metrics or the lengths of the corpus do not suit the model."""
     decodes_hard(config.search, model)
+    config.metrics()
     require_measured(config, model)
     require_short(corpus, model.max_source_length)
 
 
 def require_measured(config: Config, model: Seq2Seq) -> None:
     """Raises UserError where the metric that chooses the best checkpoint is none that validation measures."""
-    names = ["loss"]
-    for metric in config.dataset.metrics:
-        names += KINDS if metric == "rouge" else [metric]
+    names = ["loss", *score_names(config.dataset.metrics)]
     if model.supports_hard:
         names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]
     chosen = chosen_metric(config)

@@ -20,6 +20,7 @@ from mt.evaluation.attention_stats import warnings
 from mt.evaluation.report import draw, report, samples, summary
 from mt.evaluation.score import dev_scores
 from mt.inference import Translator, decodes_hard
+from mt.metrics import higher_is_better
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.storage import write_json
@@ -196,7 +197,7 @@ def validate(run: Run) -> bool:
 def improves(run: Run, scores: Mapping[str, float]) -> bool:
     """Whether these scores are better than the best so far."""
     value, best = scores[run.metric], run.progress.best
-    return best is None or (value < best if run.metric.startswith("loss") else value > best)
+    return best is None or (value > best if higher_is_better(run.metric) else value < best)
 
 
 def save(run: Run, *, is_best: bool) -> None:
@@ -220,8 +221,7 @@ def save(run: Run, *, is_best: bool) -> None:
 
 def meta(run: Run, best: float | None) -> dict[str, Any]:
     """What a checkpoint tells people, and resuming, of its origin. best: its score by the run's metric."""
-    corpus = run.corpus.meta["fingerprint"]
-    return {"update": run.progress.update, "metric": run.metric, "best": best, "corpus": corpus}
+    return {"update": run.progress.update, "metric": run.metric, "best": best, "corpus": run.corpus.meta["fingerprint"]}
 
 
 def averaged(run: Run) -> list[Path]:

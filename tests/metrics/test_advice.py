@@ -1,0 +1,89 @@
+import pytest
+
+from mt.metrics import METRICS, build
+from mt.metrics.advice import uninformative
+from mt.metrics.bleu import Bleu
+from mt.metrics.settings import Settings
+
+EVERY = build(list(METRICS))
+NAMES = [["Anna"], ["Otto"], ["Eva", "Ewa"], ["van Gogh"]] * 5
+PHONES = [["K AE T"], ["D AO G"], ["B ER D"]] * 5
+SENTENCES = [["the cat sat on the mat ."], ["it rains today , I think ."]] * 5
+JAPANESE = [["アンナは昨日の夜に家へ帰った"], ["今日は朝から雨が降ると思う"]] * 5
+SPACED = [["кошка сидит на коврике ."], ["сегодня идёт дождь , кажется ."]] * 5
+SHORT = (
+    "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, where they are "
+    "of several words)"
+)
+LETTERS = "ROUGE knows no letters but a-z, and most references have none: choose chrf or bleu"
+BLANKS = "counts words between blanks, and most references have none: choose cer"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "scores", "references", "expected"),
+    [
+        ("bleu", [0.0, 0.0], NAMES, f"bleu is 0 at most in 2 validations and cannot choose a checkpoint: {SHORT}"),
+        (
+            "bleu_hard",
+            [1.234],
+            PHONES,
+            f"bleu_hard is 1.2 at most in 1 validation and cannot choose a checkpoint: {SHORT}",
+        ),
+        ("rougeL", [0.0], SPACED, f"rougeL is 0 at most in 1 validation and cannot choose a checkpoint: {LETTERS}"),
+    ],
+)
+def test_a_score_that_cannot_choose_is_said_with_those_that_can(chosen, scores, references, expected) -> None:
+    assert uninformative(EVERY, chosen, scores, references) == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "scores", "references"),
+    [
+        ("bleu", [], NAMES),  # nothing was seen yet
+        ("bleu", [0.0, 12.0], NAMES),
+        ("bleu", [0.0, 0.0], SENTENCES),  # it has only just begun
+        ("bleu", [0.0], [*SENTENCES, *NAMES]),
+        ("cer", [0.0, 0.0], NAMES),
+        ("accuracy", [0.0], NAMES),
+        ("loss", [1.5], NAMES),
+        ("rougeL", [0.0], SENTENCES),
+    ],
+)
+def test_one_that_can_is_left_alone(chosen, scores, references) -> None:
+    assert uninformative(EVERY, chosen, scores, references) is None
+
+
+def test_bleu_is_indeed_0_where_it_is_said() -> None:
+    for references in (NAMES, PHONES):
+        assert Bleu().score([group[0] for group in references], references)["bleu"].score == 0
+
+
+@pytest.mark.parametrize(
+    ("references", "expected"),
+    [
+        (NAMES, {"bleu": SHORT}),
+        (SENTENCES, {}),
+        (SPACED, {"rouge": LETTERS}),
+        ([["오늘은 비가 많이 온다고 합니다"]], {"rouge": LETTERS}),
+        (
+            JAPANESE,
+            {
+                "bleu": "BLEU's tokenizer 13a looks for words between blanks, and most references have none: choose "
+                "the tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)",
+                "rouge": LETTERS,
+                "wer": f"WER {BLANKS}",
+                "ter": f"TER {BLANKS} or chrf",
+            },
+        ),
+    ],
+)
+def test_what_the_references_say_against_a_metric(references, expected) -> None:
+    found = {metric.name: metric.unsuited(references) for metric in EVERY}
+    assert {name: reason for name, reason in found.items() if reason} == expected
+
+
+def test_a_tokenizer_of_the_language_suits() -> None:
+    for options in (Settings("zh"), Settings("ja", "char"), Settings(None, "zh")):
+        assert Bleu(options).unsuited(JAPANESE) is None
+    # Four characters are four tokens.
+    assert Bleu(Settings("ja", "char")).unsuited([["オットー"]]) is None
