@@ -53,8 +53,8 @@ def test_a_recipe_can_be_left_out(run: Run):
 def test_a_sweep_runs_every_combination(run: Run):
     jobs = run("-m", "attention=dot,mocha", "seed=1,2")
     assert [(config.attention.name, config.seed) for config, _ in jobs] == [
-        ("global", 1),
-        ("global", 2),
+        ("dot", 1),
+        ("dot", 2),
         ("mocha", 1),
         ("mocha", 2),
     ]
@@ -65,7 +65,7 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder, experiment, folder, init, optimizer, "
+TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder, experiment, folder, init_range, optimizer, "
 
 
 @pytest.mark.parametrize(
@@ -73,27 +73,27 @@ TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder
     [
         (
             ["attention=mocah"],
-            "attention=mocah is no choice: did you mean mocha? There is: bahdanau, ",
+            "invalid choice attention=mocah: did you mean mocha? choices: bahdanau, ",
         ),
         (
             ["attention/energy=dto"],
-            "attention/energy=dto is no choice: did you mean dot? There is: concat, dot, general",
+            "invalid choice attention/energy=dto: did you mean dot? choices: concat, dot, general",
         ),
-        (["recipe=multi3k"], "recipe=multi3k is no choice: did you mean multi30k? There is: "),
-        (["training=3"], "training=3 is no choice: There is: default"),
-        (["-m", "attention=dot,mocah"], "attention=mocah is no choice: did you mean mocha? "),
-        (["training.epoch=3"], "unknown option training.epoch: did you mean epochs? There is: accumulate, average, "),
-        (["+training.epoch=3"], "unknown option training.epoch: did you mean epochs? There is: accumulate, average, "),
-        (["trainin.epochs=3"], f"unknown option trainin: did you mean training? There is: {TOP}"),
-        (["atention=mocha"], f"unknown option atention: did you mean attention? There is: {TOP}"),
-        (["optimizer/schedul=decay"], "unknown option optimizer/schedul: did you mean optimizer/schedule? There is: "),
+        (["recipe=multi3k"], "invalid choice recipe=multi3k: did you mean multi30k? choices: "),
+        (["training=3"], "invalid choice training=3: choices: default"),
+        (["-m", "attention=dot,mocah"], "invalid choice attention=mocah: did you mean mocha? "),
+        (["training.epoch=3"], "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, "),
+        (["+training.epoch=3"], "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, "),
+        (["trainin.epochs=3"], f"unknown option trainin: did you mean training? choices: {TOP}"),
+        (["atention=mocha"], f"unknown option atention: did you mean attention? choices: {TOP}"),
+        (["optimizer/schedul=decay"], "unknown option optimizer/schedul: did you mean optimizer/schedule? choices: "),
         (
-            ["attention.widht=3", "attention=mocha"],
-            "unknown option attention.widht: did you mean width? There is: energy, exhausted, latency, name, noise, ",
+            ["attention.chunk_siz=3", "attention=mocha"],
+            "unknown option attention.chunk_siz: did you mean chunk_size? choices: chunk_size, energy, energy_bias, ",
         ),
         (
             ["attention.chunk_size=3", "attention=dot"],
-            "unknown option attention.chunk_size: There is: energy, name, scaled",
+            "unknown option attention.chunk_size: choices: name, scaled",
         ),
         (["training.epochs.x=3"], "unknown option training.epochs.x: training.epochs has no options"),
         (["dataset.hub.id=x"], "unknown option dataset.hub.id: dataset.hub has no options"),
@@ -101,7 +101,7 @@ TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder
         (["foo"], "foo cannot be read: write group=choice or key=value, and put a value with brackets, "),
         (["training.epochs=[1"], "training.epochs=[1 cannot be read: write group=choice or key=value, "),
         (["seed=${sead}"], "Interpolation key 'sead' not found"),
-        (["training.epochs=1,2"], "Ambiguous value for argument 'training.epochs=1,2'"),
+        (["training.epochs=1,2"], "training.epochs=1,2 has several values: for a run of each, add -m"),
         (["dataset=files"], "dataset files does not say where its text is: set dataset.folder=DIR "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -156,7 +156,7 @@ def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch
         entry()
     assert end.value.code == 2
     error = capfd.readouterr().err
-    assert error.startswith("error: dataset=phrasbook is no choice: did you mean phrasebook? There is: bulletin, ")
+    assert error.startswith("error: dataset=phrasbook is no choice: did you mean phrasebook? choices: bulletin, ")
     assert error.count("\n") == 1 and error.endswith("\n")
 
 

@@ -10,7 +10,7 @@ from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.metrics import METRICS
-from mt.metrics.settings import Options
+from mt.metrics.settings import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.parsing import parse, revised
@@ -44,34 +44,34 @@ def test_it_cannot_be_changed():
 @pytest.mark.parametrize(
     ("plain", "expected"),
     [
-        ({"sed": 1}, "unknown option sed: did you mean seed? There is: attention, dataset, "),
+        ({"sed": 1}, "unknown option sed: did you mean seed? choices: attention, dataset, "),
         (
             {"training": {"epoch": 3}},
-            "unknown option training.epoch: did you mean epochs? There is: accumulate, average, ",
+            "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, ",
         ),
         (
-            {"attention": {"name": "mocha", "widht": 3}},
-            "unknown option attention.widht: did you mean width? There is: energy, exhausted, latency, name, noise, ",
+            {"attention": {"name": "mocha", "chunk_siz": 3}},
+            "unknown option attention.chunk_siz: did you mean chunk_size? choices: chunk_size, energy, energy_bias, ",
         ),
         (
             {"attention": {"name": "general", "chunk_size": 3}},
-            "unknown option attention.chunk_size: There is: energy, name",
+            "unknown option attention.chunk_size: choices: name, scaled",
         ),
         (
-            {"attention": {"name": "mocha", "energy": {"name": "concat", "siz": 3}}},
-            "unknown option attention.energy.siz: did you mean size? There is: name, size",
+            {"attention": {"name": "mocha", "energy": {"name": "concat", "attention_di": 3}}},
+            "unknown option attention.energy.attention_di: did you mean attention_dim? choices: attention_dim, name",
         ),
         (
             {"optimizer": {"name": "sgd", "schedule": {"name": "plateau", "factr": 0.1}}},
-            "unknown option optimizer.schedule.factr: did you mean factor? There is: factor, name, patience",
+            "unknown option optimizer.schedule.factr: did you mean factor? choices: factor, name, patience",
         ),
         (
             {"dataset": {"generator": "phrasebook", "hub": {"ids": "x"}}},
-            "unknown option dataset.hub.ids: did you mean id? There is: config, id, revision, splits",
+            "unknown option dataset.hub.ids: did you mean id? choices: config, id, revision, splits",
         ),
         (
-            {"dataset": {"generator": "phrasebook", "tokenizer": {"knd": "bpe"}}},
-            "unknown option dataset.tokenizer.knd: did you mean kind? There is: ",
+            {"dataset": {"generator": "phrasebook", "tokenizer": {"model_typ": "bpe"}}},
+            "unknown option dataset.tokenizer.model_typ: did you mean model_type? choices: ",
         ),
     ],
 )
@@ -84,22 +84,22 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
     [
         (
             {"attention": {"name": "mocah"}},
-            f"attention.name=mocah is no choice: did you mean mocha? There is: {', '.join(sorted(ATTENTIONS))}",
+            f"invalid choice attention.name=mocah: did you mean mocha? choices: {', '.join(sorted(ATTENTIONS))}",
         ),
         (
             {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
-            "attention.energy.name=genral is no choice: did you mean general? There is: concat, dot, general, location",
+            "invalid choice attention.energy.name=genral: did you mean general? choices: concat, dot, general, location",
         ),
         (
-            {"attention": {"name": "mocha", "exhausted": "lst"}},
-            "attention.exhausted=lst is no choice: did you mean last? There is: last, zeros",
+            {"attention": {"name": "mocha", "energy": {"name": "concat"}, "mass_preservation": "lst"}},
+            "invalid choice attention.exhausted=lst: did you mean last? choices: last, zeros",
         ),
         (
             {"decoder": {"name": "bahdenau"}},
-            "decoder.name=bahdenau is no choice: did you mean bahdanau? There is: bahdanau, luong",
+            "invalid choice decoder.name=bahdenau: did you mean bahdanau? choices: bahdanau, luong",
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
-        ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
+        ({"precision": "fp16"}, "invalid choice precision=fp16: did you mean bf16? choices: bf16, fp32"),
     ],
 )
 def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expected: str):
@@ -122,7 +122,7 @@ def test_metrics_are_set_up_for_the_target_language():
     dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": list(METRICS)}
     metrics = parse({"dataset": dataset}, Config).metrics()
     assert [metric.name for metric in metrics] == list(METRICS)
-    assert metrics[0].options == Options(target_language="zh")
+    assert metrics[0].settings == Settings(target_language="zh")
     assert "|tok:zh|" in metrics[0].score(["a"], [["a"]])["bleu"].signature
 
 
