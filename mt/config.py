@@ -12,7 +12,7 @@ from mt.metrics.settings import Settings
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, Options
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig, SearchConfig
 
 
 class TrainingConfig(Options):
@@ -60,7 +60,7 @@ class Config(ModelConfig):
     dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
-    search: SearchConfig = SearchConfig()
+    search: SearchConfig = BeamConfig()
     seed: int = Field(1, ge=0)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
