@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mt.cli import add_search_options, chosen_search
 from mt.errors import UserError, reported
-from mt.evaluation.score import pharaoh
+from mt.evaluation.links import pharaoh
 from mt.inference import Translation, Translator, load
 from mt.search.config import SearchConfig
 from mt.text_io import decoded

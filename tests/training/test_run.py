@@ -35,7 +35,7 @@ def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
         ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
         ({"search": {"name": "online"}}, "online decoding writes while it reads"),
         (
-            {"attention": {"name": "general", "energy": {"name": "location", "longest": 2}}},
+            {"attention": {"name": "general", "energy": {"name": "location", "max_source_length": 2}}},
             "source 1 of train has . tokens, and this model reads at most 2",
         ),
         ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
@@ -58,7 +58,7 @@ def test_best_last_and_the_last_validations_are_kept(
     train(run)
     run.log.close()
     # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
-    assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best == 30
+    assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best["bleu"] == 30
     assert run.progress.bad_validations == [0, 0, 3]
     assert names(run) == ["best", "last", *folders(8, *([16, 18] if average == 2 else [18]))]
     assert (run.checkpoints / "best").resolve().name == "update-0000008"
@@ -72,7 +72,7 @@ def test_the_lower_loss_is_the_better(start: Callable[..., Run], scored: Callabl
     run = start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}})
     train(run)
     run.log.close()
-    assert run.progress.best == 1.0 and (run.checkpoints / "best").resolve().name == "update-0000002"
+    assert run.progress.best == {"loss": 1.0} and (run.checkpoints / "best").resolve().name == "update-0000002"
 
 
 def test_training_stops_after_validations_without_a_new_best(
@@ -91,7 +91,7 @@ def test_training_stops_after_validations_without_a_new_best(
 def test_failures_of_the_attention_are_told(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:
-    scored([1, 2], health={"normalized_entropy": 0.97})
+    scored([1, 2], stats={"normalized_entropy": 0.97})
     run = start({"training": {"validate_every": 1, "max_updates": 2}})
     train(run)
     run.log.close()
