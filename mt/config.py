@@ -1,10 +1,16 @@
-"""The root configuration: joins what the parts declare, and says how long and how to train."""
+"""The root configuration: joins what the parts declare, and says how long and how to train.
+
+Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
+over every choice of every group: `Config()` is what `python train.py ~recipe` trains. A recipe (conf/recipe/, named
+after a data set) gives the options in which that data set differs from the defaults, so that `python train.py` trains
+`Config()` with the values of conf/recipe/phrasebook.yaml on top; an experiment has all values of a paper.
+"""
 
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.metrics import Metric, build, require_known
 from mt.metrics.bleu import require_tokenizer
@@ -57,11 +63,11 @@ class TrainingConfig(Options):
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
-    dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
+    dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = BeamConfig()
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=1 << 32)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""

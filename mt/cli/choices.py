@@ -33,7 +33,7 @@ def check_choice(override: Override, roots: Sequence[Path]) -> None:
         return
     known, value = choices(group, roots), override.value()
     if value is None and group in OPTIONAL:
-        return
+        raise UserError(f"{group}=null is no choice of a file: to leave the {group} out, write ~{group}")
     # A list, too, which Hydra would merge into one configuration.
     if not (isinstance(value, str) and value in known):
         raise UserError(invalid_choice(group, (override.input_line or "").partition("=")[2], known))
