@@ -88,22 +88,22 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
     [
         (
             {"attention": {"name": "mocah"}},
-            f"invalid choice attention.name=mocah: did you mean mocha? choices: {', '.join(sorted(ATTENTIONS))}",
+            f"attention.name=mocah is an invalid choice: did you mean mocha? choices: {', '.join(sorted(ATTENTIONS))}",
         ),
         (
             {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
-            "invalid choice attention.energy.name=genral: did you mean general? choices: concat, dot, general, location",
+            "attention.energy.name=genral is an invalid choice: did you mean general? choices: concat, dot, general, location",
         ),
         (
             {"attention": {"name": "none", "context": "lst"}},
-            "invalid choice attention.context=lst: did you mean last? choices: last, zeros",
+            "attention.context=lst is an invalid choice: did you mean last? choices: last, zeros",
         ),
         (
             {"decoder": {"name": "bahdenau"}},
-            "invalid choice decoder.name=bahdenau: did you mean bahdanau? choices: bahdanau, luong",
+            "decoder.name=bahdenau is an invalid choice: did you mean bahdanau? choices: bahdanau, luong",
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
-        ({"precision": "fp16"}, "invalid choice precision=fp16: did you mean bf16? choices: bf16, fp32"),
+        ({"precision": "fp16"}, "precision=fp16 is an invalid choice: did you mean bf16? choices: bf16, fp32"),
     ],
 )
 def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expected: str):
@@ -167,8 +167,8 @@ def test_refusals_of_several_options_together_come_through():
 
 
 def test_text_of_a_user_makes_no_second_line():
-    assert sentence({"precision": "a\nb"}).startswith(r"invalid choice precision='a\nb': choices: ")
-    assert sentence({"seed\n": 1}) == rf"unknown option 'seed\n': did you mean seed? {CHOICES}"
+    assert sentence({"precision": "a\nb"}).startswith(r"precision=a\nb is an invalid choice: ")
+    assert sentence({"seed\n": 1}) == rf"unknown option seed\n: did you mean seed? {CHOICES}"
     assert len(sentence({"seed": [1] * 1000})) < 200
 
 

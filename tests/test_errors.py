@@ -26,7 +26,7 @@ def test_nearest():
 
 
 def test_an_invalid_choice_is_named_with_the_others():
-    sentence = "invalid choice attention=mocah: did you mean mocha? choices: dot, mocha"
+    sentence = "attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha"
     assert invalid_choice("attention", "mocah", ["mocha", "dot"]) == sentence
 
 
@@ -34,9 +34,9 @@ def test_an_invalid_choice_is_named_with_the_others():
     ("text", "expected"),
     [
         ("plain – text", "plain – text"),
-        ("two\nlines", r"'two\nlines'"),
-        ("\x1b[31mred", r"'\x1b[31mred'"),
-        ("\udc80", r"'\udc80'"),
+        ("two\nlines", r"two\nlines"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\udc80", r"\udc80"),
         ("x" * 81, "x" * 77 + "..."),
     ],
 )
@@ -49,6 +49,12 @@ def test_a_user_error_becomes_its_sentence_and_status_2(capsys: pytest.CaptureFi
         raise UserError("x is wrong: do y")
     assert end.value.code == 2
     assert capsys.readouterr() == ("", "error: x is wrong: do y\n")
+
+
+def test_a_sentence_is_one_line_whatever_a_user_put_into_it(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit), reported():
+        raise UserError("x=a\nb\x1b[2J is wrong")
+    assert capsys.readouterr().err == "error: x=a\\nb\\x1b[2J is wrong\n"
 
 
 def test_what_the_system_refuses_becomes_a_sentence_too(capsys: pytest.CaptureFixture[str]):

@@ -76,11 +76,11 @@ def compose(main: Main, name: str) -> None:
         # `--info` would take an override for its value.
         flags = [argument for argument in sys.argv[1:] if argument not in arguments.overrides]
         if not arguments.multirun:
-            _check(overrides, roots)
+            _check(overrides, roots, _ENTRIES[name])
         # A launcher or sweeper of Hydra's plugins is Hydra's to run.
         elif not any(override.key_or_group.startswith(("hydra/", "hydra.")) for override in overrides):
             jobs = expand(overrides)
-            _check([override for job in jobs for override in parsed(job.overrides, roots)], roots)
+            _check([override for job in jobs for override in parsed(job.overrides, roots)], roots, _ENTRIES[name])
             flags = [flag for flag in flags if flag not in ("-m", "--multirun")]
             if not run_all(jobs, lambda job: _run(main, name, job, flags)):
                 sys.exit(1)
@@ -88,8 +88,10 @@ def compose(main: Main, name: str) -> None:
         _run(main, name, Job(arguments.overrides), flags)
 
 
-def _check(overrides: Sequence[Override], roots: Sequence[Path]) -> None:
+def _check(overrides: Sequence[Override], roots: Sequence[Path], entry: type[Options]) -> None:
     for override in overrides:
+        if override.is_delete() and override.key_or_group in entry.model_fields:
+            raise UserError(f"{override.key_or_group} cannot be left out: give it another value")
         if override.is_sweep_override():
             raise UserError(f"{shown(override.input_line or '')} has several values: for a run of each, add -m")
         check_choice(override, roots)

@@ -29,11 +29,15 @@ def check_choice(override: Override, roots: Sequence[Path]) -> None:
     override: of one job; those of a sweep are expanded before.
     """
     group = override.key_or_group
-    if group not in groups(roots) or override.is_delete():
+    if group not in groups(roots):
         return
     known, value = choices(group, roots), override.value()
+    if override.is_delete():
+        if group not in OPTIONAL:
+            raise UserError(f"~{group} leaves nothing chosen: write {group}=CHOICE; choices: {', '.join(known)}")
+        return
     if value is None and group in OPTIONAL:
-        raise UserError(f"{group}=null is no choice of a file: to leave the {group} out, write ~{group}")
+        raise UserError(f"{group}=null is no file: to leave the {group} out, write ~{group}")
     # A list, too, which Hydra would merge into one configuration.
     if not (isinstance(value, str) and value in known):
         raise UserError(invalid_choice(group, (override.input_line or "").partition("=")[2], known))

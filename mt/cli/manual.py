@@ -5,7 +5,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
@@ -21,8 +21,7 @@ def manual(name: str, overrides: Sequence[str], roots: Sequence[Path]) -> str:
         paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
         searched = [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
         found = compose(name, [*searched, *overrides], return_hydra_config=True)
-    composed = OmegaConf.to_container(found, resolve=False)
-    assert isinstance(composed, dict)
+    composed = cast(dict[str, Any], OmegaConf.to_container(found, resolve=False))
     chosen = composed.pop("hydra")["runtime"]["choices"]
     root = _file("", name, roots)
     width = min(120, shutil.get_terminal_size().columns)
@@ -56,6 +55,7 @@ def comments(path: Path) -> dict[str, str]:
             found[key] = f" {match['rest']}".partition(" # ")[2].strip() or above
         elif key and (more := re.fullmatch(r" {12,}# (.*)", line)):
             found[key] += f" {more[1]}"
+            continue
         above = line.strip().removeprefix("# ") if line.strip().startswith("#") and key else ""
     return found
 

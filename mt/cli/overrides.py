@@ -3,12 +3,13 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from mt.cli.choices import CONF, choices, groups
 from mt.errors import UserError, nearest, shown
@@ -26,11 +27,12 @@ class _Choices:
 
 def parsed(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
     """The overrides of a command line. roots: folders of configuration files."""
-    parser = OverridesParser.create(config_loader=_Choices(roots))  # type: ignore[arg-type] - the one method in use
+    # Of a loader it uses one method.
+    parser = OverridesParser.create(config_loader=cast(ConfigLoader, _Choices(roots)))
     found = []
     for line in lines:
         try:
-            found.append(parser.parse_override(line))
+            found += parser.parse_overrides([line])
         except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep
             raise UserError(_unreadable(line)) from None
     return found
@@ -43,6 +45,8 @@ def translated() -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_sentence(error)) from None
+    except RecursionError:
+        raise UserError("a value has lists within lists within lists, too deep to be read: write a flat one") from None
 
 
 def _unreadable(line: str) -> str:
@@ -55,7 +59,7 @@ def _unreadable(line: str) -> str:
 def _sentence(error: Exception) -> str:
     if isinstance(error, OverrideParseException):
         return _unreadable(error.override)
-    if isinstance(cause := error.__cause__, OmegaConfBaseException) and cause.full_key:
+    if isinstance(cause := error.__cause__, ConfigKeyError | ConfigAttributeError) and cause.full_key:
         within, _, wrong = cause.full_key.rpartition(".")
         siblings = cause.parent_node
         known = {str(key) for key in siblings} if isinstance(siblings, Mapping) and siblings else set()

@@ -84,8 +84,8 @@ def _name(differs: dict[str, str]) -> str:
     parts = []
     for key, value in differs.items():
         short = re.split(r"[./]", key)[-1]
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{short if last[short] == 1 else key}-{value.strip(chr(39) + chr(34))}")
-        parts.append(plain.strip("-"))
+        plain = re.sub(r"^[^\w.-]+|[^\w.-]+$", "", value, flags=re.ASCII)
+        parts.append(re.sub(r"[^\w.-]+", "-", f"{short if last[short] == 1 else key}-{plain}", flags=re.ASCII))
     return "+".join(parts)[:_LONGEST_NAME]
 
 
@@ -102,11 +102,11 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
                 run(job)
                 job.outcome = "done"
             except (UserError, OSError) as error:
-                job.outcome = f"failed: {error}"
-                print(f"error: {error}", file=sys.stderr, flush=True)
+                job.outcome = f"failed: {shown(str(error), limit=1000)}"
+                print(f"error: {shown(str(error), limit=1000)}", file=sys.stderr, flush=True)
             except Exception as error:
                 traceback.print_exc()
-                job.outcome = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
+                job.outcome = f"failed: {type(error).__name__}: {shown(str(error), limit=1000)}"
     finally:
         failed = sum(job.outcome != "done" for job in jobs)
         print(f"\n{len(jobs)} jobs, {failed} of them not done" if failed else f"\n{len(jobs)} jobs, all done")
