@@ -67,7 +67,7 @@ class Config(ModelConfig):
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = BeamConfig()
-    seed: int = Field(1, ge=0, lt=1 << 32)
+    seed: int = Field(1, ge=0, lt=1 << 63)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""

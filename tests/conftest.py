@@ -58,11 +58,11 @@ def plain(texts: Path) -> dict[str, Any]:
         },
         "embedding": {"embedding_dim": 32, "dropout": 0.0},
         "encoder": {"name": "bilstm", "hidden_size": 32},
-        "decoder": {"name": "luong", "hidden_size": 32, "readout_size": 32},
+        "decoder": {"name": "luong", "hidden_size": 32, "readout_size": 32, "dropout": 0.0},
         "attention": {"name": "general"},
         "optimizer": {"name": "adam", "lr": 0.02, "warmup": 0, "schedule": {"name": "constant"}},
         "training": {"epochs": 12, "batch_tokens": 120, "validate_every": 40, "average_checkpoints": 2, "plots": 2},
-        "search": {"beam_size": 3},
+        "search": {"name": "beam", "beam_size": 3},
         "device": "cpu",
     }
 

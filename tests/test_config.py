@@ -239,7 +239,7 @@ def numbers() -> list[Any]:
     return sorted(found, key=lambda option: (option[0].__name__, option[1]))
 
 
-HUGE = {int: (2**62, -(2**62), 10**30, -(10**30)), float: (1e30, -1e30, math.inf, -math.inf, math.nan)}
+HUGE = {int: (2**63, -(2**63), 10**30, -(10**30)), float: (1e30, -1e30, math.inf, -math.inf, math.nan)}
 
 
 @pytest.mark.parametrize(("kind", "name"), numbers(), ids=lambda value: getattr(value, "__name__", value))

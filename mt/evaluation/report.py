@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.data.corpus import Split
-from mt.evaluation.forced import forced_pass
+from mt.evaluation.forced import score_forced
 from mt.evaluation.links import alignment_error
 from mt.evaluation.score import evaluate
 from mt.inference import Translation, Translator, decodes_hard
@@ -38,7 +38,7 @@ def report(
     model, search = translator.model, search or translator.config.search
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, progress=progress)
-    forced = forced_pass(translator, split, hard=hard, links=model.uses_source)
+    forced = score_forced(translator, split, hard=hard, links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
@@ -117,11 +117,13 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _heading(results: Mapping[str, Any]) -> str:
-    """`test: beam search (beam_size 5, soft attention), best checkpoint (update 120)`."""
-    search, checkpoint = results["search"], results.get("checkpoint")
-    width = f"beam_size {search['beam_size']}, " if search["name"] == "beam" else ""
-    heading = f"{results['split']}: {search['name']} search ({width}{search['mode']} attention)"
-    return f"{heading}, {weights_name(checkpoint)}" if checkpoint else heading
+    """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
+    search = results["search"]
+    parts = [f"{results['split']}: {search['name']} search"]
+    parts += [f"beam_size {search['beam_size']}"] if search["name"] == "beam" else []
+    parts += [f"{search['mode']} attention"] if results["attention"] else []
+    parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
+    return ", ".join(parts)
 
 
 def weights_name(checkpoint: Mapping[str, Any]) -> str:

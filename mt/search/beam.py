@@ -2,10 +2,10 @@
 
 A sentence has `beam_size` slots. Each step keeps the most probable extensions of its open hypotheses, one for each free
 slot; a hypothesis that ends, by EOS or at the maximum length, keeps its slot, and the search goes on with the rest. It
-is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis scores
-at most what its present log-probability would score at the maximum length, where the penalty divides by most. Stopping
-there changes no result. So a beam with a slot for every possible sentence is exhaustive search, and a beam of one is
-greedy search.
+is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis
+scores at most what its present log-probability would score at the maximum length, where the penalty divides by most.
+Stopping there changes no result. So a beam with a slot for every possible sentence is exhaustive search, and a beam of
+one is greedy search.
 """
 
 from typing import Any, NamedTuple

@@ -28,11 +28,13 @@ class Constraints(NamedTuple):
             return None
         mask = torch.zeros_like(logits, dtype=torch.bool)
         if repeats:
-            # Each n-gram so far, beside the n - 1 tokens that the next token would make one with.
-            ngrams = prefix.unfold(1, self.no_repeat_ngram_size, 1)
-            recent = prefix[:, length - self.no_repeat_ngram_size + 1 :]
-            row, place = (ngrams[..., :-1] == recent[:, None]).all(-1).nonzero(as_tuple=True)
-            mask[row, ngrams[row, place, -1]] = True
+            # The n-grams so far whose first n - 1 tokens are the last ones, token by token: contiguous comparisons.
+            n, count = self.no_repeat_ngram_size, length - self.no_repeat_ngram_size + 1
+            begins = torch.ones_like(prefix[:, :count], dtype=torch.bool)
+            for i in range(n - 1):
+                begins &= prefix[:, i : i + count] == prefix[:, count + i, None]
+            row, start = begins.nonzero(as_tuple=True)
+            mask[row, prefix[row, start + n - 1]] = True
         mask[:, EOS] = False
         if early:
             # Padding and BOS are never chosen.

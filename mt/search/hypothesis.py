@@ -1,7 +1,7 @@
 """What search asks of a model, what it hands back, and the record from which it reads a hypothesis.
 
-Search knows no model: anything with `init_state` and `step` can be searched. Rows of a batch are hypotheses; a search keeps,
-drops and reorders them with `select`, whatever the model's memory and state are made of.
+Search knows no model: anything with `init_state` and `step` can be searched. Rows of a batch are hypotheses; a search
+keeps, drops and reorders them with `select`, whatever the model's memory and state are made of.
 """
 
 from dataclasses import dataclass

@@ -83,7 +83,8 @@ def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progre
         "training": f"{amount}{begun}",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
-    return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in rows.items())
+    notes = [("note", metric.notice) for metric in config.metrics() if metric.notice]
+    return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))
 
 
 def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:

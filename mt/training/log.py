@@ -1,6 +1,7 @@
 """What a run keeps of its course: lines of metrics.jsonl, and TensorBoard. The one door to tensorboard."""
 
 import json
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ HYPERPARAMETERS = (
     "seed",
 )
 """What runs differ in, in practice: the columns of TensorBoard's table. All options are in config.yaml."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Log:
@@ -107,8 +109,10 @@ class Log:
 
 
 def _name(folder: Path) -> str:
-    """Of a run, beginning with what tells it apart: its folder is a time, or what differs in a sweep."""
-    return f"{folder.name} {folder.parent.name}"
+    """Of a run, beginning with what tells it apart, since some 14 characters are shown: the time of a day, or what
+    differs in a sweep."""
+    date, _, time = folder.name.partition("_")
+    return f"{time} {date} {folder.parent.name}" if _DATE.fullmatch(date) else f"{folder.name} {folder.parent.name}"
 
 
 def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:

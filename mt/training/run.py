@@ -16,6 +16,7 @@ from mt.device import choose, peak_memory, reset_peak_memory
 from mt.errors import UserError
 from mt.evaluation.report import origin, report, weights_name
 from mt.inference import Translator, decodes_hard
+from mt.metrics import score_names
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.storage import write_json
@@ -116,14 +117,14 @@ def complete(run: Run) -> dict[str, Any]:
         with contextlib.closing(run.log):
             train(run)
             choose_best(run)
-            return test(run)
+            return final_results(run)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{error}: mend the disk or make room on it; {_how_to_go_on(run)}") from error
 
 
-def test(run: Run) -> dict[str, Any]:
+def final_results(run: Run) -> dict[str, Any]:
     """Scores the test split with the weights that the model has, and writes what is kept of a run."""
     progress = run.progress
     results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=run.console.bars)
@@ -147,16 +148,14 @@ def _how_to_go_on(run: Run) -> str:
 
 def train(run: Run) -> None:
     options, progress, console, window = run.config.training, run.progress, run.console, Window()
-    training = run.corpus.training
-    total = total_updates(training, run.config)
+    total = total_updates(run.corpus.training, run.config)
     console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
-    for notice in filter(None, (metric.notice for metric in run.config.metrics())):
-        console.say(f"note: {notice}")
+    run.log.layout(score_names(run.config.dataset.metrics))
     if stopped_early(run):
         return
     with console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, training, run.config, progress):
+        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress):
             seconds = time.perf_counter() - began
             progress.seconds += seconds
             window.add(update, seconds)
@@ -234,7 +233,7 @@ def choose_best(run: Run) -> None:
         checkpoint.fill(run.model, checkpoint.average(folders))
         scores = measure(run).scores
         won = improves(scores, progress.best, run.metric)
-        note = "  (best)" if won else f"  (not better than the best by {run.metric})"
+        note = "  (best)" if won else "  (not better than the best)"
         console.say(scores_shown(f"average of the last {len(folders)}", scores, note))
         if won:
             progress.best = scores

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_prep.lock import locked
+from mt.errors import UserError
 
 _ROOT = Path(__file__).parents[2]
 
@@ -68,3 +69,23 @@ def test_processes_do_not_meet(tmp_path: Path) -> None:
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert (tmp_path / "counter").read_text() == "300"
     assert [path.name for path in tmp_path.iterdir()] == ["counter"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_refused_and_what_it_points_to_stays(tmp_path: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "foreign").write_text("precious")
+    (tmp_path / "lock").symlink_to(tmp_path / "foreign")
+    sentence = r"lock is a link, where the lock of a preparation belongs: delete it$"
+    with pytest.raises(UserError, match=sentence), locked(tmp_path / "lock", progress=False):
+        pytest.fail("locked")
+    assert (tmp_path / "foreign").exists() == there
+    assert not there or (tmp_path / "foreign").read_text() == "precious"
+
+
+def test_a_file_in_place_of_the_lock_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "foreign").write_text("precious")
+    (tmp_path / "lock").hardlink_to(tmp_path / "foreign")
+    with locked(tmp_path / "lock", progress=False):
+        pass
+    assert (tmp_path / "foreign").read_text() == "precious"

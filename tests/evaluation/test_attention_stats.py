@@ -123,13 +123,13 @@ def test_nothing_is_said_of_an_attention_that_aligns(stats: dict[str, float]):
         ),
         (
             MONOTONIC | {"at_first": 0.96},
-            "the pointer stays at the first position in 96% of the steps: make attention.energy_bias more negative, so that it "
-            "moves, or lower attention.noise_std",
+            "the pointer stays at the first position in 96% of the steps: make attention.energy_bias more negative, "
+            "so that it moves, or lower attention.noise_std",
         ),
         (
             MONOTONIC | {"at_last": 0.96},
-            "the pointer is at the last position in 96% of the steps: raise attention.energy_bias towards 0, so that it stops "
-            "earlier",
+            "the pointer is at the last position in 96% of the steps: raise attention.energy_bias towards 0, so "
+            "that it stops earlier",
         ),
         (
             MONOTONIC | {"disagreement": 0.4},

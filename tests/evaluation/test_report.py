@@ -123,7 +123,7 @@ def test_a_table_has_numbers_once_and_no_signatures() -> None:
         "parameters": 1234567,
     }
     assert table(results).splitlines() == [
-        "test: beam search (beam_size 5, soft attention), best checkpoint (update 40)",
+        "test: beam search, beam_size 5, soft attention, best checkpoint (update 40)",
         "  bleu                                12.50",
         "  loss                               1.5322  nats per token",
         "  parameters                      1,234,567",

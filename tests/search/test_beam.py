@@ -39,7 +39,9 @@ def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
     toy = make_toy(5, 5, seed)
     longest = [4, 2, 1, 3, 4]
     assert len(toy.sentences(4)) == 31
-    found = beam(toy, toy.memory(), 5, beam_size=31, max_lengths=torch.tensor(longest), length_penalty=exponent, n_best=31)
+    found = beam(
+        toy, toy.memory(), 5, beam_size=31, max_lengths=torch.tensor(longest), length_penalty=exponent, n_best=31
+    )
     for b, hypotheses in enumerate(found):
         expected = toy.ranked(b, longest[b], exponent)
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
@@ -107,7 +109,9 @@ def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
     toy = make_toy(8, 7, seed=5)
     together = beam(toy, toy.memory(), 8, beam_size=3, max_lengths=LONGEST, length_penalty=0.6, n_best=2)
     for b in range(8):
-        (alone,) = beam(toy, toy.memory([b]), 1, beam_size=3, max_lengths=LONGEST[b : b + 1], length_penalty=0.6, n_best=2)
+        (alone,) = beam(
+            toy, toy.memory([b]), 1, beam_size=3, max_lengths=LONGEST[b : b + 1], length_penalty=0.6, n_best=2
+        )
         assert [h.tokens for h in alone] == [h.tokens for h in together[b]]
         assert [h.score for h in alone] == pytest.approx([h.score for h in together[b]], abs=1e-6)
         assert all(one.weights.equal(other.weights) for one, other in zip(alone, together[b], strict=True))

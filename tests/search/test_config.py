@@ -99,13 +99,13 @@ def test_refuses_impossible_values(wrong):
         ),
         (
             {"name": "greedy", "min_length": 5, "max_length": 5},
-            r"^search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the other$",
+            r"^search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the ",
         ),
         ({"name": "greedy", "n_best": 2}, "^unknown option search.n_best: "),
         ({"name": "greedy", "beam_size": 2}, "^unknown option search.beam_size: "),
         ({"name": "online", "length_penalty": 0.5}, "^unknown option search.length_penalty: "),
         ({"name": "online", "mode": "hard"}, "^unknown option search.mode: "),
-        ({"name": "bean"}, "^search.name=bean is .*did you mean beam"),
+        ({"name": "bean"}, "^invalid choice search.name=bean: did you mean beam"),
     ],
 )
 def test_refuses_options_that_do_not_go_together(plain, sentence):
@@ -119,9 +119,9 @@ def test_revised_keeps_what_the_new_search_has():
     assert revised_search(config, {"name": "greedy"}) == GreedyConfig(mode="soft", max_length=30)
     assert revised_search(config, {"name": "online"}) == OnlineConfig(max_length=30)
     assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)
-    with pytest.raises(UserError, match="^unknown option search.beam_size: "):
+    with pytest.raises(UserError, match=r"^unknown option search.beam_size: "):
         revised_search(config, {"name": "greedy", "beam_size": 3})
-    with pytest.raises(UserError, match="^search.name=gready is .*did you mean greedy"):
+    with pytest.raises(UserError, match=r"^invalid choice search.name=gready: did you mean greedy"):
         revised_search(config, {"name": "gready"})
 
 
