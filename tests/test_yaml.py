@@ -205,5 +205,5 @@ def test_a_table_is_keyed_by_the_names_of_its_configurations(table: dict[str, An
 
 def test_energies_are_keyed_by_the_names_of_their_configurations():
     configs = [LocalMConfig.model_validate({"energy": {"name": name}}).energy for name in ENERGIES]
-    assert [type(build_energy(config, 4, 4)) for config in configs] == [energy for _, energy in ENERGIES.values()]
+    assert [type(build_energy(config, 4, 4)) for config in configs] == list(ENERGIES.values())
     assert sorted(ENERGIES) == names("attention/energy")

@@ -31,17 +31,17 @@ def test_it_lists_every_choice_with_the_head_of_its_file():
 def test_it_lists_every_option_with_its_value_and_comment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = manual("config", ["attention=mocha", "attention.chunk_size=7", "optimizer=sgd"], [CONF])
-    for line in (
-        "attention.chunk_size=7                    positions in a chunk; 1 is hard monotonic attention",
-        # A comment that goes on below.
-        "attention.noise_std=2                     standard deviation before the sigmoid, in training only: what makes",
-        "optimizer.schedule.factor=0.5             by which it is multiplied in each period",
-        "training.epochs=3                         passes over the training split, at the most",
-        "dataset.cleaning.max_ratio=9              ",
-        "precision=fp32                            fp32; or bf16: ",
-        "resume=null                               a run folder: ",
+    notes = comments(CONF / "attention" / "mocha.yaml")
+    for option, note in (
+        ("attention.chunk_size=7", notes["chunk_size"]),
+        ("attention.noise_std=2", notes["noise_std"]),  # which goes on below
+        ("optimizer.schedule.factor=0.5", "by which it is multiplied in each period"),
+        ("training.epochs=3", "passes over the training split, at the most"),
+        ("dataset.cleaning.max_ratio=9", ""),
+        ("precision=fp32", "fp32; or bf16: "),
+        ("resume=null", "a run folder: "),
     ):
-        assert f"\n  {line}" in text
+        assert f"\n  {option:<42}{note[:60]}" in text
     assert max(map(len, text.splitlines())) <= 121
 
 
