@@ -11,20 +11,20 @@ from mt.metrics.bleu import require_tokenizer
 from mt.metrics.settings import Settings
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
-from mt.parsing import Options
+from mt.parsing import MAX_COUNT, Options
 from mt.search.config import BeamConfig, SearchConfig
 
 
 class TrainingConfig(Options):
-    epochs: int = Field(10, gt=0)
+    epochs: int = Field(10, gt=0, le=MAX_COUNT)
     """Passes over the training split, at the most."""
-    max_updates: int | None = Field(None, gt=0)
+    max_updates: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Optimizer updates, at the most; null leaves it to the epochs."""
-    batch_tokens: int = Field(2000, gt=0)
+    batch_tokens: int = Field(2000, gt=0, le=MAX_COUNT)
     """Tokens of a batch on either side, padding included."""
-    batch_sentences: int | None = Field(None, gt=0)
+    batch_sentences: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Pairs of a batch, at the most; null leaves it to the tokens."""
-    gradient_accumulation: int = Field(1, gt=0)
+    gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
@@ -32,24 +32,25 @@ class TrainingConfig(Options):
     """What the loss is a mean over, whose gradient is clipped and learnt from. sentence: the sum over a sentence's
     tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so large. What
     is reported is per token either way."""
-    max_grad_norm: float = Field(1.0, ge=0)
+    max_grad_norm: float = Field(1.0, ge=0, le=1e9)
     """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is."""
-    validate_every: int | None = Field(None, gt=0)
+    validate_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between validations; null validates at the end of each epoch."""
-    validate_limit: int | None = Field(None, gt=0)
+    validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     metric: str | None = None
-    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first."""
-    patience: int | None = Field(None, gt=0)
+    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first.
+    Where it is too low to tell checkpoints apart, chrF or the loss does: see `mt.training.selection`."""
+    patience: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
-    average_checkpoints: int = Field(5, gt=0)
+    average_checkpoints: int = Field(5, gt=0, le=1000)
     """The last validations whose weights are averaged into the final model, where that scores better on dev than the
     best one; 1 averages nothing."""
-    save_every: int | None = Field(None, gt=0)
+    save_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between checkpoints; null saves at validations alone."""
-    log_every: int = Field(20, gt=0)
+    log_every: int = Field(20, gt=0, le=MAX_COUNT)
     """Updates between lines of metrics.jsonl and points in TensorBoard."""
-    plots: int = Field(4, ge=0)
+    plots: int = Field(4, ge=0, le=1000)
     """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""
 
 
@@ -60,7 +61,7 @@ class Config(ModelConfig):
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = BeamConfig()
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=1 << 63)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""

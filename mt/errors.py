@@ -8,7 +8,6 @@ import select
 import sys
 from collections.abc import Iterable, Iterator
 
-
 READER_GONE = "nobody reads standard output any more"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from mt.arguments import Parser, add_mode_option, add_run_options, in_flags, loaded
 from mt.decoding import decodes_hard
 from mt.errors import reported
-from mt.evaluation.score import alignment_error
+from mt.evaluation.links import alignment_error
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import revised_search
 from mt.text_io import read_parallel
@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         translator = loaded(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
+        if gold:
+            translator.unit = "word"  # as gold links are
         hard = None
         if options.mode:
             search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})

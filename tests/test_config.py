@@ -14,7 +14,7 @@ from mt.metrics.settings import Options
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.parsing import parse, revised
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig
 
 
 def sentence(plain: dict[str, Any]) -> str:
@@ -174,7 +174,7 @@ def test_a_part_can_be_parsed_alone():
 
 
 def test_a_revision_is_as_valid_as_what_was_read():
-    search = SearchConfig(beam=4)
-    assert revised(search, {"n_best": 3, "name": None}) == SearchConfig(beam=4, n_best=3)
+    search = BeamConfig(beam_size=4)
+    assert revised(search, {"n_best": 3, "name": None}) == BeamConfig(beam_size=4, n_best=3)
     with pytest.raises(UserError, match="n_best=5 asks for more"):
         revised(search, {"n_best": 5})

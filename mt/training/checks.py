@@ -38,6 +38,6 @@ def require_short(corpus: Corpus, longest: int | None) -> None:
         if len(lengths) and lengths.max() > longest:
             raise UserError(
                 f"source {int(lengths.argmax()) + 1} of {name} has {lengths.max()} tokens, and this model reads at "
-                f"most {longest}: raise attention.max_source_length, attention.energy.max_source_length or encoder.max_source_length, whichever it has, or lower "
-                "dataset.cleaning.max_length"
+                f"most {longest}: raise max_source_length of the attention, its energy or the encoder, whichever "
+                "limits, or lower dataset.cleaning.max_length"
             )

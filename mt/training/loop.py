@@ -35,8 +35,8 @@ class Progress:
     """Spent in updates."""
     validations: list[int] = field(default_factory=list)
     """The updates after which there was a validation."""
-    best: float | None = None
-    """Of the validation metric."""
+    best: dict[str, float] | None = None
+    """All scores of the best validation, or of the average of weights where that is better."""
     bad_validations: list[int] = field(default_factory=lambda: [0])
     """Lengths of the runs of validations without a new best; the last run is the present one."""
 
@@ -44,15 +44,43 @@ class Progress:
 @dataclass(frozen=True)
 class Update:
     loss: float
-    """Nats per target token, label smoothing included."""
+    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
+    smoothed_loss: float
+    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
     auxiliary_loss: float
     """Nats per target token that the attention adds to it."""
     gradient_norm: float
-    """Of the loss per token or sentence, as `training.normalization` says; before clipping."""
+    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
     lr: float
     tokens: int
-    """Real target tokens."""
+    """Real target tokens, EOS included."""
     ends_epoch: bool
+
+
+class Window:
+    """Means over the updates since the last line of the log: of losses over target tokens, of norms over updates."""
+
+    def __init__(self) -> None:
+        self._updates: list[Update] = []
+        self._seconds = 0.0
+
+    def __len__(self) -> int:
+        return len(self._updates)
+
+    def add(self, update: Update, seconds: float) -> None:
+        self._updates.append(update)
+        self._seconds += seconds
+
+    def means(self) -> dict[str, float]:
+        """Of at least one update."""
+        tokens = sum(update.tokens for update in self._updates)
+        losses = {
+            name: sum(getattr(update, name) * update.tokens for update in self._updates) / tokens
+            for name in ("loss", "smoothed_loss", "auxiliary_loss")
+        }
+        norm = sum(update.gradient_norm for update in self._updates) / len(self._updates)
+        speed = tokens / max(self._seconds, 1e-9)
+        return losses | {"gradient_norm": norm, "lr": self._updates[-1].lr, "tokens_per_second": speed}
 
 
 def updates_per_epoch(training: Training, config: Config) -> int | None:
@@ -130,19 +158,19 @@ def _update(
     optimizer.zero_grad()
     tokens = sum(int(batch.target_mask.sum()) for batch in batches)
     share = tokens if config.training.normalization == "token" else sum(len(batch.source) for batch in batches)
-    total = auxiliary = 0.0
+    sums = []
     for batch in batches:
         batch = batch.to(device)
         with autocast(device, config.precision):
             loss = model(batch, label_smoothing=config.training.label_smoothing)
-        total += loss.sum.item() / tokens
-        auxiliary += loss.auxiliary.item() / tokens
+        sums.append(torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()]))
         ((loss.sum + loss.auxiliary) / share).backward()
+    plain, total, auxiliary = (torch.stack(sums).cpu().double().sum(0) / tokens).tolist()
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.max_grad_norm or math.inf))
     if not (math.isfinite(total + auxiliary) and math.isfinite(norm)):
         raise UserError(
-            f"the loss is {total + auxiliary} and its gradient's norm {norm} at update {number}: training has diverged; "
-            "the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
+            f"the loss is {total + auxiliary} and its gradient's norm {norm} at update {number}: training has "
+            "diverged; the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
         )
     optimizer.step()
-    return Update(loss=total, auxiliary_loss=auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
+    return Update(plain, total, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)

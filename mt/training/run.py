@@ -3,30 +3,29 @@
 import contextlib
 import itertools
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.device import choose, peak_memory, reset_peak_memory
 from mt.errors import UserError
-from mt.evaluation.attention_stats import warnings
-from mt.evaluation.report import draw, report, samples, summary
-from mt.evaluation.score import dev_scores
+from mt.evaluation.report import origin, report, weights_name
 from mt.inference import Translator, decodes_hard
-from mt.metrics import higher_is_better
+from mt.metrics import score_names
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.storage import write_json
 from mt.training.checks import chosen_metric, require_fit
+from mt.training.console import Console, heading, scores_shown
 from mt.training.log import Log
-from mt.training.loop import Progress, total_updates, updates
+from mt.training.loop import Progress, Window, total_updates, updates
+from mt.training.selection import improves
+from mt.training.validation import measure, say_advice, validate
 
 
 @dataclass
@@ -40,6 +39,7 @@ class Run:
     optimizer: torch.optim.Optimizer
     progress: Progress
     log: Log
+    console: Console = field(default_factory=Console)
 
     @property
     def checkpoints(self) -> Path:
@@ -100,7 +100,7 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
         torch.set_rng_state(state["random"])
         if torch.cuda.is_available() and state["random_cuda"]:
             torch.cuda.set_rng_state_all(state["random_cuda"])
-        progress = Progress(**state["progress"])
+        progress = Progress(**state["progress"] | best_average(folder))
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
         raise UserError(
             f"{last / checkpoint.TRAINING} does not belong to its model: copy the checkpoint again"
@@ -117,17 +117,25 @@ def complete(run: Run) -> dict[str, Any]:
         with contextlib.closing(run.log):
             train(run)
             choose_best(run)
-            results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=True)
-            results |= {"updates": run.progress.update, "training_seconds": run.progress.seconds}
-            results["training_tokens_per_second"] = run.progress.tokens / max(run.progress.seconds, 1e-9)
-            results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
-            write_json(run.folder / "results.json", results)
-            run.log.hyperparameters(run.config.model_dump(), results)
-            return results
+            return final_results(run)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{error}: mend the disk or make room on it; {_how_to_go_on(run)}") from error
+
+
+def final_results(run: Run) -> dict[str, Any]:
+    """Scores the test split with the weights that the model has, and writes what is kept of a run."""
+    progress = run.progress
+    results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=run.console.bars)
+    results |= {"checkpoint": origin(run.folder, "best"), "updates": progress.update}
+    results |= {"training_seconds": progress.seconds, "training_tokens": progress.tokens}
+    # The mean over the whole run; that of a part of it is in metrics.jsonl.
+    results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
+    results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
+    write_json(run.folder / "results.json", results)
+    run.log.hyperparameters(run.config.model_dump(), results, run.metric)
+    return results
 
 
 def _how_to_go_on(run: Run) -> str:
@@ -139,65 +147,44 @@ def _how_to_go_on(run: Run) -> str:
 
 
 def train(run: Run) -> None:
-    options, progress, log = run.config.training, run.progress, run.log
-    training = run.corpus.training
-    total = total_updates(training, run.config)
+    options, progress, console, window = run.config.training, run.progress, run.console, Window()
+    total = total_updates(run.corpus.training, run.config)
+    console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
+    run.log.layout(score_names(run.config.dataset.metrics))
     if stopped_early(run):
         return
-    with tqdm(total=total, initial=progress.update, desc="training", unit=" updates", dynamic_ncols=True) as bar:
+    with console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, training, run.config, progress):
-            progress.seconds += time.perf_counter() - began
-            bar.update()
-            bar.set_postfix(epoch=progress.epoch, loss=f"{update.loss:.3f}", refresh=False)
-            if progress.update % options.log_every == 0:
-                speed = progress.tokens / progress.seconds
-                log.scalars("train", progress.update, asdict(update) | {"tokens_per_second": speed})
+        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress):
+            seconds = time.perf_counter() - began
+            progress.seconds += seconds
+            window.add(update, seconds)
+            console.updated()
             due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
-            if due or progress.update == total or (update.ends_epoch and progress.epoch == options.epochs):
-                is_best = validate(run)
-                save(run, is_best=is_best)
-                if stopped_early(run):
-                    log.say(f"stopped: no new best {run.metric} in {options.patience} validations")
-                    return
-            elif options.save_every and progress.update % options.save_every == 0:
-                save(run, is_best=False)
+            due |= progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
+            saves = due or (options.save_every and progress.update % options.save_every == 0)
+            # Before each checkpoint, too: a run that goes on from there logs what one that never stopped does.
+            if saves or progress.update % options.log_every == 0:
+                log_window(run, window)
+                window = Window()
+            if saves:
+                save(run, is_best=due and validate(run))
+            if due and stopped_early(run):
+                console.say(f"stopped: no new best {run.metric} in {options.patience} validations")
+                return
             began = time.perf_counter()
+
+
+def log_window(run: Run, window: Window) -> None:
+    progress, means = run.progress, window.means()
+    counts = {"epoch": progress.epoch, "tokens": progress.tokens}
+    run.log.scalars("train", progress.update, counts | means)
+    run.console.logged(progress, means)
 
 
 def stopped_early(run: Run) -> bool:
     patience = run.config.training.patience
     return patience is not None and run.progress.bad_validations[-1] >= patience
-
-
-def validate(run: Run) -> bool:
-    """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
-    progress, log, count = run.progress, run.log, run.config.training.plots
-    split = run.corpus.split("dev")
-    scores, translations, stats = dev_scores(run.translator, split, run.config.training.validate_limit)
-    is_best = improves(run, scores)
-    progress.validations.append(progress.update)
-    if is_best:
-        progress.best = scores[run.metric]
-        progress.bad_validations.append(0)
-    else:
-        progress.bad_validations[-1] += 1
-    log.scalars("dev", progress.update, scores)
-    log.scalars("attention", progress.update, stats)
-    log.say(f"update {progress.update}: {summary(scores)}{' (best)' if is_best else ''}")
-    for warning in warnings(stats):
-        log.say(f"  warning: {warning}")
-    log.text("dev/translations", progress.update, samples(split, translations[:count]))
-    for number, translation in enumerate(translations[:count]):
-        if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.chunk_size))
-    return is_best
-
-
-def improves(run: Run, scores: Mapping[str, float]) -> bool:
-    """Whether these scores are better than the best so far."""
-    value, best = scores[run.metric], run.progress.best
-    return best is None or (value > best if higher_is_better(run.metric) else value < best)
 
 
 def save(run: Run, *, is_best: bool) -> None:
@@ -209,7 +196,7 @@ def save(run: Run, *, is_best: bool) -> None:
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
     }
-    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta(run, run.progress.best), training)
+    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, meta(run), training)
     checkpoint.point(run.checkpoints / "last", folder)
     if is_best:
         checkpoint.point(run.checkpoints / "best", folder)
@@ -219,9 +206,16 @@ def save(run: Run, *, is_best: bool) -> None:
             checkpoint.remove(old)
 
 
-def meta(run: Run, best: float | None) -> dict[str, Any]:
-    """What a checkpoint tells people, and resuming, of its origin. best: its score by the run's metric."""
-    return {"update": run.progress.update, "metric": run.metric, "best": best, "corpus": run.corpus.meta["fingerprint"]}
+def meta(run: Run, averaged: list[int] | None = None) -> dict[str, Any]:
+    """What a checkpoint tells people, and resuming, of its origin. averaged: the updates whose mean its weights are."""
+    known = {"update": run.progress.update, "metric": run.metric, "best": run.progress.best}
+    return known | {"corpus": run.corpus.meta["fingerprint"]} | ({"averaged": averaged} if averaged else {})
+
+
+def best_average(folder: Path) -> dict[str, Any]:
+    """The `best` of progress where that is an average of weights, which was made after the last checkpoint."""
+    best = checkpoint.load_meta(checkpoint.locate(folder, "best"))
+    return {"best": best["best"]} if best.get("averaged") else {}
 
 
 def averaged(run: Run) -> list[Path]:
@@ -233,18 +227,22 @@ def averaged(run: Run) -> list[Path]:
 
 def choose_best(run: Run) -> None:
     """Leaves the best weights in the model, after trying the average of the last validations'."""
-    folders = averaged(run)
+    folders, progress, console = averaged(run), run.progress, run.console
+    say_advice(run, at_the_end=True)
     if len(folders) > 1:
         checkpoint.fill(run.model, checkpoint.average(folders))
-        scores = dev_scores(run.translator, run.corpus.split("dev"), run.config.training.validate_limit).scores
-        run.log.say(f"average of the last {len(folders)}: {summary(scores)}")
-        if improves(run, scores):
+        scores = measure(run).scores
+        won = improves(scores, progress.best, run.metric)
+        note = "  (best)" if won else "  (not better than the best)"
+        console.say(scores_shown(f"average of the last {len(folders)}", scores, note))
+        if won:
+            progress.best = scores
             best, folder = run.checkpoints / "best", run.checkpoints / "average"
             # Where an earlier end of this run left an average, `best` must not point to it while it is replaced.
             checkpoint.point(best, folders[-1])
-            about = meta(run, scores[run.metric])
+            about = meta(run, progress.validations[-len(folders) :])
             checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, None)
             checkpoint.point(best, folder)
-            return
     model, _, _ = checkpoint.load_model(run.folder, "best")
     run.model.load_state_dict(model.state_dict())
+    console.say(f"testing the {weights_name(origin(run.folder, 'best'))}")

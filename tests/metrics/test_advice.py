@@ -1,7 +1,6 @@
 import pytest
 
 from mt.metrics import METRICS, build
-from mt.metrics.advice import uninformative
 from mt.metrics.bleu import Bleu
 from mt.metrics.settings import Settings
 
@@ -17,40 +16,6 @@ SHORT = (
 )
 LETTERS = "ROUGE knows no letters but a-z, and most references have none: choose chrf or bleu"
 BLANKS = "counts words between blanks, and most references have none: choose cer"
-
-
-@pytest.mark.parametrize(
-    ("chosen", "scores", "references", "expected"),
-    [
-        ("bleu", [0.0, 0.0], NAMES, f"bleu is 0 at most in 2 validations and cannot choose a checkpoint: {SHORT}"),
-        (
-            "bleu_hard",
-            [1.234],
-            PHONES,
-            f"bleu_hard is 1.2 at most in 1 validation and cannot choose a checkpoint: {SHORT}",
-        ),
-        ("rougeL", [0.0], SPACED, f"rougeL is 0 at most in 1 validation and cannot choose a checkpoint: {LETTERS}"),
-    ],
-)
-def test_a_score_that_cannot_choose_is_said_with_those_that_can(chosen, scores, references, expected) -> None:
-    assert uninformative(EVERY, chosen, scores, references) == expected
-
-
-@pytest.mark.parametrize(
-    ("chosen", "scores", "references"),
-    [
-        ("bleu", [], NAMES),  # nothing was seen yet
-        ("bleu", [0.0, 12.0], NAMES),
-        ("bleu", [0.0, 0.0], SENTENCES),  # it has only just begun
-        ("bleu", [0.0], [*SENTENCES, *NAMES]),
-        ("cer", [0.0, 0.0], NAMES),
-        ("accuracy", [0.0], NAMES),
-        ("loss", [1.5], NAMES),
-        ("rougeL", [0.0], SENTENCES),
-    ],
-)
-def test_one_that_can_is_left_alone(chosen, scores, references) -> None:
-    assert uninformative(EVERY, chosen, scores, references) is None
 
 
 def test_bleu_is_indeed_0_where_it_is_said() -> None:
