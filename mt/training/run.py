@@ -214,8 +214,9 @@ def meta(run: Run, averaged: list[int] | None = None) -> dict[str, Any]:
 
 def best_average(folder: Path) -> dict[str, Any]:
     """The `best` of progress where that is an average of weights, which was made after the last checkpoint."""
-    best = checkpoint.load_meta(checkpoint.locate(folder, "best"))
-    return {"best": best["best"]} if best.get("averaged") else {}
+    best = folder / "checkpoints" / "best"
+    meta = checkpoint.load_meta(best) if best.exists() else {}  # none before the first validation
+    return {"best": meta["best"]} if meta.get("averaged") else {}
 
 
 def averaged(run: Run) -> list[Path]:

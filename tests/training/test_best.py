@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from mt import checkpoint
 from mt.evaluation.report import origin
-from mt.training.run import Run, choose_best, resume, train
+from mt.training.run import Run, choose_best, resume, save, train
 
 
 def names(run: Run) -> list[str]:
@@ -92,6 +92,15 @@ def test_a_worse_validation_does_not_replace_an_average_after_resuming(
     again.log.close()
     assert again.progress.validations == [2, 4, 6, 8]
     assert (again.checkpoints / "best").resolve().name == "average"
+
+
+def test_a_run_without_a_validation_yet_can_be_resumed(start: Callable[..., Run]) -> None:
+    run = start()
+    save(run, is_best=False)
+    run.log.close()
+    again = resume(run.config, run.corpus, run.folder)
+    again.log.close()
+    assert again.progress.best is None
 
 
 def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(
