@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import sys
-from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,11 +15,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mt.errors import UserError, nearest, reported
-from mt.parsing import parse, revised
+from mt.parsing import parse
 
 if TYPE_CHECKING:  # preparation comes this way too, and would wait for torch
     from mt.config import Config
-    from mt.search.config import SearchConfig
 
 CONF = Path(__file__).parents[1] / "conf"
 _RESUMABLE_TRAINING = ("epochs", "max_updates", "patience", "average", "save_every", "log_every", "plots")
@@ -65,24 +63,6 @@ def merged(config: "Config", overrides: Sequence[str]) -> "Config":
 def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
     """Writes `config.yaml`: what was composed for a run."""
     OmegaConf.save(OmegaConf.create(dict(composed)), folder / "config.yaml")
-
-
-def add_search_options(parser: ArgumentParser) -> None:
-    """How to decode; what is left out stays as the run was configured."""
-    parser.add_argument("--search", choices=("greedy", "beam", "online"))
-    parser.add_argument("--beam", type=int, metavar="K", help="hypotheses kept per sentence")
-    parser.add_argument("--length-penalty", type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
-    parser.add_argument("--min-length", type=int, metavar="N", help="fewest tokens before the end")
-    parser.add_argument("--max-length", type=int, metavar="N", help="most tokens, the end included")
-    parser.add_argument("--no-repeat-ngram-size", type=int, metavar="N", help="no N tokens in a row twice; 0: any")
-    parser.add_argument("--mode", choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
-
-
-def chosen_search(options: Namespace, config: "SearchConfig", n_best: int = 1) -> "SearchConfig":
-    """A run's search with the options of `add_search_options`. Raises UserError where they do not go together."""
-    named = ("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram_size", "mode")
-    chosen = {name: getattr(options, name) for name in named}
-    return revised(config, {"name": options.search, **chosen, "n_best": n_best})
 
 
 def _plain(composed: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.metrics import Metric, build, require_known
 from mt.metrics.bleu import require_tokenizer
@@ -12,7 +12,7 @@ from mt.metrics.settings import Settings
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, Options
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig, SearchConfig
 
 
 class TrainingConfig(Options):
@@ -57,10 +57,10 @@ class TrainingConfig(Options):
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
-    dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
+    dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
-    search: SearchConfig = SearchConfig()
+    search: SearchConfig = BeamConfig()
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")

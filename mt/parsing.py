@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from mt.errors import UserError, nearest
+from mt.errors import UserError, invalid_choice, nearest, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -49,12 +49,12 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
             return f"unknown option {key}: {nearest(path[-1], options)}"
         case "union_tag_invalid":
             tag = context["tag"]
-            return f"{key}.name={tag} is no choice: {nearest(tag, _quoted(context['expected_tags']))}"
+            return invalid_choice(f"{key}.name", tag, _quoted(context["expected_tags"]))
         case "union_tag_not_found":
             return f"{key} does not say which kind: add {key}.name"
         case "literal_error" if isinstance(given, str):
-            return f"{key}={given} is no choice: {nearest(given, _quoted(context['expected']))}"
-    return f"{key}={json.dumps(given)} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
+            return invalid_choice(key, given, _quoted(context["expected"]))
+    return f"{key}={shown(json.dumps(given))} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def _locate(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:

@@ -136,7 +136,7 @@ def test_plain_data_holds_everything(runs, references) -> None:
 
 
 def test_summaries_are_scored_by_rouge(make_run, references) -> None:
-    dataset = {"name": "s", "task": "summarization", "metrics": ["rouge"], "generator": "phrasebook"}
+    dataset = {"name": "s", "metrics": ["rouge"], "generator": "phrasebook"}
     runs = find(
         [make_run("a", MONOTONIC | {"dataset": dataset}, {}, WRONG), make_run("b", MOCHA | {"dataset": dataset})]
     )
