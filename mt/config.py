@@ -1,4 +1,10 @@
-"""The root configuration: joins what the parts declare, and says how long and how to train."""
+"""The root configuration: joins what the parts declare, and says how long and how to train.
+
+Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
+over every choice of every group: `Config()` is what `python train.py ~recipe` trains. A recipe (conf/recipe/, named
+after a data set) gives the options in which that data set differs from the defaults, so that `python train.py` trains
+`Config()` with the values of conf/recipe/phrasebook.yaml on top; an experiment has all values of a paper.
+"""
 
 from typing import Literal, Self
 

@@ -23,7 +23,7 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     'did you mean mocha? choices: dot, mocha'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(wrong, names, n=1)
+    close = difflib.get_close_matches(wrong[:100], names, n=1)  # of a long text it would take seconds
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{hint}choices: {', '.join(names)}"
 
@@ -32,14 +32,14 @@ def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
     """The sentence for a value that is not among those that an option can have.
 
     >>> invalid_choice("attention", "mocah", ["dot", "mocha"])
-    'invalid choice attention=mocah: did you mean mocha? choices: dot, mocha'
+    'attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha'
     """
-    return f"invalid choice {option}={shown(wrong)}: {nearest(wrong, known)}"
+    return f"{option}={shown(wrong)} is an invalid choice: {nearest(wrong, known)}"
 
 
 def shown(text: str, limit: int = 80) -> str:
-    """Text of a user's as a part of a sentence: on one line, at most `limit` characters, whatever is in it."""
-    plain = text if text.isprintable() else ascii(text)
+    """Text of a user's as a part of a sentence: on one line, at most `limit` characters, none of them a terminal's."""
+    plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
 
@@ -106,5 +106,5 @@ def output_fault() -> str | None:
 
 def _told(sentence: str, status: int) -> int:
     with contextlib.suppress(OSError):  # standard error may be full or closed, too
-        print(sentence, file=sys.stderr, flush=True)
+        print(shown(sentence, limit=10_000), file=sys.stderr, flush=True)
     return status

@@ -26,7 +26,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.evaluation", "mt.arguments", "mt"),
     ("mt.training", "mt.comparison"),
     ("data_prep", "mt.cli"),
-    ("data_prep.__main__", "scripts", "train"),
+    ("data_prep.__main__", "mt.__main__", "scripts"),
+    ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
 PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:2] for name in floor))

@@ -12,12 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import mt.training.run as training
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
 from mt.inference import Translator
+from mt.training import validation
 from mt.training.run import choose_best, train
 from mt.training.state import Run, begin, resume
 
@@ -56,7 +56,7 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> None:
         weights = torch.cat([parameter.detach().flatten() for parameter in translator.model.parameters()])
         return Validation({"bleu": float((weights.double().sum() * 1e3).sin())}, [], {})
 
-    monkeypatch.setattr(training, "dev_scores", scored)
+    monkeypatch.setattr(validation, "dev_scores", scored)
 
 
 @pytest.fixture
