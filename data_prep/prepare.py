@@ -5,7 +5,7 @@ import errno
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
@@ -16,7 +16,6 @@ from tqdm import tqdm
 
 from data_prep import shards
 from data_prep.clean import checked
-from data_prep.lock import locked
 from data_prep.shards import Shards
 from data_prep.sources import Source, open_source
 from mt.data import corpus
@@ -25,6 +24,7 @@ from mt.data.dataset import DatasetConfig
 from mt.data.files import whole
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
+from mt.storage import locked
 
 _TOKENIZERS = "tokenizers"
 _MUCH = 0.05
@@ -181,7 +181,7 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
     work = folder.with_name(f".{folder.name}.partial")
     try:
         work.parent.mkdir(parents=True, exist_ok=True)
-        with locked(work.parent / ".lock", progress):
+        with locked(work.parent / ".lock", _waiting(work.parent, progress)):
             try:
                 _discard_links(work)
                 work.mkdir(exist_ok=True)
@@ -225,6 +225,10 @@ def _warning(kept: Shards) -> Iterator[str]:
         for reason, count in kept.dropped.items():
             yield f"{_LOUD}   {count / kept.read:6.1%} {reason}"
         yield f"{_LOUD} to keep them change the options in brackets, of dataset.cleaning; examples: dry_run=true"
+
+
+def _waiting(folder: Path, progress: bool) -> Callable[[], None]:
+    return lambda: print(f"waiting for another preparation in {folder}") if progress else None
 
 
 def _reasons(kept: Shards) -> str:

@@ -1,77 +1,89 @@
 """Checkpoints: JSON, safetensors and a tokenizer, complete or absent, and loaded without running anybody's code.
 
-`checkpoints/` holds a folder for each saved update, written under a temporary name, flushed and renamed; `best` and
-`last` are links to them, which move atomically. A folder is removed by a rename too, so that nobody meets half of one.
+`checkpoints/` of a run holds a folder for each saved update; `best` and `last` are links to them, which move
+atomically.
 """
 
 import hashlib
-import json
+import math
 import os
-import pickle  # noqa: TID251 - for the name of its error only
+import re
 import shutil
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, load_model as load_tensors, save_model as save_tensors
+from safetensors.torch import load_file, load_model as load_tensors, save_file, save_model
+from torch import Tensor
 
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
-from mt.storage import write_json
+from mt.parsing import Options, parse
+from mt.storage import flush, read_json, remove, replaced_folder, write_json
 
-FORMAT = 1
+FORMAT = 2
+"""Of checkpoints and of run folders: raised whenever files, their names, or what they hold, change."""
+CONFIG = "config.json"
+META = "meta.json"
 MODEL = "model.safetensors"
-TRAINING = "training.pt"
+PROGRESS = "progress.json"
+TRAINING = "training.safetensors"
+_REMEDY = "copy the checkpoint again"
+
+
+class Meta(Options):
+    """`meta.json`: what people, and resuming, may want to know."""
+
+    format: int
+    update: int
+    averaged: list[int]
+    """The updates whose mean the weights are; none where they are of one update."""
+    metric: str
+    """What chooses the best checkpoint."""
+    best: dict[str, float] | None
+    """The scores of the best validation so far."""
+    corpus: str
+    """The fingerprint of the prepared corpus."""
+    versions: dict[str, str]
+    sha256: dict[str, str]
+    """Of the other files."""
 
 
 def save(
-    folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: Config, meta: dict, training: dict | None
+    folder: Path,
+    model: Seq2Seq,
+    tokenizers: Tokenizers,
+    config: Config,
+    about: Mapping[str, Any],
+    progress: Mapping[str, Any],
+    training: Mapping[str, Tensor] | None,
 ) -> None:
     """Writes a checkpoint folder, complete or not at all. Raises OSError where the disk does not take it.
 
-    meta: what people may want to know (update, scores), as JSON. training: what `load_training` gives back.
+    about: `update`, `metric`, `best` and `corpus` of `Meta`. progress: what `load_progress` gives back, as JSON.
+    training: what `load_training` gives back; None for weights that training cannot go on from.
     """
-    draft = folder.with_name(".part")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    write_json(draft / "config.json", config.model_dump(mode="json"))
-    try:
-        save_tensors(model, str(draft / MODEL))
-        # safetensors lets nobody else read its files.
-        shutil.copymode(draft / "config.json", draft / MODEL)
-        if training is not None:
-            torch.save(training, draft / TRAINING)
-    except (SafetensorError, RuntimeError) as error:
-        raise OSError(f"{folder} cannot be written ({str(error).splitlines()[0]})") from error
-    tokenizers.save(draft)
-    meta = {
-        **meta,
-        "format": FORMAT,
-        "versions": {name: version(name) for name in ("mt", "torch", "sentencepiece")},
-        "sha256": {path.name: _sha256(path) for path in sorted(draft.iterdir())},
-    }
-    write_json(draft / "meta.json", meta)
-    for path in (*draft.iterdir(), draft):
-        _flush(path)
-    remove(folder)
-    draft.rename(folder)
-    _flush(folder.parent)
-
-
-def remove(folder: Path) -> None:
-    """Removes a checkpoint, where there is one, at once: a process killed meanwhile leaves no half of it."""
-    if folder.is_dir():
-        trash = folder.with_name(".trash")
-        shutil.rmtree(trash, ignore_errors=True)
-        folder.rename(trash)
-        shutil.rmtree(trash)
+    with replaced_folder(folder) as draft:
+        write_json(draft / CONFIG, config.model_dump(mode="json"))
+        write_json(draft / PROGRESS, progress)
+        try:
+            save_model(model, str(draft / MODEL))
+            if training is not None:
+                save_file(dict(training), draft / TRAINING)
+        except SafetensorError as error:
+            raise _system_error(error, folder) from error
+        for path in draft.glob("*.safetensors"):
+            shutil.copymode(draft / CONFIG, path)  # safetensors lets nobody else read its files
+        tokenizers.save(draft)
+        sums = {path.name: _sha256(path) for path in sorted(draft.iterdir())}
+        versions = {name: version(name) for name in ("mt", "torch", "sentencepiece")}
+        meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about)
+        write_json(draft / META, meta.model_dump())
 
 
 def point(link: Path, folder: Path) -> None:
@@ -83,33 +95,50 @@ def point(link: Path, folder: Path) -> None:
         # A copy of the run may hold a folder in place of the link.
         remove(link)
     draft.replace(link)
-    _flush(link.parent)
+    flush(link.parent)
 
 
 def locate(run: Path, name: str) -> Path:
-    """The folder of the named checkpoint of a run; `run` may also be a checkpoint's own folder."""
-    if (run / "meta.json").is_file() and (run / MODEL).is_file():
-        return run
-    folder = run / "checkpoints" / name
-    if not (folder / "meta.json").is_file():
-        present = sorted(p.parent.name for p in run.glob("checkpoints/*/meta.json"))
+    """The folder of the named checkpoint of a run, links resolved; `run` may also be a checkpoint's own folder."""
+    folder = run
+    if not all((run / file).is_file() for file in (META, MODEL)):
+        folder = run / "checkpoints" / name
+        if name == "last" and not (folder / META).is_file():
+            folder = newest(run) or folder
+    if not (folder / META).is_file():
+        present = sorted(path.parent.name for path in run.glob(f"checkpoints/*/{META}"))
         raise UserError(
             f"{run} has no checkpoint {name}; it has: {', '.join(present)}"
             if present
             else f"{run} is not a run folder: it holds no checkpoints/{name}; give the folder that training printed"
         )
-    return folder
+    # Resolved once: a link may move while file after file is read.
+    return folder.resolve()
 
 
-def load_meta(folder: Path) -> dict[str, Any]:
-    """The `meta` of `save`, with `format`, `versions` and `sha256`."""
-    return _read_json(folder / "meta.json")
+def newest(run: Path) -> Path | None:
+    """The checkpoint of a run with the most updates. Where a kill came between the two, `last` is not yet it."""
+    patterns = ("update-*", ".update-*.old")  # the latter was being replaced
+    found = [path.parent for pattern in patterns for path in run.glob(f"checkpoints/{pattern}/{META}")]
+    return max(found, key=lambda folder: int(re.sub(r"\D", "", folder.name) or 0), default=None)
+
+
+def load_meta(folder: Path) -> Meta:
+    """Raises UserError where it is damaged, or of another format."""
+    path = folder / META
+    if (known := (found := read_json(path, _REMEDY)).get("format")) != FORMAT:
+        raise UserError(
+            f"{folder} is a checkpoint of format {known}, and this version reads {FORMAT}: load it with the version "
+            "that wrote it, or train again"
+        )
+    return parse(found, Meta, str(path))
 
 
 def load_config(run: Path, name: str = "last") -> Config:
     """The configuration that a checkpoint was trained with."""
-    path = locate(run, name) / "config.json"
-    return parse(_read_json(path), Config, str(path))
+    folder = locate(run, name)
+    load_meta(folder)
+    return parse(read_json(folder / CONFIG, _REMEDY), Config, str(folder / CONFIG))
 
 
 def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
@@ -122,42 +151,38 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     config = load_config(folder)
     tokenizers = Tokenizers.load(folder)
     sizes = (len(tokenizers.source), len(tokenizers.target))
-    path = folder / MODEL
-    # Compared before anything is allocated: a configuration may ask for more memory than there is.
-    try:
-        with torch.device("meta"):
-            expected = {name: list(tensor.shape) for name, tensor in Seq2Seq(config, *sizes).state_dict().items()}
-    except (RuntimeError, OverflowError, TypeError):
-        raise UserError(f"{folder}/config.json asks for larger tensors than any: copy the checkpoint again") from None
-    for tensor, shape in _shapes(path).items():
-        if shape != expected.get(tensor):
-            wanted = expected.get(tensor, "no such tensor")
-            raise UserError(
-                f"{path} does not fit config.json and the tokenizer beside it: {tensor} has shape {shape}, expected "
-                f"{wanted}; restore the checkpoint's own files"
-            )
+    _compare(folder / MODEL, config, sizes)
     model = Seq2Seq(config, *sizes)
     try:
-        load_tensors(model, path)
+        load_tensors(model, folder / MODEL)
     except RuntimeError as error:
-        raise UserError(f"{path} does not fit config.json: {' '.join(str(error).split())}") from None
+        raise UserError(f"{folder / MODEL} does not fit config.json: {' '.join(str(error).split())}") from None
     return model, tokenizers, config
 
 
-def load_training(folder: Path) -> dict[str, Any]:
-    """The `training` of `save`. Raises UserError where the file holds anything but tensors and plain data."""
+def load_progress(folder: Path) -> dict[str, Any]:
+    """The `progress` of `save`."""
+    return read_json(folder / PROGRESS, _REMEDY)
+
+
+def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The `training` of `save`, on the CPU wherever it was trained.
+
+    expected: like the tensors that there may be, by name. Raises UserError where the file has others of these names or
+    shapes, before it reads them, or of these types.
+    """
     path = folder / TRAINING
     if not path.is_file():
-        raise UserError(f"{path} is missing, so training cannot go on from this checkpoint")
-    try:
-        # What is no archive of tensors would be read as a bare pickle, by a reader made for old files.
-        with zipfile.ZipFile(path):
-            return torch.load(path, weights_only=True)  # noqa: TID251 - the one place
-    except (zipfile.BadZipFile, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise UserError(
-            f"{path} is not a training state of plain tensors ({type(error).__name__}): it is damaged or "
-            "hostile; resume from another checkpoint"
-        ) from None
+        raise UserError(f"{path} is missing, so training cannot go on from this checkpoint: {_REMEDY}")
+    for name, shape in _shapes(path).items():
+        if name not in expected or shape != list(expected[name].shape):
+            wanted = list(expected[name].shape) if name in expected else "no such tensor"
+            raise UserError(f"{path} does not fit its model: {name} has shape {shape}, expected {wanted}; {_REMEDY}")
+    tensors = load_file(path)
+    for name, tensor in tensors.items():
+        if tensor.dtype != (dtype := expected[name].dtype):
+            raise UserError(f"{path} does not fit its model: {name} is {tensor.dtype}, expected {dtype}; {_REMEDY}")
+    return tensors
 
 
 def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
@@ -172,21 +197,38 @@ def fill(model: Seq2Seq, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def _verify(folder: Path) -> None:
-    meta = load_meta(folder)
-    if meta.get("format") != FORMAT:
-        raise UserError(
-            f"{folder} is a checkpoint of format {meta.get('format')}, and this version reads {FORMAT}: load it with "
-            "the version that wrote it"
-        )
-    sums = meta.get("sha256")
-    if not isinstance(sums, dict):
-        raise UserError(f"{folder}/meta.json lists no SHA-256 of the other files: copy the checkpoint again")
+    sums = load_meta(folder).sha256
+    for name in (CONFIG, MODEL):
+        if name not in sums:
+            raise UserError(f"{folder}/{META} lists no SHA-256 of {name}: {_REMEDY}")
+    present = {path.name for path in folder.iterdir() if path.is_file()}
     for name, expected in sums.items():
-        path = folder / Path(name).name
-        if not path.is_file():
-            raise UserError(f"{path} is missing: restore it from where the checkpoint was copied")
-        if _sha256(path) != expected:
-            raise UserError(f"{path} is not the file that was saved (its SHA-256 differs): copy the checkpoint again")
+        if name not in present:
+            raise UserError(f"{folder}/{name} is missing: restore it from where the checkpoint was copied")
+        if _sha256(folder / name) != expected:
+            raise UserError(f"{folder}/{name} is not the file that was saved (its SHA-256 differs): {_REMEDY}")
+
+
+def _compare(path: Path, config: Config, sizes: Sequence[int]) -> None:
+    """Raises UserError where the tensors of a file are not the model's: before anything is allocated, since a
+    configuration may ask for more memory than there is."""
+    try:
+        with torch.device("meta"):
+            state = Seq2Seq(config, *sizes).state_dict(keep_vars=True)
+    except (RuntimeError, OverflowError, TypeError):
+        raise UserError(f"{path.with_name(CONFIG)} asks for larger tensors than any: {_REMEDY}") from None
+    expected, found = {name: list(tensor.shape) for name, tensor in state.items()}, _shapes(path)
+    for name, shape in found.items():
+        if shape != expected.get(name):
+            raise UserError(
+                f"{path} does not fit config.json and the tokenizer beside it: {name} has shape {shape}, expected "
+                f"{expected.get(name, 'no such tensor')}; restore the checkpoint's own files"
+            )
+    # Tensors that the model shares are saved once.
+    missing = sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
+    missing -= sum(math.prod(shape) for shape in found.values())
+    if missing:
+        raise UserError(f"{path} does not fit config.json: it lacks {missing} of the model's numbers; {_REMEDY}")
 
 
 def _shapes(path: Path) -> dict[str, list[int]]:
@@ -194,17 +236,7 @@ def _shapes(path: Path) -> dict[str, list[int]]:
         with safe_open(path, framework="pt") as tensors:
             return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is not a safetensors file ({error}): copy the checkpoint again") from None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read as JSON ({error}): copy the checkpoint again") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} is no JSON object: copy the checkpoint again")
-    return found
+        raise UserError(f"{path} is not a safetensors file ({error}): {_REMEDY}") from None
 
 
 def _sha256(path: Path) -> str:
@@ -212,10 +244,9 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _flush(path: Path) -> None:
-    """What was written is on the disk when this returns."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _system_error(error: SafetensorError, path: Path) -> OSError:
+    """What the system refused, which safetensors tells in words alone."""
+    code = re.search(r"code: (\d+)", str(error))
+    if code is None:
+        return OSError(f"{path} cannot be written ({error})")
+    return OSError(int(code[1]), os.strerror(int(code[1])), str(path))

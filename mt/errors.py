@@ -5,6 +5,7 @@ import difflib
 import io
 import os
 import select
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -42,13 +43,24 @@ def shown(text: str, limit: int = 80) -> str:
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the program to end. The message, where there is one, says how to go on."""
+
+    def __init__(self, number: int, message: str = "") -> None:
+        super().__init__(message)
+        self.number = signal.Signals(number)
+
+
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; Ctrl-C gives 130.
+    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives 128
+    and its number, 130 for Ctrl-C.
 
     What is still buffered for standard output is written here, where its failure can be told. A reader that has seen
     enough, as in `| head`, ends the process quietly, with status 141 as other tools.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.stderr is None:  # closed: `2>&-`
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     try:
@@ -63,7 +75,11 @@ def reported() -> Iterator[None]:
         fault = output_fault()
         sys.exit(141 if fault == READER_GONE else _told(f"error: {fault or error}", 2))
     except KeyboardInterrupt as interrupt:
-        sys.exit(_told(f"interrupted{': ' if interrupt.args else ''}{interrupt}", 130))
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace
+        number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
+        by = "" if number == signal.SIGINT else f" by {number.name}"
+        sys.exit(_told(f"interrupted{by}{': ' if str(interrupt) else ''}{interrupt}", 128 + number))
 
 
 def output_fault() -> str | None:

@@ -1,9 +1,22 @@
-"""Text files that are replaced whole or not at all."""
+"""Files and folders that are complete or absent, nothing written through a link, and a lock between processes."""
 
+import contextlib
+import errno
+import fcntl
 import json
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO, TextIO
+
+from mt.errors import UserError
+
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give yourself permission to write there"),
+}
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -13,6 +26,172 @@ def write_json(path: Path, value: Any) -> None:
 def write_text(path: Path, lines: Sequence[str]) -> None:
     """UTF-8, one line each. Makes the folder where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as file:
+        file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """The object in a JSON file. Raises UserError where it holds none, with what to do about it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read as JSON ({error}): {remedy}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} is no JSON object: {remedy}")
+    return found
+
+
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` at the end, flushed to the disk; after an error `path` is as
+    before.
+
+    Neither a link at `path` nor one at the name of the draft is followed.
+    """
     draft = path.with_name(f".{path.name}.part")
-    draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    draft.unlink(missing_ok=True)
+    with draft.open("xb") as file:  # x: refuses what is there, a link too
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            draft.unlink()
+            raise
     draft.replace(path)
+
+
+@contextlib.contextmanager
+def replaced_folder(path: Path) -> Iterator[Path]:
+    """A new folder to write in, which takes the place of `path` at the end, flushed to the disk.
+
+    A folder cannot replace another in one step: `mend` repairs what a process left that died between the two.
+    """
+    draft, old = path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.old")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _discard(draft)
+    draft.mkdir()
+    try:
+        yield draft
+        for written in (*draft.rglob("*"), draft):
+            flush(written)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    _discard(old)
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(old)
+    draft.rename(path)
+    flush(path.parent)
+    _discard(old)
+
+
+def mend(parent: Path) -> None:
+    """Removes drafts and rubbish that a killed process left in a folder, and gives a replaced folder back its name
+    where the new one had not taken it yet. For a folder that no other process writes in."""
+    for old in parent.glob(".*.old"):
+        path = parent / old.name.removeprefix(".").removesuffix(".old")
+        if not (path.exists() or path.is_symlink()):
+            old.rename(path)
+    for ending in ("part", "old", "trash"):
+        for path in parent.glob(f".*.{ending}"):
+            _discard(path)
+
+
+def remove(path: Path) -> None:
+    """Removes a folder, where there is one, or a link at once: nobody meets half of it."""
+    if path.is_dir():
+        trash = path.with_name(f".{path.name}.trash")
+        _discard(trash)
+        path.rename(trash)
+        _discard(trash)
+
+
+def subfolder(parent: Path, name: str) -> Path:
+    """A folder inside another, made where it is missing. Raises UserError where a link leads elsewhere."""
+    path = parent / name
+    refuse_link(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def appended(path: Path) -> TextIO:
+    """A text file to append lines to, each written at its end. Raises UserError where a link leads elsewhere."""
+    return os.fdopen(_opened(path, os.O_WRONLY | os.O_APPEND), "a", buffering=1, encoding="utf-8")
+
+
+def refuse_link(path: Path) -> None:
+    """Raises UserError where `path` is a link, so that what is written there would be elsewhere."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link to {os.readlink(path)}, and nothing is written through links: remove it")
+
+
+def flush(path: Path) -> None:
+    """What was written to a file, or the names in a folder, are on the disk when this returns."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """For one process at a time. The lock ends with its process, and only a kill leaves the file.
+
+    waiting: called where another process holds the lock, before waiting for it; without it BlockingIOError is raised.
+    """
+    while True:
+        with os.fdopen(_opened(path, os.O_RDWR), "r+") as lock:
+            _lock(lock, waiting)
+            # Whoever held it has deleted it, and others may hold a new file of this name already.
+            if _is_at(path, lock):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+
+
+def explained(error: OSError) -> str:
+    """What the system refused, and what to do where that is known."""
+    parts = [error.strerror or str(error), *([_REMEDIES[error.errno]] if error.errno in _REMEDIES else [])]
+    return ": ".join([str(error.filename), *parts] if error.filename else parts)
+
+
+def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if waiting is None:
+            raise
+        waiting()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        # Some network file systems know no locks: those who use one look after themselves.
+        if error.errno not in _NO_LOCKS:
+            raise
+
+
+def _is_at(path: Path, file: IO[str]) -> bool:
+    """Whether the name is still that of the open file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _opened(path: Path, mode: int) -> int:
+    try:
+        return os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError:
+        refuse_link(path)
+        raise
+
+
+def _discard(path: Path) -> None:
+    """Removes a folder with all that it holds, a file, or a link alone, where there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -7,7 +7,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import json
 import random
-from collections.abc import Callable, Mapping
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.parsing import parse
-from mt.training.run import begin, complete
+from mt.training.run import complete
+from mt.training.state import begin
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
 SLOTS = [
@@ -30,6 +33,20 @@ SLOTS = [
 SIZES = {"train": 240, "dev": 12, "test": 10}
 
 Configure = Callable[..., Config]
+
+
+@pytest.fixture
+def foreground() -> Iterator[None]:
+    """Signals as in a process that a terminal started. In the background of a script, some would be ignored, and what
+    a test starts would inherit that."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    usual = (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL)
+    before = [signal.signal(number, handler) for number, handler in zip(numbers, usual, strict=True)]
+    yield
+    after = tuple(signal.getsignal(number) for number in numbers)
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+    assert after == usual
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +115,17 @@ def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempP
     run = begin(configure(), corpus, tmp_path_factory.mktemp("runs") / "trained")
     complete(run)
     return run.folder
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run, to be damaged."""
+    return Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
+
+
+@pytest.fixture
+def last(run: Path) -> Path:
+    return (run / "checkpoints/last").resolve()
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -5,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from mt import checkpoint
@@ -20,14 +22,26 @@ MODELS = {
 }
 
 
+ABOUT = {"update": 7, "metric": "bleu", "best": 0.1, "corpus": "x"}
+
+
+def shared(model: Seq2Seq) -> list[list[str]]:
+    """The names that tensors have which have several."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        names.setdefault(id(tensor), []).append(name)
+    return [group for group in names.values() if len(group) > 1]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
     config, sizes = configure(MODELS[name]), [len(side) for side in corpus.tokenizers]
     torch.manual_seed(3)
     model = Seq2Seq(config, *sizes)
-    training = {"random": torch.get_rng_state(), "progress": {"update": 7, "best": 0.1, "validations": [1]}}
+    training = {"a.exp_avg": torch.randn(3, 2), "a.step": torch.tensor(7.0)}
+    progress = {"update": 7, "best": 0.1, "validations": [1]}
     folder = tmp_path / "checkpoint"
-    checkpoint.save(folder, model, corpus.tokenizers, config, {"update": 7}, training)
+    checkpoint.save(folder, model, corpus.tokenizers, config, ABOUT, progress, training)
 
     loaded, tokenizers, same = checkpoint.load_model(folder, "last")
     assert same == config
@@ -35,13 +49,14 @@ def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus
     expected, found = model.state_dict(), loaded.state_dict()
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[key], found[key]) for key in expected)
-    tied, shared = config.embedding.tie_output, config.embedding.share
-    assert (loaded.decoder.output.weight is loaded.target_embedding.table.weight) == tied
-    assert (loaded.source_embedding is loaded.target_embedding) == shared
-    state = checkpoint.load_training(folder)
-    assert torch.equal(state["random"], training["random"]) and state["progress"] == training["progress"]
+    assert shared(loaded) == shared(model)
+    assert bool(shared(model)) == (name != "free")
+    state = checkpoint.load_training(folder, {name: torch.empty_like(tensor) for name, tensor in training.items()})
+    assert state.keys() == training.keys() and all(torch.equal(state[name], training[name]) for name in state)
+    assert checkpoint.load_progress(folder) == progress
     meta = checkpoint.load_meta(folder)
-    assert meta["update"] == 7 and meta["format"] == checkpoint.FORMAT and "torch" in meta["versions"]
+    assert meta.update == 7 and meta.format == checkpoint.FORMAT and "torch" in meta.versions
+    assert set(meta.sha256) == {path.name for path in folder.iterdir()} - {"meta.json"}
 
 
 def test_a_reader_of_the_group_can_read_every_file(last: Path) -> None:
@@ -70,34 +85,43 @@ def test_filling_a_model_reaches_its_shared_tables(last: Path) -> None:
 # Never half-written
 
 
-@pytest.mark.parametrize("broken", ["fsync", "rename", "safetensors", "torch.save"])
-def test_a_crash_while_saving_leaves_the_checkpoint_before(
+@pytest.mark.parametrize("broken", ["fsync", "rename", "save_model", "save_file", "write_json"])
+def test_an_error_while_saving_leaves_the_checkpoint_before(
     broken: str, run: Path, last: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, tokenizers, config = checkpoint.load_model(last, "last")
     before = checkpoint.load_meta(run / "checkpoints/last")
+    names = sorted(path.name for path in last.parent.iterdir())
 
-    def fail(*arguments: object, **named: object) -> None:
-        raise RuntimeError("the power went") if broken in ("safetensors", "torch.save") else OSError("no space")
+    def fail(*arguments: object) -> None:
+        if broken.startswith("save"):
+            raise SafetensorError('IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })')
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    where = {
-        "fsync": (os, "fsync"),
-        "rename": (Path, "rename"),
-        "safetensors": (checkpoint, "save_tensors"),
-        "torch.save": (torch, "save"),
-    }
     new = run / "checkpoints/update-9999999"
     with monkeypatch.context() as patch:
-        patch.setattr(*where[broken], fail)
-        with pytest.raises(OSError):
-            checkpoint.save(new, model, tokenizers, config, {"update": 9999999}, {})
+        patch.setattr({"fsync": os, "rename": Path}.get(broken, checkpoint), broken, fail)
+        with pytest.raises(OSError) as caught:
+            checkpoint.save(new, model, tokenizers, config, ABOUT, {}, {})
+        assert caught.value.errno == errno.ENOSPC
     assert not new.exists()
     assert checkpoint.load_meta(run / "checkpoints/last") == before
     checkpoint.load_model(run, "last")
     # And the next attempt is not in the way of what this one left.
-    checkpoint.save(new, model, tokenizers, config, {"update": 9999999}, {})
+    checkpoint.save(new, model, tokenizers, config, ABOUT, {}, {})
     checkpoint.point(run / "checkpoints/last", new)
-    assert checkpoint.load_meta(run / "checkpoints/last")["update"] == 9999999
+    assert checkpoint.load_meta(run / "checkpoints/last").update == 7
+    assert sorted(path.name for path in last.parent.iterdir()) == sorted([*names, new.name])
+
+
+def test_the_last_checkpoint_is_the_newest_where_a_kill_left_no_link(run: Path) -> None:
+    folder = run / "checkpoints"
+    update = checkpoint.load_meta(folder / "last").update
+    (folder / "last").unlink()
+    assert checkpoint.locate(run, "last").name == f"update-{update:07d}"
+    # Killed while it was replaced.
+    (folder / f"update-{update:07d}").rename(folder / f".update-{update:07d}.old")
+    assert checkpoint.load_config(run, "last") and checkpoint.load_meta(checkpoint.locate(run, "last")).update == update
 
 
 def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,23 +150,3 @@ def test_a_link_that_a_copy_turned_into_a_folder_can_move_again(trained: Path, t
     checkpoint.point(link, target)
     assert link.is_symlink() and link.resolve() == target.resolve()
     checkpoint.load_model(run, "last")
-
-
-def test_removal_is_a_rename_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "update-1"
-    folder.mkdir()
-    (folder / "file").touch()
-
-    def die(path: Path, **named: object) -> None:
-        if path.exists():
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", die)
-        with pytest.raises(KeyboardInterrupt):
-            checkpoint.remove(folder)
-    assert not folder.exists()
-    folder.mkdir()
-    checkpoint.remove(folder)
-    checkpoint.remove(folder)
-    assert list(tmp_path.iterdir()) == []

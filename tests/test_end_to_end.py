@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 COSTS = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word",
-    "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16", "attention=mocha",
+    "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",
+    "attention=mocha",
     "optimizer.warmup=5", "search=greedy", "device=cpu",
     "training.epochs=3", "training.batch_tokens=100", "training.save_every=3", "training.average_checkpoints=2",
     "training.log_every=1", "training.plots=1",
@@ -31,7 +32,7 @@ OPTIONS = [
 
 
 @pytest.fixture
-def train(texts: Path, tmp_path: Path) -> Callable[..., subprocess.Popen]:
+def train(texts: Path, tmp_path: Path, foreground: None) -> Callable[..., subprocess.Popen]:
     def started(*arguments: str) -> subprocess.Popen:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         command = [sys.executable, str(ROOT / "train.py"), *arguments]
@@ -89,18 +90,71 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
     assert left[0] == left[1], about
 
 
-def test_interrupted_from_the_keyboard(train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path) -> None:
+ENDING = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted by SIGTERM", signal.SIGHUP: "interrupted by SIGHUP"}
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_before_the_first_checkpoint(
+    number: int, train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    options = ("training.epochs=1000", "training.save_every=null", "training.validate_every=100000")
+    process = train(*OPTIONS, f"dataset.folder={texts}", f"folder={run}", *options)
+    while process.poll() is None and not records(run):
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    assert "Traceback" not in err
+    update = json.loads((run / "checkpoints/last/meta.json").read_text())["update"]
+    assert update >= 1 and not (run / ".lock").exists()
+    assert err.splitlines()[-1] == (
+        f"{ENDING[number]}: the checkpoint of update {update} is complete; resume with `python train.py resume={run}`"
+    )
+
+
+def test_interrupts_one_after_another_leave_no_trace(
+    train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
     process = train(*OPTIONS, f"dataset.folder={texts}", f"folder={run}", "training.epochs=1000")
     while process.poll() is None and not (run / "checkpoints/last").exists():
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    sentence = err.splitlines()[-1]
-    assert sentence.startswith("interrupted: the checkpoint of update ")
-    assert sentence.endswith(f" is whole: go on with `python train.py resume={run}`")
+    assert process.returncode in (130, -signal.SIGINT) and "Traceback" not in err, err
+    assert json.loads((run / "checkpoints/last/meta.json").read_text())["update"] >= 3
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.3, 0.7, 1.5, 3.0])
+@pytest.mark.usefixtures("foreground")
+def test_an_interrupt_while_modules_load_leaves_no_trace(delay: float, tmp_path: Path) -> None:
+    # The interpreter itself begins before, and knows of no script yet.
+    program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
+    command = [sys.executable, "-c", program, "dataset=files", f"resume={tmp_path}"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT, 2) and b"Traceback" not in err, err
+
+
+def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.FixtureRequest) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        request.getfixturevalue("foreground")
+        program = f"import signal; print([int(signal.getsignal(n) == signal.SIG_IGN) for n in {[*map(int, numbers)]}])"
+        found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert found.stdout == "[0, 0, 0]\n"
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            request.addfinalizer(lambda number=number, handler=handler: signal.signal(number, handler))
 
 
 # What cannot be resumed; `main` gets what Hydra would compose.
@@ -111,6 +165,34 @@ def resumed(run: Path, *overrides: str) -> str:
     with pytest.raises(UserError) as caught:
         main({"resume": str(run), "folder": "unused"}, [f"resume={run}", *overrides])
     return str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["resume", "folder"])
+@pytest.mark.parametrize("value", [True, False, 3, 1.5, "", [1], {"a": 1}, "a\0b"])
+def test_what_is_no_path(option: str, value: object) -> None:
+    main = runpy.run_path(str(ROOT / "train.py"))["main"]
+    with pytest.raises(UserError) as caught:
+        main({"resume": None, "folder": "unused", option: value}, [])
+    given = json.dumps(value)
+    assert str(caught.value) == f"{option}={given} is no path of a folder: write {option}=outputs/NAME"
+
+
+def test_a_file_is_no_run(trained: Path) -> None:
+    assert "results.json is not a run folder: it holds no checkpoints/last" in resumed(trained / "results.json")
+
+
+def test_a_checkpoint_is_taken_for_its_run(
+    trained: Path, corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "corpora").symlink_to(corpora)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*"))
+    for name in ("last", "best", next(run.glob("checkpoints/update-*")).name):
+        main = runpy.run_path(str(ROOT / "train.py"))["main"]
+        main({"resume": str(run / "checkpoints" / name), "folder": "unused"}, [])
+        assert sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*")) == before
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:

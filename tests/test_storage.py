@@ -1,8 +1,43 @@
+import errno
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from mt.storage import write_json, write_text
+from mt.errors import UserError
+from mt.storage import (
+    appended,
+    explained,
+    mend,
+    read_json,
+    remove,
+    replaced,
+    replaced_folder,
+    subfolder,
+    write_json,
+    write_text,
+)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder with a file that nobody may write."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    return folder
+
+
+@pytest.fixture
+def inside(tmp_path: Path, outside: Path) -> Path:
+    """A folder to write in."""
+    (tmp_path / "inside").mkdir()
+    return tmp_path / "inside"
+
+
+def untouched(outside: Path) -> bool:
+    return [path.read_text() for path in outside.iterdir()] == ["mine"]
 
 
 def test_text_is_utf8_with_a_newline_after_each_line(tmp_path: Path) -> None:
@@ -10,16 +45,121 @@ def test_text_is_utf8_with_a_newline_after_each_line(tmp_path: Path) -> None:
     assert (tmp_path / "made" / "file.txt").read_bytes() == "größer\n\n鳥\n".encode()
     write_json(tmp_path / "file.json", {"a": "ß"})
     assert (tmp_path / "file.json").read_text(encoding="utf-8") == '{\n  "a": "ß"\n}\n'
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file.json", "file.txt", "made"]
 
 
-def test_a_crash_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("broken", [OSError("no space left"), KeyboardInterrupt()])
+def test_a_crash_leaves_the_file_before(broken: BaseException, tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     write_text(path, ["before"])
-
-    def full(*arguments: object, **named: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(OSError, match="no space left"):
-        write_text(path, ["after"])
+    with pytest.raises(type(broken)), replaced(path) as file:
+        file.write(b"half")
+        raise broken
     assert path.read_text() == "before\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_what_is_written_is_flushed_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, flushed, fsync = tmp_path / "file.txt", [], os.fsync
+
+    def noted(descriptor: int) -> None:
+        flushed.append((path.exists(), os.fstat(descriptor).st_size))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_text(path, ["four"])
+    assert flushed == [(False, 5)]
+
+
+@pytest.mark.parametrize("name", [".file.txt.part", "file.txt"])
+def test_a_link_in_place_of_a_file_or_its_draft_is_replaced(name: str, inside: Path, outside: Path) -> None:
+    (inside / name).symlink_to(outside / "mine.txt")
+    write_text(inside / "file.txt", ["new"])
+    assert (inside / "file.txt").read_text() == "new\n" and not (inside / "file.txt").is_symlink()
+    assert untouched(outside)
+
+
+@pytest.mark.parametrize("name", [".update-1.part", ".update-1.old", "update-1"])
+def test_a_link_in_place_of_a_folder_or_its_draft_is_replaced(name: str, inside: Path, outside: Path) -> None:
+    (inside / name).symlink_to(outside)
+    with replaced_folder(inside / "update-1") as draft:
+        (draft / "file").touch()
+    assert not (inside / "update-1").is_symlink() and [path.name for path in inside.rglob("*")] == ["update-1", "file"]
+    assert untouched(outside)
+
+
+def test_folders_are_not_made_nor_lines_appended_through_a_link(inside: Path, outside: Path) -> None:
+    (inside / "hypotheses").symlink_to(outside)
+    (inside / "absent").symlink_to(outside / "absent")
+    (inside / "metrics.jsonl").symlink_to(outside / "mine.txt")
+    for name in ("hypotheses", "absent"):
+        with pytest.raises(UserError, match=f"{name} is a link to .*, and nothing is written through links: remove it"):
+            subfolder(inside, name)
+    with pytest.raises(UserError, match=r"metrics\.jsonl is a link to .*, and nothing is written through links"):
+        appended(inside / "metrics.jsonl")
+    assert untouched(outside)
+
+
+def test_lines_are_appended(tmp_path: Path) -> None:
+    for line in ("größer", "small"):
+        with appended(tmp_path / "lines") as file:
+            file.write(f"{line}\n")
+            assert (tmp_path / "lines").read_text(encoding="utf-8").endswith(f"{line}\n")
+    assert (tmp_path / "lines").read_text(encoding="utf-8") == "größer\nsmall\n"
+    assert subfolder(tmp_path, "new").is_dir() and subfolder(tmp_path, "new").is_dir()
+
+
+def test_removal_is_a_rename_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "update-1"
+    folder.mkdir()
+    (folder / "file").touch()
+
+    def die(path: Path, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", die)
+        with pytest.raises(KeyboardInterrupt):
+            remove(folder)
+    assert not folder.exists() and (tmp_path / ".update-1.trash").exists()
+    folder.mkdir()
+    remove(folder)
+    remove(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replaced_already", [True, False])
+def test_a_folder_that_was_being_replaced_gets_its_name_back(replaced_already: bool, tmp_path: Path) -> None:
+    for name in (".update-1.old", ".update-1.part", ".update-2.trash"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name[-3:]).touch()
+    (tmp_path / ".file.part").touch()
+    if replaced_already:
+        (tmp_path / "update-1").mkdir()
+        (tmp_path / "update-1" / "new").touch()
+    mend(tmp_path)
+    assert [path.name for path in tmp_path.rglob("*")] == ["update-1", "new" if replaced_already else "old"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff", b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"])
+def test_what_is_no_object_in_json(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.json (cannot be read as JSON \(.*\)|is no JSON object): make it again"):
+        read_json(tmp_path / "a.json", "make it again")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left on device: free disk space"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded: free disk space"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "a"),
+            "a: Permission denied: give yourself permission to write there",
+        ),
+        (OSError(errno.EIO, "Input/output error", "a"), "a: Input/output error"),
+        (OSError("no host of this name"), "no host of this name"),
+    ],
+)
+def test_an_error_of_the_system_names_its_own_remedy(error: OSError, sentence: str) -> None:
+    assert explained(error) == sentence

@@ -15,7 +15,7 @@ from mt.evaluation.score import evaluate
 from mt.inference import Translation, Translator, decodes_hard
 from mt.plots import Figure, heatmap, save
 from mt.search.config import SearchConfig
-from mt.storage import write_text
+from mt.storage import replaced, subfolder, write_text
 
 _UNITS = {"loss": "nats per token", "perplexity": "per token", "seconds": "of decoding", "peak_memory_mb": "MiB"}
 """Of the numbers that a table shows; the others say it by their name."""
@@ -53,14 +53,16 @@ def report(
     gold = split.column("links")
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
-    write_text(folder / "hypotheses" / f"{name}.txt", [translation.text for translation in evaluation.translations])
-    for stale in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
+    alignments = subfolder(folder, "alignments")
+    hypotheses = [translation.text for translation in evaluation.translations]
+    write_text(subfolder(folder, "hypotheses") / f"{name}.txt", hypotheses)
+    for stale in alignments.glob("[0-9][0-9][0-9][0-9].*"):
         stale.unlink()
     if model.uses_source:
-        write_text(folder / "alignments" / f"{name}.pharaoh", forced.links)
+        write_text(alignments / f"{name}.pharaoh", forced.links)
         drawn = evaluation.translations[: translator.config.training.plots]
         for number, translation in enumerate(drawn):
-            _keep(translation, model.chunk_size, folder / "alignments" / f"{number:04d}")
+            _keep(translation, model.chunk_size, alignments / f"{number:04d}")
     return results
 
 
@@ -68,9 +70,8 @@ def origin(run: Path, name: str) -> dict[str, Any]:
     """Which weights a checkpoint's name stands for: `name` (average where they are one), the last `update` that is in
     them, and of an average the updates `averaged`."""
     meta = load_meta(locate(run, name))
-    averaged = meta.get("averaged")
-    found = {"name": "average" if averaged else name, "update": meta.get("update")}
-    return found | ({"averaged": averaged} if averaged else {})
+    found = {"name": "average" if meta.averaged else name, "update": meta.update}
+    return found | ({"averaged": meta.averaged} if meta.averaged else {})
 
 
 def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
@@ -138,9 +139,10 @@ def _keep(translation: Translation, chunk_size: int | None, path: Path) -> None:
     if not translation.tokens:
         return
     save(draw(translation, chunk_size), path.with_suffix(".png"))
-    np.savez_compressed(
-        path.with_suffix(".npz"),
-        weights=translation.alignment,
-        source=np.array(translation.source_tokens),
-        target=np.array(translation.tokens),
-    )
+    with replaced(path.with_suffix(".npz")) as file:
+        np.savez_compressed(
+            file,
+            weights=translation.alignment,
+            source=np.array(translation.source_tokens),
+            target=np.array(translation.tokens),
+        )

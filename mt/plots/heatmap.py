@@ -15,6 +15,7 @@ from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike
 
 from mt.plots.fonts import characters, drawable, font
+from mt.storage import replaced
 
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
 _SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
@@ -74,10 +75,9 @@ def heatmap(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG, first under a temporary name, so that nobody meets half a picture."""
-    partial = path.with_name(path.name + ".partial")
-    figure.savefig(partial, format="png")
-    partial.replace(path)
+    """Write a PNG, complete or not at all."""
+    with replaced(path) as file:
+        figure.savefig(file, format="png")
 
 
 def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide: float, tall: float) -> None:

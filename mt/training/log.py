@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from mt.plots import Figure
-from mt.storage import write_text
+from mt.storage import appended, subfolder, write_text
 
 HYPERPARAMETERS = (
     "dataset.name",
@@ -43,12 +43,12 @@ class Log:
     def __init__(self, folder: Path, *, update: int) -> None:
         """update: the last update whose records stay, 0 for a new run."""
         self._name = _name(folder)
-        self._path = folder / "metrics.jsonl"
-        if self._path.exists():
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
-            write_text(self._path, [line for line in lines if _update(line) <= update])
-        self._file = self._path.open("a", buffering=1, encoding="utf-8")
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
+        path, board = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
+        if path.exists():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            write_text(path, [line for line in lines if _update(line) <= update])
+        self._file = appended(path)
+        self._board = SummaryWriter(str(board), purge_step=update + 1)
         self._hook = threading.excepthook
         threading.excepthook = self._failed
 

@@ -5,9 +5,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
+import pydantic.dataclasses
 import torch
+from pydantic import ConfigDict, Field
 
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
@@ -16,29 +20,50 @@ from mt.device import autocast
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
+from mt.parsing import MAX_COUNT
 
 Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
 """Reads the (source ids, target ids) of a batch."""
 
 
-@dataclass
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+
+
+# Read from checkpoints, so that what it holds is checked.
+@pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class Progress:
     """How far a run is: with the weights, the optimizer and the random state, all that resuming needs."""
 
-    update: int = 0
-    epoch: int = 1
-    position: int = 0
+    update: Count = 0
+    epoch: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
+    position: Count = 0
     """Updates done in this epoch."""
-    tokens: int = 0
+    tokens: Count = 0
     """Target tokens learnt from."""
-    seconds: float = 0.0
+    seconds: Annotated[float, Field(ge=0)] = 0.0
     """Spent in updates."""
-    validations: list[int] = field(default_factory=list)
+    validation_due: bool = False
+    """After the last update, when the run stopped before it was validated."""
+    validations: list[Count] = field(default_factory=list)
     """The updates after which there was a validation."""
-    best: dict[str, float] | None = None
+    best: Annotated[dict[str, Annotated[float, Field(allow_inf_nan=True)]] | None, Field()] = None
     """All scores of the best validation, or of the average of weights where that is better."""
-    bad_validations: list[int] = field(default_factory=lambda: [0])
+    bad_validations: Annotated[list[Count], Field(min_length=1)] = field(default_factory=lambda: [0])
     """Lengths of the runs of validations without a new best; the last run is the present one."""
+
+    @property
+    def best_update(self) -> int | None:
+        """The update whose validation was the best so far."""
+        return self.validations[-1 - self.bad_validations[-1]] if self.validations else None
+
+    def fault(self) -> str | None:
+        """What cannot be, where the parts contradict one another."""
+        ordered = all(earlier < later for earlier, later in pairwise([0, *self.validations, self.update + 1]))
+        if not ordered or self.position > self.update:
+            return "updates out of order"
+        if (self.best is None) != (not self.validations) or self.bad_validations[-1] >= max(1, len(self.validations)):
+            return "validations that do not add up"
+        return None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of training: a finished run to be damaged, and new runs."""
+"""Fixtures of the tests of training: new runs, with scores that are made up."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
 from mt.training import validation
-from mt.training.run import Run, begin
+from mt.training.state import Run, begin
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 
 from mt import checkpoint
 from mt.evaluation.report import origin
-from mt.training.run import Run, choose_best, resume, train
+from mt.training.run import choose_best, train
+from mt.training.state import Run, resume
 
 
 def names(run: Run) -> list[str]:
@@ -27,7 +28,7 @@ def test_best_last_and_the_last_validations_are_kept(
     scored([10, 30, 20, 25, 15])
     run = start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
     train(run)
-    run.log.close()
+    run.close()
     # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
     assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best["bleu"] == 30
     assert run.progress.bad_validations == [0, 0, 3]
@@ -42,7 +43,7 @@ def test_the_lower_loss_is_the_better(start: Callable[..., Run], scored: Callabl
     scored([3.0, 1.0, 2.0], "loss")
     run = start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}})
     train(run)
-    run.log.close()
+    run.close()
     assert run.progress.best == {"loss": 1.0} and (run.checkpoints / "best").resolve().name == "update-0000002"
 
 
@@ -62,7 +63,7 @@ def test_the_average_is_taken_where_it_is_better(
         for name, tensor in states[0].items():
             torch.testing.assert_close(best[name], (tensor + states[1][name]) / 2 if won else tensor)
         assert run.progress.best["bleu"] == (40 if won else 30)
-    run.log.close()
+    run.close()
     assert ("average" in names(run)) == won
     shown = capsys.readouterr().out.splitlines()
     assert (
@@ -83,7 +84,7 @@ def test_a_worse_validation_does_not_replace_an_average_after_resuming(
     run = start({"training": options})
     train(run)
     choose_best(run)
-    run.log.close()
+    run.close()
     assert (run.checkpoints / "best").resolve().name == "average"
     longer = run.config.model_copy(update={"training": run.config.training.model_copy(update={"max_updates": 8})})
     again = resume(longer, run.corpus, run.folder)
@@ -100,7 +101,7 @@ def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(
     scored([0.0, 0.0, 0.0, 0.0], others={"chrf": [27.8, 46.9, 40.0, 41.0]})
     run = start({"training": {"validate_every": 1, "max_updates": 4}})
     train(run)
-    run.log.close()
+    run.close()
     assert (run.checkpoints / "best").resolve().name == "update-0000002"
     assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
 
@@ -113,5 +114,5 @@ def test_it_is_said_at_the_end_of_a_short_run_and_again_in_none(
     train(run)
     assert "too low" not in capsys.readouterr().out
     choose_best(run)
-    run.log.close()
+    run.close()
     assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1

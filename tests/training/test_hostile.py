@@ -1,23 +1,18 @@
 """What is no checkpoint, or a hostile one, and the sentence that refuses it."""
 
 import hashlib
-import io
 import json
 import os
 import pickle  # noqa: TID251 - to make hostile ones
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
+from safetensors.torch import load_file, save_file
 
 import mt
 from mt import checkpoint
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
-from mt.training.run import resume
 
 
 def sign(folder: Path) -> None:
@@ -72,15 +67,11 @@ def test_damaged_files(name: str, damage: str, last: Path) -> None:
         assert f"{name} is not the file that was saved (its SHA-256 differs): copy the checkpoint again" in message
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.model", "training.pt"])
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.model"])
 def test_truncated_files_with_sums_that_fit(name: str, last: Path) -> None:
     path = last / name
     path.write_bytes(path.read_bytes()[:100])
     sign(last)
-    if name == "training.pt":
-        with pytest.raises(UserError, match=r"training\.pt is not a training state of plain tensors"):
-            checkpoint.load_training(last)
-        return
     expected = {
         "config.json": "cannot be read as JSON",
         "model.safetensors": "is not a safetensors file",
@@ -89,18 +80,45 @@ def test_truncated_files_with_sums_that_fit(name: str, last: Path) -> None:
     assert expected[name] in refusal(last)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 1}', '{"format": 1, "sha256": ["a"]}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": 2, "update": 1' + "[" * 200_000])
 def test_broken_meta(text: str, last: Path) -> None:
     (last / "meta.json").write_text(text)
     assert "copy the checkpoint again" in refusal(last)
 
 
-def test_another_format(last: Path) -> None:
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"sha256": ["a"]}, 'meta.json: sha256=["a"] is not possible'),
+        ({"sha256": {"config.json": 1}}, "meta.json: sha256.config.json=1 is not possible"),
+        ({"sha256": {}}, "meta.json lists no SHA-256 of config.json: copy the checkpoint again"),
+        ({"update": "7"}, 'meta.json: update="7" is not possible'),
+        ({"update": None}, "meta.json: update=null is not possible"),
+        ({"best": "good"}, 'meta.json: best="good" is not possible'),
+        ({"more": 1}, "meta.json: unknown option more"),
+    ],
+)
+def test_meta_of_other_types(values: dict, sentence: str, last: Path) -> None:
     meta = json.loads((last / "meta.json").read_text())
-    (last / "meta.json").write_text(json.dumps(meta | {"format": 99}))
-    assert "is a checkpoint of format 99, and this version reads 1: load it with the version that wrote" in refusal(
-        last
-    )
+    (last / "meta.json").write_text(json.dumps(meta | values))
+    assert sentence in refusal(last)
+
+
+@pytest.mark.parametrize("name", ["../last/config.json", "a\0b", "x" * 5000, ""])
+def test_sums_of_files_elsewhere(name: str, last: Path) -> None:
+    meta = json.loads((last / "meta.json").read_text())
+    (last / "meta.json").write_text(json.dumps(meta | {"sha256": meta["sha256"] | {name: "0"}}))
+    assert "is missing: restore it from where the checkpoint was copied" in refusal(last)
+
+
+@pytest.mark.parametrize("known", [1, 99, None, "2", [2]])
+def test_another_format(known: object, last: Path) -> None:
+    meta = json.loads((last / "meta.json").read_text())
+    (last / "meta.json").write_text(json.dumps(meta | {"format": known}))
+    sentence = f"is a checkpoint of format {known}, and this version reads 2: load it with the version that wrote it"
+    assert sentence in refusal(last)
+    with pytest.raises(UserError, match="and this version reads 2"):
+        checkpoint.load_config(last)
 
 
 def test_a_pickle_in_place_of_the_weights_is_not_run(
@@ -112,39 +130,6 @@ def test_a_pickle_in_place_of_the_weights_is_not_run(
     sign(last)
     assert "is not a safetensors file" in refusal(last)
     assert not Path("exploded").exists()
-
-
-@pytest.mark.parametrize("kind", ["pickle", "torch"])
-def test_a_pickle_in_the_training_state_is_not_run(
-    kind: str, last: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    content = io.BytesIO()
-    if kind == "torch":
-        torch.save({"optimizer": Bomb()}, content)
-    else:
-        content.write(pickle.dumps(Bomb()))
-    (last / "training.pt").write_bytes(content.getvalue())
-    sign(last)
-    with pytest.raises(UserError, match="it is damaged or hostile; resume from another checkpoint"):
-        checkpoint.load_training(last)
-    assert not Path("exploded").exists()
-
-
-def test_a_missing_training_state(last: Path) -> None:
-    (last / "training.pt").unlink()
-    with pytest.raises(UserError, match=r"training\.pt is missing, so training cannot go on"):
-        checkpoint.load_training(last)
-
-
-@pytest.mark.parametrize("state", [{}, {"optimizer": 3}, {"optimizer": {}, "random": 1, "progress": {"update": 1}}])
-def test_a_training_state_of_something_else(
-    state: dict, run: Path, last: Path, configure: Callable[..., Config], corpus: Corpus
-) -> None:
-    torch.save(state, last / "training.pt")
-    sign(last)
-    with pytest.raises(UserError, match=r"training\.pt does not belong to its model: copy the checkpoint again"):
-        resume(configure(), corpus, run)
 
 
 def edit_config(folder: Path, part: str, values: dict) -> None:
@@ -162,10 +147,10 @@ def test_a_target_to_instantiate_is_an_unknown_option(part: str, last: Path) -> 
 @pytest.mark.parametrize(
     ("part", "values"),
     [
-        ("encoder", {"hidden_size": 17}),
+        ("encoder", {"hidden_size": 30}),
         ("encoder", {"num_layers": 2}),
         ("decoder", {"hidden_size": 10**6}),
-        ("attention", {"energy": {"name": "concat"}}),
+        ("attention", {"name": "concat"}),
         ("embedding", {"tie_output": False}),
         ("embedding", {"share": True}),
     ],
@@ -175,6 +160,14 @@ def test_weights_of_another_shape(part: str, values: dict, last: Path) -> None:
     assert "does not fit config.json" in refusal(last)
 
 
+def test_missing_weights_are_noticed_before_memory_is_asked_for(last: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = load_file(last / "model.safetensors")
+    lost = max(tensors, key=lambda name: tensors[name].numel())
+    save_file({name: tensor for name, tensor in tensors.items() if name != lost}, last / "model.safetensors")
+    sign(last)
+    assert f"it lacks {tensors[lost].numel()} of the model's numbers; copy the checkpoint again" in refusal(last)
+
+
 @pytest.mark.parametrize(
     ("part", "values"),
     [
@@ -182,7 +175,7 @@ def test_weights_of_another_shape(part: str, values: dict, last: Path) -> None:
         ("decoder", {"hidden_size": 10**30}),
         ("encoder", {"num_layers": 10**9}),
         ("decoder", {"num_layers": 10**9}),
-        ("attention", {"energy": {"name": "concat", "size": 10**18}}),
+        ("attention", {"name": "concat", "attention_dim": 10**18}),
     ],
 )
 def test_gigantic_models_are_refused_before_they_are_made(part: str, values: dict, last: Path) -> None:

@@ -1,6 +1,7 @@
 """Going on with a run that stopped or ended."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training.run import Run, begin, choose_best, complete, resume, train
+from mt.training.run import choose_best, complete, train
+from mt.training.state import Run, begin, resume, run_of
 
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 """What two runs of the same need not have in common."""
@@ -58,13 +60,13 @@ def test_the_baseline_of_a_stochastic_attention_goes_on(
 ) -> None:
     def config(epochs: int) -> Config:
         options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 600, "plots": 0}
-        return configure({"training": options, "attention": {"name": "hard"}, "search": {"name": "greedy"}})
+        return configure({"training": options, "attention": {"name": "stochastic"}, "search": {"name": "greedy"}})
 
     complete(begin(config(2), corpus, tmp_path / "straight"))
     complete(begin(config(1), corpus, tmp_path / "extended"))
     complete(resume(config(2), corpus, tmp_path / "extended"))
     straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
-    assert straight[2]["attention.average"] < 0
+    assert straight[2]["attention.baseline"] < 0
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
     assert extended[1] == straight[1]
 
@@ -79,11 +81,152 @@ def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored:
     scored([10, 20, 30, 5])
     run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
     train(run)
-    run.log.close()
+    run.close()
     raised = run.config.model_copy(
         update={"training": run.config.training.model_copy(update={"average_checkpoints": 3})}
     )
     again = resume(raised, run.corpus, run.folder)
     choose_best(again)
-    again.log.close()
+    again.close()
     assert (run.checkpoints / "best").resolve().name == "update-0000003"
+
+
+def finished_with(scores: list[float], start: Callable[..., Run], scored: Callable[..., None], **training: int) -> Run:
+    scored(scores)
+    run = start({"training": {"validate_every": 1, "average_checkpoints": 2, "plots": 0, **training}})
+    train(run)
+    choose_best(run)
+    run.close()
+    return run
+
+
+def longer(run: Run, max_updates: int) -> Config:
+    return run.config.model_copy(
+        update={"training": run.config.training.model_copy(update={"max_updates": max_updates})}
+    )
+
+
+@pytest.mark.parametrize(("later", "best"), [([35, 20], "average"), ([45, 20], "update-0000004")])
+def test_a_later_validation_has_to_beat_an_average_that_won(
+    later: list[float], best: str, start: Callable[..., Run], scored: Callable[..., None]
+) -> None:
+    run = finished_with([10, 30, 20, 40], start, scored, max_updates=3)
+    assert os.readlink(run.checkpoints / "best") == "average" and run.progress.best == 40
+    scored(later)
+    again = resume(longer(run, 4), run.corpus, run.folder)
+    assert again.progress.best == 40 and os.readlink(run.checkpoints / "best") == "average"
+    train(again)
+    # And after a second end, before which nothing was averaged.
+    again.close()
+    assert os.readlink(run.checkpoints / "best") == best
+    last = resume(longer(run, 4), run.corpus, run.folder)
+    last.close()
+    assert last.progress.best == again.progress.best == max(40, later[0])
+    assert os.readlink(run.checkpoints / "best") == best
+
+
+def test_two_processes_cannot_have_one_run(start: Callable[..., Run], scored: Callable[..., None]) -> None:
+    scored([10, 20])
+    run = start({"training": {"validate_every": 1, "max_updates": 2}})
+    train(run)
+    lines = (run.folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError) as caught:
+        resume(run.config, run.corpus, run.folder)
+    assert str(caught.value) == f"another process trains in {run.folder}: wait for its end, or start a new run"
+    assert (run.folder / "metrics.jsonl").read_bytes() == lines
+    run.close()
+    assert not (run.folder / ".lock").exists()
+    resume(run.config, run.corpus, run.folder).close()
+
+
+@pytest.mark.parametrize("name", ["last", "best", "update-*"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_checkpoint_stands_for_its_run(name: str, linked: bool, run: Path, tmp_path: Path) -> None:
+    [folder, *_] = (run / "checkpoints").glob(name)
+    if linked:
+        (tmp_path / "mine").symlink_to(folder)
+        folder = tmp_path / "mine"
+    assert run_of(folder).resolve() == run.resolve()
+    assert run_of(run) == run
+
+
+def test_a_checkpoint_without_its_run(run: Path, last: Path, tmp_path: Path) -> None:
+    alone = Path(shutil.copytree(last, tmp_path / "alone"))
+    with pytest.raises(UserError, match="alone is a checkpoint without its run: resume the run folder that training"):
+        run_of(alone)
+    checkpoints = Path(shutil.copytree(run / "checkpoints", tmp_path / "checkpoints" / "mine" / "checkpoints"))
+    assert run_of(checkpoints.parent) == checkpoints.parent
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "run.json is missing: copy the whole run folder again"),
+        (
+            '{"format": 3}',
+            "is a run of format 3, and this version goes on with 2: resume it with the version that began",
+        ),
+        ('{"format": "2"}', 'run.json: format="2" is not possible'),
+        ("{}", "run.json: format="),
+        ("[]", "run.json is no JSON object: copy the whole run folder again"),
+    ],
+)
+def test_a_run_folder_of_another_format(
+    content: str | None, sentence: str, run: Path, configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    (run / "run.json").unlink()
+    if content is not None:
+        (run / "run.json").write_text(content)
+    with pytest.raises(UserError) as caught:
+        resume(configure(), corpus, run)
+    assert sentence in str(caught.value)
+
+
+def test_a_run_of_the_format_before(run: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
+    """As it was: no run.json, checkpoints of format 1 with a training.pt."""
+    (run / "run.json").unlink()
+    for meta in run.glob("checkpoints/*/meta.json"):
+        meta.write_text(json.dumps({"format": 1, "update": 144, "sha256": {}}))
+        (meta.parent / "training.safetensors").unlink(missing_ok=True)
+    with pytest.raises(UserError, match="is a checkpoint of format 1, and this version reads 2: load it with the vers"):
+        resume(configure(), corpus, run)
+
+
+def test_a_copy_without_links_goes_on(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
+    folder = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=False))
+    before = finished(folder)
+    complete(resume(configure(), corpus, folder))
+    assert finished(folder)[:2] == before[:2]
+    assert (folder / "checkpoints/last").is_symlink()
+
+
+def test_a_lost_best_checkpoint_is_noticed_at_once(start: Callable[..., Run], scored: Callable[..., None]) -> None:
+    scored([30, 20, 10])
+    run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
+    train(run)
+    run.close()
+    shutil.rmtree(run.checkpoints / "update-0000001")
+    with pytest.raises(
+        UserError, match="update-0000001, the best checkpoint of the run, is missing: copy the whole ru"
+    ):
+        resume(run.config, run.corpus, run.folder)
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "tensorboard", "metrics.jsonl", ".lock"])
+def test_nothing_is_written_through_links(
+    name: str, run: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    if (run / name).exists():
+        (run / name).rename(outside)
+    else:
+        outside.write_text("mine")
+    (run / name).symlink_to(outside)
+    before = {path: path.read_bytes() for path in [outside, *outside.rglob("*")] if path.is_file()}
+    if name == "metrics.jsonl":  # replaced whole
+        resume(configure(), corpus, run).close()
+        assert not (run / name).is_symlink()
+    else:
+        with pytest.raises(UserError, match=f"{name} is a link to .*, and nothing is written through links: remove it"):
+            resume(configure(), corpus, run)
+    assert before == {path: path.read_bytes() for path in [outside, *outside.rglob("*")] if path.is_file()}

@@ -1,6 +1,7 @@
 import errno
 import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,13 +14,26 @@ from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
-from mt.training.run import Run, complete, new_folder, save, train
+from mt.training.run import complete, train
+from mt.training.state import Run, new_folder
 from mt.training.validation import validate
 
 
 def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
     found = [new_folder(tmp_path / "a" / "run").name for _ in range(3)]
     assert found == ["run", "run-2", "run-3"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "a/..", "a\0b"])
+def test_what_names_no_folder(name: str) -> None:
+    with pytest.raises(UserError, match=r"names no folder to make: write the path of a new one"):
+        new_folder(Path(name))
+
+
+def test_a_folder_below_a_link_to_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError):
+        new_folder(tmp_path / "link" / "run")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +66,7 @@ def test_training_stops_after_validations_without_a_new_best(
     assert run.progress.update == 8
     assert "stopped: no new best bleu in 2 validations" in capsys.readouterr().out
     train(run)  # as when a finished run is resumed
-    run.log.close()
+    run.close()
     assert run.progress.update == 8
 
 
@@ -62,7 +76,7 @@ def test_failures_of_the_attention_are_told(
     scored([1, 2], stats={"normalized_entropy": 0.97})
     run = start({"training": {"validate_every": 1, "max_updates": 2}})
     train(run)
-    run.log.close()
+    run.close()
     assert capsys.readouterr().out.count("  warning: attention is nearly even over the source (97% of") == 2
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     assert [line for line in lines if line["kind"] == "attention"] == [
@@ -74,7 +88,7 @@ def test_a_run_says_what_begins(start: Callable[..., Run], scored: Callable[...,
     scored([10])
     run = start({"training": {"max_updates": 3, "validate_every": 3}})
     train(run)
-    run.log.close()
+    run.close()
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:7])
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
     tokens = run.corpus.split("train").lengths()[1].sum()
@@ -105,7 +119,7 @@ def test_lines_of_training_are_means_since_the_line_before(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "updates", spied)
         train(run)
-    run.log.close()
+    run.close()
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     of_training = [line for line in lines if line["kind"] == "train"]
     # At multiples of 4, and before the checkpoints of 6, 9 and 10.
@@ -124,7 +138,7 @@ def test_blank_dev_sentences_are_not_drawn(start: Callable[..., Run], monkeypatc
         {"dev": Blank(split), "train": run.corpus.split("train")}, run.corpus.tokenizers, run.corpus.meta
     )
     assert validate(run)
-    run.log.close()
+    run.close()
 
 
 class Blank:
@@ -144,40 +158,32 @@ class Blank:
 # What may go wrong on the way
 
 
-def test_an_interrupt_says_how_to_go_on(start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(run: Run) -> None:
-        raise KeyboardInterrupt
-
-    run = start()
-    monkeypatch.setattr(training, "train", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="holds no checkpoint yet, so start again"):
-        complete(run)
-    run = start()
-    save(run, is_best=True)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        complete(run)
-    assert str(caught.value) == (
-        f"the checkpoint of update 0 is whole: go on with `python train.py resume={run.folder}`"
-    )
-
-
-def test_a_full_disk_is_one_sentence(
-    start: Callable[..., Run], scored: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (errno.ENOSPC, "x: No space left on device: free disk space; the checkpoint of update 2 is complete; resume "),
+        (errno.EROFS, "x: Read-only file system: give yourself permission to write there; the checkpoint of update 2 "),
+        (errno.EIO, "x: Input/output error; the checkpoint of update 2 is complete; resume with `python train.py resu"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    code: int, sentence: str, start: Callable[..., Run], scored: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored([10, 20])
     run = start({"training": {"validate_every": 2, "max_updates": 4}})
-    real, calls = checkpoint.save_tensors, []
+    real, calls = checkpoint.save_model, []
 
-    def full(*arguments: object) -> None:
+    def refuse(*arguments: object) -> None:
         calls.append(arguments)
         if len(calls) == 2:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(code, os.strerror(code), "x")
         real(*arguments)
 
-    monkeypatch.setattr(checkpoint, "save_tensors", full)
-    with pytest.raises(UserError, match=r"No space left on device: mend the disk .* checkpoint of update 2 is whole"):
+    monkeypatch.setattr(checkpoint, "save_model", refuse)
+    with pytest.raises(UserError) as caught:
         complete(run)
-    assert checkpoint.load_meta(run.checkpoints / "last")["update"] == 2
+    assert str(caught.value).startswith(sentence)
+    assert checkpoint.load_meta(run.checkpoints / "last").update == 2
     checkpoint.load_model(run.folder, "best")
 
 
@@ -188,7 +194,7 @@ def test_divergence_keeps_the_last_good_checkpoint(start: Callable[..., Run], sc
     run.model.decoder.output.bias.register_hook(lambda gradient: gradient * (np.inf if next(gradients) > 1 else 1))
     with pytest.raises(UserError, match="at update 2: training has diverged; the checkpoints before it are good"):
         complete(run)
-    assert checkpoint.load_meta(run.checkpoints / "last")["update"] == 1
+    assert checkpoint.load_meta(run.checkpoints / "last").update == 1
 
 
 def test_results_tell_what_it_cost(trained: Path) -> None:

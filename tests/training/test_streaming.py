@@ -12,7 +12,8 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.loop import updates_per_epoch
-from mt.training.run import begin, complete, resume
+from mt.training.run import complete
+from mt.training.state import begin, resume
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_a_resumed_stream_goes_on_exactly(streamed: Callable[..., tuple[Config, 
     config, corpus = streamed(None)
     assert updates_per_epoch(corpus.training, config) is None
     complete(begin(config, corpus, tmp_path / "straight"))
-    straight = checkpoint.load_meta(tmp_path / "straight/checkpoints/last")["update"]
+    straight = checkpoint.load_meta(tmp_path / "straight/checkpoints/last").update
     assert straight > 20
     for first in (3, straight // 2, straight - 2):
         folder = tmp_path / f"stopped-{first}"

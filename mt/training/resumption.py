@@ -1,0 +1,109 @@
+"""What resuming needs besides the weights: the optimizer's moments, the random generators, how far the run was.
+
+Nothing of it is trusted when it is read: a fused optimizer walks through its moments by the size of the parameter.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mt import checkpoint
+from mt.errors import UserError
+from mt.optim.optimizer import OptimizerConfig, build_optimizer
+from mt.parsing import Options, parse
+from mt.training.loop import Progress
+
+
+class Snapshot(Options):
+    """`progress.json` of a checkpoint."""
+
+    progress: Progress
+    random: str
+    """State of the CPU's generator of random numbers, in hexadecimal digits."""
+    random_cuda: list[str]
+    """Of each GPU's."""
+
+
+def snapshot(progress: Progress) -> dict[str, Any]:
+    """The progress and the random generators as `progress.json` holds them."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    made = Snapshot(progress=progress, random=_hex(torch.get_rng_state()), random_cuda=[_hex(state) for state in cuda])
+    return made.model_dump(mode="json")
+
+
+def load_snapshot(folder: Path) -> Snapshot:
+    """Raises UserError where `progress.json` of a checkpoint holds what no run can write."""
+    path = folder / checkpoint.PROGRESS
+    found = parse(checkpoint.load_progress(folder), Snapshot, str(path))
+    if fault := found.progress.fault():
+        raise UserError(f"{path} is damaged ({fault}): copy the checkpoint again")
+    return found
+
+
+def restore_generators(folder: Path, found: Snapshot) -> None:
+    """GPUs that this machine lacks are left out, and those that the other machine lacked stay as they are."""
+    try:
+        torch.set_rng_state(_state(found.random))
+        for device, state in zip(range(torch.cuda.device_count()), found.random_cuda, strict=False):
+            torch.cuda.set_rng_state(_state(state), device)
+    except (ValueError, RuntimeError, TypeError):
+        path = folder / checkpoint.PROGRESS
+        raise UserError(f"{path} holds no state of random generators: copy the checkpoint again") from None
+
+
+def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The state of an optimizer as `<parameter>.<moment>`."""
+    return {
+        f"{name}.{key}": value.contiguous()
+        for name, parameter in model.named_parameters()
+        for key, value in optimizer.state.get(parameter, {}).items()
+    }
+
+
+def restore_moments(
+    folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: torch.optim.Optimizer, update: int
+) -> None:
+    """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are.
+
+    update: that of the checkpoint. Raises UserError where a moment does not fit its parameter.
+    """
+    kinds, path = _kinds(config), folder / checkpoint.TRAINING
+    expected = {
+        f"{name}.{key}": parameter if kind.dim() else kind
+        for name, parameter in model.named_parameters()
+        for key, kind in kinds.items()
+    }
+    tensors = checkpoint.load_training(folder, expected)
+    state: dict[int, dict[str, Tensor]] = {}
+    for index, (name, _) in enumerate(model.named_parameters()):
+        names = {key: f"{name}.{key}" for key in kinds}
+        present = [key for key, full in names.items() if full in tensors]
+        if not present:
+            continue  # what never had a gradient has no moments
+        if len(present) < len(kinds):
+            raise UserError(f"{path} lacks a moment of {name}, and has others: copy the checkpoint again")
+        # Copies: what was loaded may be a view of the file.
+        state[index] = {key: tensors[full].clone() for key, full in names.items()}
+        for key, moment in state[index].items():
+            if not kinds[key].dim() and not 0 <= moment <= update:
+                raise UserError(f"{path}: {name}.{key} is {moment} after {update} updates: copy the checkpoint again")
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _kinds(config: OptimizerConfig) -> dict[str, Tensor]:
+    """What an optimizer keeps for one parameter: like the parameter, or a single number."""
+    probe = nn.ParameterList([torch.zeros(1)])
+    optimizer = build_optimizer(config, probe)
+    probe[0].grad = torch.zeros(1)
+    optimizer.step()
+    return {key: value.detach() for key, value in optimizer.state[probe[0]].items()}
+
+
+def _hex(state: Tensor) -> str:
+    return state.numpy().tobytes().hex()
+
+
+def _state(text: str) -> Tensor:
+    return torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8)

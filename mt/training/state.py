@@ -1,0 +1,239 @@
+"""The live parts of a run: made, saved, and made again from what was saved."""
+
+import contextlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.device import choose, reset_peak_memory
+from mt.errors import UserError
+from mt.inference import Translator, decodes_hard
+from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import build_optimizer
+from mt.parsing import Options, parse
+from mt.storage import locked, mend, read_json, remove, subfolder, write_json
+from mt.training.checks import chosen_metric, require_fit
+from mt.training.console import Console
+from mt.training.log import Log
+from mt.training.loop import Progress
+from mt.training.resumption import load_snapshot, moments, restore_generators, restore_moments, snapshot
+from mt.training.signals import Signals
+
+RUN = "run.json"
+"""Tells a folder for a run's, and in which format it is."""
+
+
+class About(Options):
+    """`run.json`."""
+
+    format: int
+
+
+@dataclass
+class Run:
+    """The live parts of a run. No other process can have them while they are open."""
+
+    config: Config
+    corpus: Corpus
+    folder: Path
+    model: Seq2Seq
+    optimizer: torch.optim.Optimizer
+    progress: Progress
+    log: Log
+    lock: contextlib.ExitStack
+    signals: Signals = field(default_factory=Signals)
+    console: Console = field(default_factory=Console)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def translator(self) -> Translator:
+        return Translator(self.model, self.corpus.tokenizers, self.config)
+
+    @property
+    def metric(self) -> str:
+        """What chooses the best checkpoint."""
+        return chosen_metric(self.config)
+
+    def close(self) -> None:
+        """Lets go of the folder."""
+        with self.lock:
+            self.log.close()
+
+
+def new_folder(wanted: Path) -> Path:
+    """Makes the run's folder; a number is appended where the name is taken. Raises UserError where it can have none."""
+    if wanted.name in ("", "..") or "\0" in str(wanted):
+        raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("unreachable: count never ends")
+
+
+def run_of(path: Path) -> Path:
+    """The run folder that is meant by its own name, or by that of one of its checkpoints."""
+    for folder in (path, path.resolve()):
+        if folder.parent.name == "checkpoints" and not (folder / "checkpoints").exists():
+            return folder.parent.parent
+    if (path / checkpoint.META).is_file():
+        raise UserError(f"{path} is a checkpoint without its run: resume the run folder that training printed")
+    return path
+
+
+def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
+    """A new run, in the folder wanted or, where that is taken, in one beside it.
+
+    Raises UserError where the parts do not fit together; no folder is made then.
+    """
+    device = choose(config.device)
+    reset_peak_memory(device)
+    torch.manual_seed(config.seed)
+    model = Seq2Seq(config, len(corpus.tokenizers.source), len(corpus.tokenizers.target)).to(device)
+    require_fit(config, corpus, model)
+    folder = new_folder(wanted)
+    lock = _locked(folder)
+    write_json(folder / RUN, About(format=checkpoint.FORMAT).model_dump())
+    optimizer = build_optimizer(config.optimizer, model)
+    return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)
+
+
+def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
+    """A run as its newest checkpoint left it, to the bit on the CPU. config: the checkpoint's, or with more epochs.
+
+    What a killed process left half done in the folder is mended. Raises UserError where another process has the run,
+    or a file is damaged, or of another format or corpus.
+    """
+    _require_format(folder)
+    with _locked(folder) as lock:
+        mend(subfolder(folder, "checkpoints"))
+        newest = checkpoint.locate(checkpoint.newest(folder) or folder, "last")
+        model, _, _ = checkpoint.load_model(newest, "last")
+        about = checkpoint.load_meta(newest)
+        if about.corpus != corpus.meta["fingerprint"]:
+            raise UserError(
+                f"{folder} was trained on another corpus: the text or its preparation has changed since; restore them, "
+                "or start a new run"
+            )
+        decodes_hard(config.search, model)
+        model = model.to(choose(config.device))
+        optimizer = build_optimizer(config.optimizer, model)
+        restore_moments(newest, config.optimizer, model, optimizer, about.update)
+        restored = load_snapshot(newest)
+        progress = _linked(folder / "checkpoints", newest, restored.progress)
+        restore_generators(newest, restored)
+        run = Run(
+            config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update), lock.pop_all()
+        )
+    prune(run)
+    return run
+
+
+def save(run: Run, *, is_best: bool) -> None:
+    """Writes this update's checkpoint, points `best` and `last` to it, and deletes those no longer of use."""
+    folder = _folder(run.checkpoints, run.progress.update)
+    _write(run, folder)
+    if is_best:
+        checkpoint.point(run.checkpoints / "best", folder)
+    checkpoint.point(run.checkpoints / "last", folder)
+    prune(run)
+
+
+def keep(run: Run) -> None:
+    """Saves what no checkpoint holds yet."""
+    if run.progress.update and not _folder(run.checkpoints, run.progress.update).is_dir():
+        save(run, is_best=False)
+
+
+def save_average(run: Run, updates: Sequence[int]) -> None:
+    """Makes the model's present weights, an average that has won, and the progress, the best checkpoint.
+
+    updates: whose weights it is the mean of.
+    """
+    folder = run.checkpoints / "average"
+    _write(run, folder, averaged=updates)
+    checkpoint.point(run.checkpoints / "best", folder)
+
+
+def averaged(run: Run) -> list[Path]:
+    """The checkpoints of the last validations, as many as are averaged and, if that number was raised, still there."""
+    updates_kept = run.progress.validations[-run.config.training.average_checkpoints :]
+    folders = [_folder(run.checkpoints, update).resolve() for update in updates_kept]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def prune(run: Run) -> None:
+    """Deletes the checkpoints that are neither best nor last nor averaged."""
+    kept = {(run.checkpoints / name).resolve() for name in ("best", "last")} | set(averaged(run))
+    for old in run.checkpoints.glob("update-*"):
+        if old.resolve() not in kept:
+            remove(old)
+
+
+def _folder(checkpoints: Path, update: int) -> Path:
+    return checkpoints / f"update-{update:07d}"
+
+
+def _write(run: Run, folder: Path, *, averaged: Sequence[int] = ()) -> None:
+    subfolder(run.folder, run.checkpoints.name)
+    progress, corpus = run.progress, run.corpus.meta["fingerprint"]
+    about = {"update": progress.update, "averaged": [*averaged], "metric": run.metric}
+    about |= {"best": progress.best, "corpus": corpus}
+    training = None if averaged else moments(run.model, run.optimizer)
+    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, snapshot(progress), training)
+
+
+def _linked(checkpoints: Path, newest: Path, progress: Progress) -> Progress:
+    """Points `best` and `last` to where they belong, after a kill at any moment of saving; returns the progress that
+    goes with `best`.
+
+    newest: the checkpoint that is resumed, and `progress` its own.
+    """
+    best, last = checkpoints / "best", checkpoints / "last"
+    present = (best / checkpoint.META).is_file()
+    of_average = present and not (best / checkpoint.TRAINING).is_file()
+    if of_average and checkpoint.load_meta(best).update == progress.update:
+        progress = load_snapshot(best).progress
+    elif progress.best_update is not None and (progress.best_update == progress.update or not present):
+        wanted = _folder(checkpoints, progress.best_update)
+        if not (wanted / checkpoint.META).is_file():
+            raise UserError(f"{wanted}, the best checkpoint of the run, is missing: copy the whole run folder again")
+        checkpoint.point(best, wanted)
+    if last.resolve() != newest:
+        checkpoint.point(last, newest)
+    return progress
+
+
+def _locked(folder: Path) -> contextlib.ExitStack:
+    stack = contextlib.ExitStack()
+    try:
+        stack.enter_context(locked(folder / ".lock"))
+    except BlockingIOError:
+        raise UserError(f"another process trains in {folder}: wait for its end, or start a new run") from None
+    return stack
+
+
+def _require_format(folder: Path) -> None:
+    path, newest = folder / RUN, checkpoint.locate(folder, "last")
+    checkpoint.load_meta(newest)
+    if not path.is_file():
+        raise UserError(f"{path} is missing: copy the whole run folder again")
+    about = parse(read_json(path, "copy the whole run folder again"), About, str(path))
+    if about.format != checkpoint.FORMAT:
+        raise UserError(
+            f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "
+            "with the version that began it, or train again"
+        )

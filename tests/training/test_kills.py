@@ -1,0 +1,131 @@
+"""A process that dies at any moment of saving, and the run that goes on from what it left."""
+
+import contextlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.evaluation.score import Validation
+from mt.inference import Translator
+from mt.training import validation
+from mt.training.run import choose_best, train
+from mt.training.state import Run, begin, resume
+
+CALLS = ("rename", "replace", "symlink")
+"""Of `os`: what gives a file, a folder or a link its name."""
+
+
+class Killed(BaseException):
+    """Caught by nobody."""
+
+
+class Deaths:
+    """Lets the process die at the call of this number. A dead process makes no more calls."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, number: float) -> None:
+        self.count = 0
+        for name in CALLS:
+            patch.setattr(os, name, self._counted(getattr(os, name), number))
+        patch.setattr(os, "fsync", lambda descriptor: None)  # slow, and of no account here
+
+    def _counted(self, call: Callable, number: float) -> Callable:
+        def counted(*arguments: object, **named: object) -> object:
+            self.count += 1
+            if self.count > number:
+                raise Killed(call)
+            return call(*arguments, **named)
+
+        return counted
+
+
+@pytest.fixture(autouse=True)
+def scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores that the weights alone decide, up and down, and that averages mostly raise."""
+
+    def scored(translator: Translator, *_: object) -> Validation:
+        weights = torch.cat([parameter.detach().flatten() for parameter in translator.model.parameters()])
+        return Validation({"bleu": float((weights.double().sum() * 1e3).sin())}, [], {})
+
+    monkeypatch.setattr(validation, "dev_scores", scored)
+
+
+@pytest.fixture
+def config(configure: Callable[..., Config]) -> Callable[[int], Config]:
+    def limited(max_updates: int) -> Config:
+        options = {
+            "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": 2, "log_every": 1,
+            "plots": 0,
+        }  # fmt: skip
+        return configure({"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}})
+
+    return limited
+
+
+def finish(run: Run) -> None:
+    try:
+        train(run)
+        choose_best(run)
+    finally:
+        run.close()
+
+
+def outcome(folder: Path) -> tuple[dict, list, dict]:
+    """What is left of a run: checkpoints by name and target, the lines of its log, weights and moments to the bit."""
+    names = {path.name: os.readlink(path) if path.is_symlink() else "" for path in (folder / "checkpoints").iterdir()}
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    timeless = [{key: value for key, value in line.items() if key != "tokens_per_second"} for line in lines]
+    tensors = {
+        str(path.relative_to(folder)): {key: tensor.numpy().tobytes() for key, tensor in load_file(path).items()}
+        for path in folder.glob("checkpoints/*/*.safetensors")
+    }
+    return names, timeless, tensors
+
+
+@pytest.mark.parametrize(("before", "end"), [(0, 4), (4, 6)])
+def test_a_death_at_any_moment_of_saving_changes_nothing(
+    before: int, end: int, config: Callable[[int], Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    """before: the updates of an earlier process that ended well, with an average as the best."""
+    began = tmp_path / "began"
+    if before:
+        finish(begin(config(before), corpus, began))
+        assert os.readlink(began / "checkpoints/best") == "average"
+
+    def process(folder: Path, deaths: float) -> int:
+        with pytest.MonkeyPatch.context() as patch:
+            if before:
+                shutil.copytree(began, folder, symlinks=True)
+            run = resume(config(end), corpus, folder) if before else begin(config(end), corpus, folder)
+            counted = Deaths(patch, deaths)
+            with contextlib.suppress(Killed):
+                train(run)
+                choose_best(run)
+        run.close()
+        return counted.count
+
+    total = process(tmp_path / "straight", math.inf)
+    expected = outcome(tmp_path / "straight")
+    kept = {f"update-{update:07d}": "" for update in (end - 2, end)}
+    assert expected[0] == kept | {"average": "", "best": "average", "last": f"update-{end:07d}"}
+    assert total > 20
+    unsaved = 0
+    for number in range(total):
+        folder = tmp_path / str(number)
+        assert process(folder, number) == number + 1
+        if checkpoint.newest(folder) is None:
+            unsaved += 1
+            continue
+        finish(resume(config(end), corpus, folder))
+        assert outcome(folder) == expected, f"died at call {number} of {total}"
+        shutil.rmtree(folder)
+    assert unsaved == (0 if before else 5)  # before the first checkpoint has its name

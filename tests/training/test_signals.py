@@ -1,0 +1,190 @@
+"""A run that is asked to end by a signal saves, says how to go on, and goes on as if nothing had been."""
+
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import Interrupted
+from mt.evaluation.score import dev_scores
+from mt.training import validation
+from mt.training.run import complete
+from mt.training.signals import Signals
+from mt.training.state import Run, begin, resume
+
+pytestmark = pytest.mark.usefixtures("foreground")
+ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def interrupted(run: Run, number: int) -> str:
+    with pytest.raises(Interrupted) as caught:
+        complete(run)
+    assert caught.value.number == number
+    with pytest.raises(ValueError, match="closed file"):
+        run.log.scalars("train", 1, {})
+    return str(caught.value)
+
+
+def outcome(folder: Path) -> tuple[list, list, list]:
+    """Weights to the bit, lines of the log without the speed, names of checkpoints."""
+    weights = load_file(folder / "checkpoints/last" / checkpoint.MODEL)
+    lines = [line.split(', "tokens_per')[0] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    names = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    return [(name, tensor.numpy().tobytes()) for name, tensor in sorted(weights.items())], lines, names
+
+
+@pytest.fixture(scope="module")
+def config(configure: Callable[..., Config]) -> Config:
+    options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0}
+    return configure(
+        {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
+    )
+
+
+@pytest.fixture(scope="module")
+def straight(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[list, list, list]:
+    """What a run leaves that nobody interrupts."""
+    run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "straight")
+    complete(run)
+    return outcome(run.folder)
+
+
+MOMENTS = ["update 1", "update 3", "update 4", "validation 1", "validation 2", "test"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [*((moment, signal.SIGTERM) for moment in MOMENTS), *(("update 4", number) for number in ENDING[::2])],
+)
+def test_a_signal_at_any_moment_loses_nothing(
+    moment: str,
+    number: int,
+    straight: tuple,
+    config: Config,
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where, _, at = moment.partition(" ")
+    with monkeypatch.context() as patch:
+        replace(patch, where, int(at or 1), lambda: os.kill(os.getpid(), number))
+        run = begin(config, corpus, tmp_path / "run")
+        sentence = interrupted(run, number)
+    saved = {"update": int(at or 1), "validation": 3 * int(at or 1), "test": 6}[where]
+    assert sentence == (
+        f"the checkpoint of update {saved} is complete; resume with `python train.py resume={run.folder}`"
+    )
+    complete(resume(config, corpus, run.folder))
+    assert outcome(run.folder) == straight
+
+
+def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], None]) -> None:
+    """Lets `send` be called in the course of an update, a validation, or the test."""
+    turn = itertools.count(1)
+
+    def signalled(function: Callable) -> Callable:
+        def called(*arguments: object, **named: object) -> object:
+            if next(turn) == at:
+                send()
+            return function(*arguments, **named)
+
+        return called
+
+    match where:
+        case "update":
+            patch.setattr(torch.nn.utils, "clip_grad_norm_", signalled(torch.nn.utils.clip_grad_norm_))
+        case "validation":
+            patch.setattr(validation, "dev_scores", signalled(dev_scores))
+        case "test":
+            patch.setattr(training, "report", signalled(training.report))
+
+
+def test_a_second_ctrl_c_ends_at_once_and_saves_nothing(
+    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    replace(monkeypatch, "update", 5, twice)
+    run = begin(config, corpus, tmp_path / "run")
+    assert interrupted(run, signal.SIGINT).startswith("the checkpoint of update 3 is complete; resume with ")
+    assert not (run.checkpoints / "update-0000005").exists()
+    notice = "SIGINT: finishing the update, then saving; Ctrl-C once more ends at once, from the last checkpoint\n"
+    assert capfd.readouterr().err.count(notice) == 1
+
+
+def test_a_second_ctrl_c_while_saving(
+    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace(monkeypatch, "update", 4, lambda: os.kill(os.getpid(), signal.SIGINT))
+    write = checkpoint.save_file
+
+    def interrupting(*arguments: object) -> None:
+        if run.signals.received:
+            os.kill(os.getpid(), signal.SIGINT)
+        write(*arguments)
+
+    monkeypatch.setattr(checkpoint, "save_file", interrupting)
+    run = begin(config, corpus, tmp_path / "run")
+    assert interrupted(run, signal.SIGINT).startswith("the checkpoint of update 3 is complete")
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == ["best", "last", "update-0000003"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_may_come_twice(
+    number: int, config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
+
+    replace(monkeypatch, "update", 2, twice)
+    run = begin(config, corpus, tmp_path / "run")
+    assert interrupted(run, signal.SIGTERM).startswith("the checkpoint of update 2 is complete")
+
+
+def test_two_at_once_before_the_first_update_is_done(
+    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace(monkeypatch, "update", 1, lambda: [os.kill(os.getpid(), signal.SIGINT) for _ in range(2)])
+    run = begin(config, corpus, tmp_path / "run")
+    assert interrupted(run, signal.SIGINT) == f"{run.folder} holds no checkpoint yet, so start again"
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    """As under nohup, and in the background of a script."""
+    before = [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGINT)]
+    try:
+        with Signals() as signals:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGINT)
+            signals.check()
+            os.kill(os.getpid(), signal.SIGTERM)
+            with pytest.raises(Interrupted):
+                signals.check()
+    finally:
+        for number, handler in zip((signal.SIGHUP, signal.SIGINT), before, strict=True):
+            signal.signal(number, handler)
+
+
+def test_a_run_in_a_thread_leaves_signals_alone() -> None:
+    def enter() -> None:
+        with Signals() as signals:
+            signals.check()
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    found: list = []
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert found == [signal.SIG_DFL]
