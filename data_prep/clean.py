@@ -8,20 +8,25 @@ from mt.data.words import count_words
 from mt.errors import UserError
 
 
-def fault(source: str, target: str, config: CleaningConfig) -> str | None:
-    """Why a training pair is dropped, or None. Duplicates are another matter: see `data_prep.shards`."""
-    shorter, longer = count_words(source), count_words(target)
-    if shorter > longer:
-        shorter, longer = longer, shorter
+def drop_reason(source: str, target: str, config: CleaningConfig) -> str | None:
+    """Why a training pair is dropped, with the option that says so, or None. Duplicates: see `data_prep.shards`."""
+    shorter, longer = sorted((count_words(source), count_words(target)))
     if shorter == 0:
         return "empty"
     if shorter < config.min_length:
-        return f"shorter than {config.min_length} words"
+        return f"shorter than {config.min_length} words (min_length)"
     if longer > config.max_length:
-        return f"longer than {config.max_length} words"
-    if longer > config.max_ratio * shorter:
-        return f"length ratio over {config.max_ratio:g}"
+        return f"longer than {config.max_length} words (max_length)"
+    # In characters as well: a spelling is one word, and its phones or letters set apart by blanks are many.
+    if longer > config.max_ratio * shorter and _character_ratio(source, target) > config.max_ratio:
+        return f"length ratio over {config.max_ratio:g} (max_ratio)"
     return None
+
+
+def _character_ratio(source: str, target: str) -> float:
+    """Characters of the longer text per character of the shorter; neither is blank."""
+    shorter, longer = sorted((len(source.strip()), len(target.strip())))
+    return longer / shorter
 
 
 def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[str, str]) -> Iterator[Example]:

@@ -1,6 +1,7 @@
 """Raw text to a prepared corpus: clean, learn the vocabulary, encode, write."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import shutil
@@ -18,14 +19,18 @@ from data_prep.clean import checked
 from data_prep.shards import Shards
 from data_prep.sources import Source, open_source
 from mt.data import corpus
-from mt.data.corpus import Example, whole
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
+from mt.data.files import whole
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
 from mt.storage import locked
 
 _TOKENIZERS = "tokenizers"
-_NOT_IN_THE_CORPUS = {"name", "folder", "task", "metrics", "licence", "workers", "shuffle_buffer"}
+_MUCH = 0.05
+"""The share of dropped pairs that is told loudly."""
+_LOUD = "!!!"
+_NOT_IN_THE_CORPUS = {"name", "folder", "metrics", "bleu_tokenizer", "licence", "workers", "shuffle_buffer"}
 
 Evaluation = dict[str, list[Example]]
 """dev and test, whole."""
@@ -64,6 +69,8 @@ def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path
         # Another process may have made it while this one waited.
         if not folder.is_dir():
             draft = read(config, source, evaluation, work, progress=progress)
+            if fingerprint(config, source) != mark:
+                raise UserError(f"the text of {config.name} changed while it was read: start again once it is whole")
             if progress:
                 print("\n".join([*source.notes(), *report(config, draft)]))
             _write(config, draft, work, progress)
@@ -109,7 +116,7 @@ def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Pa
     if not (work / _TOKENIZERS).is_dir():
         sample = [(pair.source, pair.target) for pair in kept.sample(config.tokenizer.sample)]
         with whole(work / _TOKENIZERS) as folder:
-            folder.mkdir(exist_ok=True)
+            folder.mkdir()
             Tokenizers.train(config.tokenizer, sample).save(folder)
     return Draft(evaluation, kept, Tokenizers.load(work / _TOKENIZERS))
 
@@ -118,6 +125,7 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     """Lines on sizes, cleaning and vocabularies."""
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
     yield f"train: {draft.shards.kept:,} of {draft.shards.read:,} pairs kept{limit}; dropped: {_reasons(draft.shards)}"
+    yield from _warning(draft.shards)
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
     source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
     sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
@@ -175,16 +183,21 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
         work.parent.mkdir(parents=True, exist_ok=True)
         with locked(work.parent / ".lock", _waiting(work.parent, progress)):
             try:
+                _discard_links(work)
                 work.mkdir(exist_ok=True)
                 yield work
             except UserError:
                 shutil.rmtree(work, ignore_errors=True)
                 raise
             shutil.rmtree(work)
+    except BrokenPipeError:
+        raise  # what is printed is read no more, which is not about the corpus
     except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "free disk space" if full else f"make {work.parent} a folder that may be written"
         raise UserError(
-            f"the corpus could not be written ({error}): make room on the disk, or mend it; the same command goes on "
-            f"from what is finished, in {work}"
+            f"the corpus could not be written ({error}): {remedy}; the same command goes on from what is finished, in "
+            f"{work}"
         ) from error
     except BrokenProcessPool as error:
         raise UserError(
@@ -195,6 +208,27 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
 
 def _waiting(folder: Path, progress: bool) -> Callable[[], None]:
     return lambda: print(f"waiting for another preparation in {folder}") if progress else None
+
+
+def _discard_links(work: Path) -> None:
+    """Deletes what is left of a preparation where it has links, since it makes none: files elsewhere stay whole."""
+    if work.is_symlink():
+        work.unlink()
+    elif any(path.is_symlink() for path in work.rglob("*")):
+        shutil.rmtree(work)
+
+
+def _warning(kept: Shards) -> Iterator[str]:
+    """What must not be overlooked where cleaning drops a large part."""
+    share = 1 - kept.kept / kept.read
+    if share > _MUCH:
+        yield (
+            f"{_LOUD} cleaning drops {share:.1%} of the training pairs and nothing of dev and test, so that these "
+            "differ from train:"
+        )
+        for reason, count in kept.dropped.items():
+            yield f"{_LOUD}   {count / kept.read:6.1%} {reason}"
+        yield f"{_LOUD} to keep them change the options in brackets, of dataset.cleaning; examples: dry_run=true"
 
 
 def _reasons(kept: Shards) -> str:

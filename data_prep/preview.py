@@ -76,5 +76,6 @@ def _unknown(draft: Draft) -> Iterator[str]:
 
 
 def _unknown_rate(tokenizer: Tokenizer, texts: list[str]) -> float:
-    ids = [i for sequence in tokenizer.encode(texts) for i in sequence]
-    return ids.count(UNK) / len(ids)
+    """The share of the pieces; EOS, which ends each text and is never unknown, does not count."""
+    ids = [i for sequence in tokenizer.encode(texts) for i in sequence[:-1]]
+    return ids.count(UNK) / max(len(ids), 1)

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_prep.clean import fault
+from data_prep.clean import drop_reason
 from data_prep.parallel import ordered
 from mt.data import corpus
-from mt.data.corpus import Example, whole
+from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
+from mt.data.files import whole
 from mt.data.tokenizer import Tokenizers
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
@@ -28,6 +29,7 @@ _KEYS = 2_000_000  # looked through at a time for duplicates
 _DRAWN = 1_000_000_000  # numpy draws from fewer than so many
 _SHOWN = 100  # characters of a dropped side that are shown
 _RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
+_DUPLICATE = "duplicate (drop_duplicates)"
 
 
 @dataclass(frozen=True)
@@ -127,18 +129,18 @@ def blocks(examples: Iterable[Example]) -> Iterator[pa.Table]:
 
 
 def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig) -> None:
-    """Writes the pairs without a fault, each with 8 bytes that stand for it, and what was dropped as metadata."""
+    """Writes the pairs that cleaning keeps, each with 8 bytes that stand for it, and what was dropped as metadata."""
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    faults = [fault(source, target, config) for source, target in zip(sources, targets, strict=True)]
+    reasons = [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
     shown: dict[str, Any] = {}
-    for number, reason in enumerate(faults):
+    for number, reason in enumerate(reasons):
         if reason is not None:
             shown.setdefault(reason, _shown(start + number, sources[number], targets[number]))
-    kept = block.filter(pa.array([reason is None for reason in faults]))
+    kept = block.filter(pa.array([reason is None for reason in reasons]))
     pairs = pc.binary_join_element_wise(kept["source"], kept["target"], "\n").cast(pa.binary()).to_pylist()
     keys = np.frombuffer(b"".join(hashlib.blake2b(pair, digest_size=8).digest() for pair in pairs), dtype="<u8")
-    counts = Counter(reason for reason in faults if reason is not None)
-    metadata = {"read": len(faults), "dropped": dict(counts), "shown": shown}
+    counts = Counter(reason for reason in reasons if reason is not None)
+    metadata = {"read": len(reasons), "dropped": dict(counts), "shown": shown}
     schema = corpus.TEXT.append(pa.field("key", pa.uint64())).with_metadata({"cleaning": json.dumps(metadata)})
     table = pa.table([*kept.columns, keys], schema)
     with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
@@ -164,11 +166,11 @@ def _summary(folder: Path, count: int, config: CleaningConfig) -> dict[str, Any]
             _mark(duplicates, folder, sizes)
         duplicates.flush()
     if found := int(duplicates.sum()):
-        dropped["duplicate"] = found
+        dropped[_DUPLICATE] = found
         first = int(duplicates.argmax())
         number = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
         row = _open(_path(folder, number)).slice(first - sum(sizes[:number]), 1).to_pylist()[0]
-        shown["duplicate"] = _shown(None, row["source"], row["target"])
+        shown[_DUPLICATE] = _shown(None, row["source"], row["target"])
     return {"sizes": sizes, "read": read, "dropped": dict(dropped.most_common()), "shown": shown}
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 
-from data_prep.clean import fault
+from data_prep.clean import drop_reason
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks
 from data_prep.sources import Source, open_source
-from mt.data.corpus import Corpus, Split, encoded_pairs
+from mt.data.corpus import SPLITS, Corpus, Split, encoded_pairs
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.tokenizer import Tokenizers
 
@@ -20,7 +20,10 @@ from mt.data.tokenizer import Tokenizers
 def open_corpus(config: DatasetConfig, root: Path) -> Corpus:
     """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself."""
     folder = prepare(config, root)
-    return Corpus.open(folder, Stream(open_source(config), config, folder) if config.streaming else None)
+    corpus = Corpus.open(folder, Stream(open_source(config), config, folder) if config.streaming else None)
+    for name in SPLITS:
+        corpus.split(name)  # what is damaged is refused before a run begins
+    return corpus
 
 
 class Stream:
@@ -43,7 +46,7 @@ class Stream:
 
 def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path) -> pa.Table:
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    kept = [fault(source, target, cleaning) is None for source, target in zip(sources, targets, strict=True)]
+    kept = [drop_reason(source, target, cleaning) is None for source, target in zip(sources, targets, strict=True)]
     sources, targets = (list(itertools.compress(column, kept)) for column in (sources, targets))
     return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers)))
 

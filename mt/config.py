@@ -1,27 +1,30 @@
 """The root configuration: joins what the parts declare, and says how long and how to train."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
+from mt.metrics import Metric, build, require_known
+from mt.metrics.bleu import require_tokenizer
+from mt.metrics.settings import Settings
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
-from mt.parsing import Options
+from mt.parsing import MAX_COUNT, Options
 from mt.search.config import SearchConfig
 
 
 class TrainingConfig(Options):
-    epochs: int = Field(10, gt=0)
+    epochs: int = Field(10, gt=0, le=MAX_COUNT)
     """Passes over the training split, at the most."""
-    max_updates: int | None = Field(None, gt=0)
+    max_updates: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Optimizer updates, at the most; null leaves it to the epochs."""
-    batch_tokens: int = Field(2000, gt=0)
+    batch_tokens: int = Field(2000, gt=0, le=MAX_COUNT)
     """Tokens of a batch on either side, padding included."""
-    batch_sentences: int | None = Field(None, gt=0)
+    batch_sentences: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Pairs of a batch, at the most; null leaves it to the tokens."""
-    gradient_accumulation: int = Field(1, gt=0)
+    gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
@@ -29,38 +32,52 @@ class TrainingConfig(Options):
     """What the loss is a mean over, whose gradient is clipped and learnt from. sentence: the sum over a sentence's
     tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so large. What
     is reported is per token either way."""
-    max_grad_norm: float = Field(1.0, ge=0)
+    max_grad_norm: float = Field(1.0, ge=0, le=1e9)
     """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is."""
-    validate_every: int | None = Field(None, gt=0)
+    validate_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between validations; null validates at the end of each epoch."""
-    validate_limit: int | None = Field(None, gt=0)
+    validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     metric: str | None = None
-    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first."""
-    patience: int | None = Field(None, gt=0)
+    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first.
+    Where it is too low to tell checkpoints apart, chrF or the loss does: see `mt.training.selection`."""
+    patience: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
-    average_checkpoints: int = Field(5, gt=0)
+    average_checkpoints: int = Field(5, gt=0, le=1000)
     """The last validations whose weights are averaged into the final model, where that scores better on dev than the
     best one; 1 averages nothing."""
-    save_every: int | None = Field(None, gt=0)
+    save_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between checkpoints; null saves at validations alone."""
-    log_every: int = Field(20, gt=0)
+    log_every: int = Field(20, gt=0, le=MAX_COUNT)
     """Updates between lines of metrics.jsonl and points in TensorBoard."""
-    plots: int = Field(4, ge=0)
+    plots: int = Field(4, ge=0, le=1000)
     """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""
 
 
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
-    dataset: DatasetConfig = DatasetConfig(generator="phrasebook")
+    dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=1 << 63)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
     has it."""
+
+    def metrics(self) -> list[Metric]:
+        """The metrics of the dataset, for its target language: training, comparison and scripts score by these.
+
+        Raises UserError where one cannot be used here: its tokenizer is not installed.
+        """
+        return build(self.dataset.metrics, Settings(self.dataset.target, self.dataset.bleu_tokenizer))
+
+    @model_validator(mode="after")
+    def _metrics_exist(self) -> Self:
+        require_known(self.dataset.metrics, "dataset.metrics")
+        require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")
+        return self

@@ -35,6 +35,10 @@ class Translation:
     source_tokens: tuple[str, ...]
     alignment: np.ndarray
     """[T, S] float32: attention weights of the hypothesis that won."""
+    source_units: tuple[int | None, ...] = ()
+    """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
+    target_units: tuple[int | None, ...] = ()
+    """[T]: likewise of the target."""
     stops: np.ndarray | None = None
     """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
     delays: np.ndarray | None = None
@@ -70,13 +74,19 @@ class Translator:
         self, texts: Sequence[str], search: SearchConfig | None = None, *, progress: bool = False
     ) -> list[list[Translation]]:
         """Of each text, the `search.n_best` best translations, best first; of a blank text, one empty translation."""
-        blank = [Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))]
-        results = [blank for _ in texts]
-        wanted = [i for i, text in enumerate(texts) if text.strip()]
         self.refuse_long(texts)
-        sources = self.tokenizers.source.encode([texts[i] for i in wanted])
-        self._refuse_many_tokens(sources, wanted)
-        for i, source, found in zip(wanted, sources, self.search(sources, search, progress=progress), strict=True):
+        return self.decode(self.tokenizers.source.encode(texts), search, progress=progress)
+
+    def decode(
+        self, sources: Sequence[Sequence[int]], search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[list[Translation]]:
+        """As `n_best`, of texts that are encoded already: ids that end in EOS, which a blank text is alone."""
+        blank = [Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))]
+        results = [blank for _ in sources]
+        wanted = [i for i, source in enumerate(sources) if len(source) > 1]
+        given = [sources[i] for i in wanted]
+        self._refuse_many_tokens(given, wanted)
+        for i, source, found in zip(wanted, given, self.search(given, search, progress=progress), strict=True):
             results[i] = [self._translation(source, hypothesis) for hypothesis in found]
         return results
 

@@ -15,11 +15,17 @@ from mt.errors import UserError
 def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """The lines of a binary stream, blank ones included, without line ends and byte-order mark.
 
-    name: what to call the stream. Raises UserError where a line is not UTF-8, or holds a NUL (says which).
+    name: what to call the stream. Raises UserError where a line is not UTF-8, or holds a NUL (says which), and where
+    lines end in carriage returns alone.
     """
     for number, line in enumerate(stream, start=1):
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
+            if b"\r" in line[:-1] and not line.endswith(b"\n"):
+                raise UserError(
+                    f"{name} has carriage returns and no newline, and would be read as one line: convert its line ends, "
+                    "as with tr '\\r' '\\n'"
+                )
         try:
             text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.errors import reported
-from mt.evaluation.score import alignment_error, forced_links
+from mt.evaluation.links import alignment_error, forced_links
 from mt.inference import load
 from mt.text_io import read_parallel
 

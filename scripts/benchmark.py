@@ -36,7 +36,7 @@ def clipped(p: Tensor, start: Tensor) -> Tensor:
 
 
 def wavefront(p: Tensor, start: Tensor) -> Tensor:
-    """What `expected_alignment` does where it has no machine code."""
+    """What `expected_alignment` does where it has no compiled loops."""
     return Wavefront.apply(p, start)
 
 

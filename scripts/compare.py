@@ -3,10 +3,12 @@
     python scripts/compare.py outputs/phrasebook [--baseline general]
 
 RUN is the folder of a finished run, or one above several; all must have been tested on the same text. Prints the
-table, and writes it with the heatmaps of the first test sentences to --out: index.html, table.md, comparison.json.
+table, and writes it with learning curves and the heatmaps of the first test sentences to --out: index.html, table.md,
+comparison.json.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,8 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs = find(options.runs)
         sources, references = _test_text(runs, options.corpora)
         comparison = compare(runs, references, options.baseline)
+        for metric in runs[0].config.metrics():
+            for note in filter(None, (metric.notice, metric.unsuited(references))):
+                print(f"note: {note}", file=sys.stderr)
         write(comparison, sources, references, options.out, sentences=options.sentences)
-        print(f"{comparison.markdown()}\n\n{options.out / 'index.html'}")
+        print(f"{comparison.text()}\n\n{options.out / 'index.html'}", flush=True)
 
 
 def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], list[list[str]]]:

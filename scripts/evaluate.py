@@ -3,10 +3,12 @@
     python scripts/evaluate.py RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
 
 Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
-RUN/evaluations/<split>-<search>; the test results that training left in RUN itself are not touched.
+RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
+test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from data_prep.prepare import prepare
 from mt.cli import add_search_options, chosen_search
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
-from mt.evaluation.report import report, table
+from mt.evaluation.report import origin, report, table, variant
 from mt.inference import Translator, load
 from mt.storage import write_json
 
@@ -31,11 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
-        search = chosen_search(options, translator.config.search)
+        usual = translator.config.search
+        search = chosen_search(options, usual)
         corpus = _corpus(translator, options)
-        folder = options.out or options.run / "evaluations" / f"{options.split}-{search.name}"
-        results = report(translator, corpus.split(options.split), options.split, folder, search=search, progress=True)
-        write_json(folder / "results.json", results | {"checkpoint": options.checkpoint})
+        named = variant(options.split, options.checkpoint, search, usual)
+        folder = options.out or options.run / "evaluations" / named
+        split, progress = corpus.split(options.split), sys.stderr.isatty()
+        results = report(translator, split, options.split, folder, search=search, progress=progress)
+        results["checkpoint"] = origin(options.run, options.checkpoint)
+        write_json(folder / "results.json", results)
         print(f"{table(results)}\n\n{folder}")
 
 

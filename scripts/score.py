@@ -1,31 +1,38 @@
-"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization.
+"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics.
 
-    python scripts/score.py --task translation hypotheses.txt references.txt [more-references.txt ...]
+    python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
+    python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
     python scripts/score.py --task summarization --lead 10 sources.txt references.txt
 
-Every file holds one sentence (or summary) per line; line n of each reference file belongs to line n of the hypotheses.
---lead N scores the first N words of each line instead of the line: the baseline of summarization. Under
---rouge-protocol duc whole sources are one too, since they are cut at 75 bytes.
+Line n of each file belongs to line n of the others; /dev/stdin is standard input. --lead N scores the first N words of
+each line: the baseline of summarization. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
 """
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from mt.errors import UserError, reported
-from mt.metrics.bleu import bleu, chrf
-from mt.metrics.rouge import PROTOCOLS, Protocol, lead, rouge
+from mt.metrics import DEFAULTS, METRICS, build, require_known
+from mt.metrics.bleu import TOKENIZERS, require_tokenizer
+from mt.metrics.rouge import lead
 from mt.metrics.score import Score
+from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
 from mt.text_io import read_parallel
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", required=True, choices=("translation", "summarization"))
-    parser.add_argument("--tokenizer", default="13a", help="of BLEU: 13a, char (Japanese), zh, intl or none")
-    parser.add_argument("--rouge-protocol", default="plain", choices=PROTOCOLS, help="duc: recall at 75 bytes")
+    parser.add_argument(
+        "--task", default="translation", choices=DEFAULTS, help="chooses the metrics where none are named"
+    )
+    parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
+    parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
+    parser.add_argument("--tokenizer", help=f"of BLEU: {', '.join(TOKENIZERS)}; else by the target language")
+    parser.add_argument("--rouge-protocol", default="plain", choices=ROUGE_PROTOCOLS, help="duc: recall at 75 bytes")
     parser.add_argument("--no-stem", action="store_true", help="ROUGE compares words, not their stems")
     parser.add_argument("--drop-unk", action="store_true", help="ROUGE does not count <unk>, unk and UNK")
     parser.add_argument("--multi", default="max", choices=("max", "mean"), help="ROUGE over several references")
@@ -37,27 +44,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with reported():
         scores = score_files(options)
         if options.json:
-            print(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
+            print(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2), flush=True)
         else:
-            print("\n".join(f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items()))
+            lines = (f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items())
+            print("\n".join(lines), flush=True)
 
 
 def score_files(options: argparse.Namespace) -> dict[str, Score]:
     """Scores by name; raises UserError for a file that cannot be used, unequal lengths or options that do not fit."""
+    names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
+    require_known(names, "--metrics")
+    require_tokenizer(options.tokenizer, "--tokenizer")
     if options.lead is not None and (options.lead < 1 or options.task != "summarization"):
         raise UserError("--lead N is a baseline of --task summarization: give it there, with N at least 1")
-    hypotheses, *streams = read_parallel([options.hypothesis, *options.references], "example")
-    groups = list(zip(*streams, strict=True))
-    if options.task == "translation":
-        return {"bleu": bleu(hypotheses, groups, tokenizer=options.tokenizer), "chrf": chrf(hypotheses, groups)}
-    if options.lead:
-        hypotheses = [lead(line, options.lead) for line in hypotheses]
-    return rouge(hypotheses, groups, _protocol(options))
-
-
-def _protocol(options: argparse.Namespace) -> Protocol:
-    named = PROTOCOLS[options.rouge_protocol]
-    return replace(named, stem=not options.no_stem, keep_unk=not options.drop_unk, multi=options.multi)
+    paths = [options.hypothesis, *options.references]
+    for path in paths:
+        # A pipe of the shell, <(command), has its writer; a named one would be waited for without end.
+        if path.is_fifo() and not str(path).startswith(("/dev/", "/proc/")):
+            raise UserError(f"{path} is a named pipe: give a file, or /dev/stdin and the text on standard input")
+    hypotheses, *streams = read_parallel(paths, "example")
+    hypotheses = [lead(line, options.lead) for line in hypotheses] if options.lead else hypotheses
+    groups, protocol = list(zip(*streams, strict=True)), ROUGE_PROTOCOLS[options.rouge_protocol]
+    rouge = replace(protocol, stem=not options.no_stem, keep_unk=not options.drop_unk, multi=options.multi)
+    language = options.target_language or options.references[0].name.removesuffix(".gz")
+    scores: dict[str, Score] = {}
+    for metric in build(names, Settings(language, options.tokenizer, rouge)):
+        scores |= metric.score(hypotheses, groups)
+        for note in filter(None, (metric.notice, metric.unsuited(groups))):
+            print(f"note: {note}", file=sys.stderr)
+    return scores
 
 
 if __name__ == "__main__":

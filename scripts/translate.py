@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mt.cli import add_search_options, chosen_search
 from mt.errors import UserError, reported
-from mt.evaluation.score import word_links
+from mt.evaluation.links import pharaoh
 from mt.inference import Translation, Translator, load
 from mt.search.config import SearchConfig
 from mt.text_io import decoded
@@ -55,7 +55,7 @@ def translate(translator: Translator, search: SearchConfig, options: argparse.Na
 
 
 def _links(translation: Translation) -> str:
-    return word_links(translation.alignment, translation.source_tokens, translation.tokens)
+    return pharaoh(translation.alignment, translation.source_units, translation.target_units)
 
 
 def _writable(path: Path) -> contextlib.AbstractContextManager:

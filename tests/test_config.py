@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from mt.metrics import METRICS
+from mt.metrics.settings import Options
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.parsing import parse, revised
@@ -98,14 +100,30 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
         ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
-        (
-            {"dataset": {"generator": "phrasebook", "metrics": ["bleu", "chr"]}},
-            "dataset.metrics.1=chr is no choice: did you mean chrf? There is: bleu, chrf, rouge",
-        ),
     ],
 )
 def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expected: str):
     assert sentence(plain) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"metrics": ["bleu", "chr"]}, "dataset.metrics=chr is an invalid choice: did you mean chrf?"),
+        ({"metrics": []}, "dataset.metrics is empty: name at least one of bleu, chrf, "),
+        ({"bleu_tokenizer": "13b"}, "dataset.bleu_tokenizer=13b is an invalid choice: did you mean 13a?"),
+    ],
+)
+def test_metrics_are_those_of_the_table(options: dict[str, Any], expected: str):
+    assert sentence({"dataset": {"generator": "phrasebook", **options}}).startswith(expected)
+
+
+def test_metrics_are_set_up_for_the_target_language():
+    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": list(METRICS)}
+    metrics = parse({"dataset": dataset}, Config).metrics()
+    assert [metric.name for metric in metrics] == list(METRICS)
+    assert metrics[0].options == Options(target_language="zh")
+    assert "|tok:zh|" in metrics[0].score(["a"], [["a"]])["bleu"].signature
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,6 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "raffel2017_gigaword": {
         "dataset": {
             "name": "gigaword",
-            "task": "summarization",
             "tokenizer": {"model_type": "word", "vocab_size": 200_000},
         },
         "embedding": {"embedding_dim": 200, "tie_output": False},
@@ -159,7 +158,6 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "mocha2018_cnndm": {
         "dataset": {
             "name": "cnn_dailymail",
-            "task": "summarization",
             "cleaning": {"truncate_source": 400},
             "tokenizer": {"model_type": "word", "vocab_size": 50_000},
         },

@@ -72,6 +72,14 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     assert outside.read_text() == "mine"
 
 
+def test_a_file_in_place_of_the_lock_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "foreign").write_text("precious")
+    (tmp_path / "lock").hardlink_to(tmp_path / "foreign")
+    with locked(tmp_path / "lock"):
+        pass
+    assert (tmp_path / "foreign").read_text() == "precious"
+
+
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file, operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

@@ -38,12 +38,14 @@ DOORS = {
     "sentencepiece": ("mt.data.tokenizer",),
     "sacrebleu": ("mt.metrics.bleu",),
     "rouge_score": ("mt.metrics.rouge",),
+    "jiwer": ("mt.metrics.wer",),
     "matplotlib": ("mt.plots",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": ("mt.checkpoint",),
     "numba": ("mt.ops.compiled",),
 }
+OPS_NEED = {"torch", "numba", "jaxtyping", *sys.stdlib_module_names}
 NAMES = {*ATTENTIONS, *ENCODERS}
 
 Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
@@ -72,7 +74,7 @@ def home(module: str) -> tuple[str, int]:
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Imports go down the house only, and mt/ops needs nothing but torch and a compiler."""
+    """Imports go down the house only, and mt/ops needs nothing but torch, a compiler and a notation of shapes."""
     package, floor = home(module)
     for line, name in imported(tree):
         if any(within(name, root) for root in ("mt", "data_prep", "scripts", "train")):
@@ -80,12 +82,7 @@ def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]
             barred = package == "data_prep" and other not in PREPARATION
             if barred or not (below < floor or other == package):
                 yield line, f"{module} imports {name}"
-        elif package == "mt.ops" and name.split(".")[0] not in {
-            "torch",
-            "numba",
-            "jaxtyping",
-            *sys.stdlib_module_names,
-        }:
+        elif package == "mt.ops" and name.split(".")[0] not in OPS_NEED:
             yield line, f"{module} imports {name}"
 
 

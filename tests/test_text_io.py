@@ -50,3 +50,19 @@ def test_bad_files_are_refused(tmp_path: Path, name: str, content: bytes | None,
 def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one\n" + b"\xff\n")
     assert next(file_lines(tmp_path / "a")) == "one"
+
+
+@pytest.mark.parametrize("content", [b"a\rb\rc", b"a\rb\rc\r", b"\xef\xbb\xbfa\rb"])
+def test_carriage_returns_alone_end_no_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "mac").write_bytes(content)
+    (tmp_path / "mac.gz").write_bytes(gzip.compress(content))
+    for name in ("mac", "mac.gz"):
+        with pytest.raises(
+            UserError, match=rf"/{name} has carriage returns and no newline, .*: convert its line ends, as with tr"
+        ):
+            read_lines(tmp_path / name)
+
+
+@pytest.mark.parametrize("content", [b"a", b"a\r", b"a\r\n", b"a\rb\n", b"a\n\rb\rc"])
+def test_other_carriage_returns_are_part_of_the_text(content: bytes) -> None:
+    assert [*decoded(io.BytesIO(content), "text")]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from data_prep.sources.base import Source
+from data_prep.sources.cut import Cut
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.generated import GeneratedText
 from data_prep.sources.hub import HubTable, holds_tables
@@ -19,6 +20,8 @@ def open_source(config: DatasetConfig) -> Source:
         UserError: the folder does not hold the files of the dataset.
     """
     source = _origin(config)
+    if config.cut:
+        source = Cut(source, config.cut, config.cleaning.max_evaluation_length)
     limits = config.cleaning.truncate_source, config.cleaning.truncate_target
     return source if limits == (None, None) else Shortened(source, *limits)
 

@@ -29,6 +29,13 @@ def require_sides(columns: Columns, known: Collection[str], where: str, advice: 
             raise UserError(f"{where} has no column {column}: {nearest(column, known)}; {advice}")
 
 
+def require_once(columns: Columns, names: Sequence[str], where: str) -> None:
+    """Raises UserError where a column that is read is there several times."""
+    for column in columns:
+        if names.count(column) > 1:
+            raise UserError(f"{where} has {names.count(column)} columns {column}: give each a name of its own")
+
+
 def example(cells: Sequence[object], columns: Columns, where: str, number: int) -> Example:
     """A row of texts: source, target and further references, each a list of them where it is not the source.
 
@@ -43,14 +50,14 @@ def example(cells: Sequence[object], columns: Columns, where: str, number: int) 
         if cell is not None and not isinstance(cell, str):
             if isinstance(cell, list) and column != columns[0]:
                 return example(*_spread(cells, columns, f"{where} {number}"), where, number)
-            fault = f"holds {type(cell).__name__}, not text: {_ADVICE}"
+            wrong = f"holds {type(cell).__name__}, not text: {_ADVICE}"
         elif cell and "\0" in cell:
-            fault = "holds a NUL character: remove it"
+            wrong = "holds a NUL character: remove it"
         elif cell and not cell.isascii() and _SURROGATE.search(cell):
-            fault = "holds half of a surrogate pair, which is no character: remove it"
+            wrong = "holds half of a surrogate pair, which is no character: remove it"
         else:
             continue
-        raise UserError(f"{where} {number}, column {column} {fault}")
+        raise UserError(f"{where} {number}, column {column} {wrong}")
     more_references = tuple([str(cell or "") for cell in cells[2:]]) if len(cells) > 2 else ()
     return Example(str(cells[0] or ""), str(cells[1] or ""), "", more_references)
 
@@ -74,6 +81,7 @@ def arrow_examples(
     """
     names, nested = arrow_columns(schema, columns)
     require_sides(columns, names, where)
+    require_once(columns, names, where)
     columns = tuple(column for column in columns if column in names)
     number = 0
     for batch in read([NESTED] if nested else [*columns]):

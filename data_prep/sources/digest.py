@@ -1,14 +1,15 @@
 """What tells one state of some files from another."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 
-def digest(paths: Iterable[Path]) -> str:
-    """SHA-256 (hex) of the contents, in this order."""
-    total = hashlib.sha256()
-    for path in paths:
+def digest(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 (hex) of the contents and of what each file is read as, in this order."""
+    found = []
+    for role, path in files:
         with path.open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()
+            found.append([role, hashlib.file_digest(file, "sha256").hexdigest()])
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()

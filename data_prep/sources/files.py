@@ -3,6 +3,7 @@
 import codecs
 import collections
 import itertools
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,9 @@ class Pairs(Protocol):
 
     paths: tuple[Path, ...]
 
+    def roles(self) -> tuple[str, ...]:
+        """What each of the paths is read as."""
+
     def size(self) -> int: ...
     def examples(self) -> Iterator[Example]: ...
     def columns(self) -> Collection[str]: ...
@@ -38,7 +42,8 @@ class LocalFiles:
 
     def __init__(self, config: DatasetConfig, folder: Path) -> None:
         self._folder = folder
-        self._splits = {split: _find(folder, config.splits[split], config.columns(split)) for split in SPLITS}
+        splits = [split for split in SPLITS if split not in config.cut]
+        self._splits = {split: _find(folder, config.splits[split], config.columns(split)) for split in splits}
         self._sizes: dict[str, int] = {}  # each costs a pass over a file
 
     def holds_text(self) -> bool:
@@ -48,19 +53,23 @@ class LocalFiles:
     def require_all(self) -> None:
         """Raises UserError where files are missing."""
         texts = (pairs for pairs in self._splits.values() if isinstance(pairs, ParallelText))
-        missing = dict.fromkeys(path.name for pairs in texts for path in pairs.missing())
+        missing = dict.fromkeys(path for pairs in texts for path in pairs.missing())
         if missing:
             present = sorted(path.name for path in self._folder.iterdir()) if self._folder.is_dir() else None
-            there = "no such folder" if present is None else f"there is: {', '.join(present[:20]) or 'nothing'}"
+            there = "no such folder" if present is None else f"it holds: {', '.join(present[:20]) or 'nothing'}"
             raise UserError(
-                f"{self._folder} lacks {', '.join(missing)} ({there}): set dataset.folder, dataset.source, "
-                "dataset.target and dataset.splits so that <split>.<source> and <split>.<target> name the files, or "
-                "<split>.tsv, .csv, .jsonl or .parquet tables with such columns; two splits may share files "
-                "(dataset.splits.test=dev)"
+                f"{self._folder} lacks {', '.join(path.name for path in missing)} ({there}): set dataset.folder, "
+                "dataset.source, dataset.target and dataset.splits so that <split>.<source> and <split>.<target> name "
+                "the files, or <split>.tsv, .csv, .jsonl or .parquet tables with such columns; without dev and test, "
+                "dataset.dev_size=1000 dataset.test_size=1000 cut them from train"
             )
 
     def identity(self) -> str:
-        return digest(path for pairs in self._splits.values() for path in pairs.paths)
+        return digest(
+            (f"{split} {role}", path)
+            for split, pairs in self._splits.items()
+            for role, path in zip(pairs.roles(), pairs.paths, strict=True)
+        )
 
     def size(self, split: str) -> int:
         if split not in self._sizes:
@@ -86,9 +95,13 @@ class ParallelText:
     """Texts of one sentence a line: line N of one belongs to line N of the others."""
 
     def __init__(self, folder: Path, name: str, columns: Columns) -> None:
-        source, target, *more = (_plain_or_gz(folder / f"{name}.{column}") for column in columns)
-        self.paths: tuple[Path, ...] = (source, target, *(path for path in more if path.is_file()))
+        found = [(column, _plain_or_gz(folder / f"{name}.{column}")) for column in columns]
+        self._found = [*found[:2], *((column, path) for column, path in found[2:] if path.is_file())]
+        self.paths: tuple[Path, ...] = tuple(path for _, path in self._found)
         self._start = f"{(folder / name).name}."
+
+    def roles(self) -> tuple[str, ...]:
+        return tuple(f"text {column}" for column, _ in self._found)
 
     def missing(self) -> tuple[Path, ...]:
         """The sides that are not there."""
@@ -111,9 +124,16 @@ class ParallelText:
 
     def examples(self) -> Iterator[Example]:
         rows = zip(*(file_lines(path) for path in self.paths), strict=True)
-        if len(self.paths) == 2:
-            return itertools.starmap(Example, rows)
-        return (Example(source, target, more_references=tuple(more)) for source, target, *more in rows)
+        try:
+            if len(self.paths) == 2:
+                yield from itertools.starmap(Example, rows)
+            else:
+                yield from (Example(source, target, "", tuple(more)) for source, target, *more in rows)
+        except ValueError as error:
+            raise UserError(
+                f"{' and '.join(map(str, self.paths))} have different numbers of lines: line N of one must belong to "
+                "line N of the other, and none may change while it is read"
+            ) from error
 
     def columns(self) -> set[str]:
         beside = (path.name for path in self.paths[0].parent.iterdir())
@@ -134,6 +154,9 @@ def _find(folder: Path, name: str, columns: Columns) -> Pairs:
 
 
 def _plain_or_gz(path: Path) -> Path:
+    if os.path.lexists(path) and not path.is_file():
+        kind = "folder" if path.is_dir() else "pipe or device" if path.exists() else "link to nothing"
+        raise UserError(f"{path} is a {kind}: expected a file, which can be read several times")
     compressed = path.with_name(f"{path.name}.gz")
     return compressed if compressed.is_file() and not path.is_file() else path
 

@@ -1,4 +1,4 @@
-"""Pairs that a package of `data_prep` generates."""
+"""Pairs that a package of `data_prep.generated` generates."""
 
 import functools
 import importlib
@@ -10,15 +10,16 @@ from mt.data.corpus import Example
 
 
 class GeneratedText:
-    """The examples of `data_prep.<name>`, whose `generate()` gives tuples for `Example`, by split."""
+    """The examples of `data_prep.generated.<name>`, whose `generate()` gives tuples for `Example`, by split."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
-        self._package = importlib.import_module(f"data_prep.{name}")
+        self._package = importlib.import_module(f"data_prep.generated.{name}")
 
     def identity(self) -> str:
-        return digest(sorted(Path(str(self._package.__file__)).parent.rglob("*.py")))
+        folder = Path(str(self._package.__file__)).parent
+        return digest((str(path.relative_to(folder)), path) for path in sorted(folder.rglob("*.py")))
 
     def size(self, split: str) -> int:
         return len(self._splits[split])

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,13 @@ from datasets.data_files import EmptyDatasetError
 
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
 from data_prep.sources.digest import digest
-from data_prep.sources.tables import TABLES
+from data_prep.sources.tables import TABLES, require_shallow
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig, HubConfig
 from mt.errors import UserError, nearest
 
 _ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow", ".jsonl.gz", ".json.gz", ".csv.gz", ".tsv.gz")
+_COMMIT = re.compile("[0-9a-f]{40}")
 _REASONS = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
 
 
@@ -40,8 +42,11 @@ class HubTable:
 
     def identity(self) -> str:
         if self._folder is None:
-            return f"{self._hub.id} {self._hub.config} {self._hub.revision}"
-        return digest(_tables(Path(self._folder, self._subsets()[0] or "")))
+            # What a branch stands for changes. Out of the hub's reach it is the commit in the library's cache.
+            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._found.hash
+            return f"{self._hub.id} {self._hub.config} {commit}"
+        folder = Path(self._folder, self._subsets()[0] or "")
+        return digest((str(path.relative_to(folder)), path) for path in _tables(folder))
 
     def size(self, split: str) -> int:
         if self._streaming:
@@ -72,8 +77,9 @@ class HubTable:
         builder, name = self._builder, self._hub.splits[split]
         known = list(builder.info.splits or ())
         if known and (whole := name.partition("[")[0]) not in known:
+            otherwise = "" if split == "train" else f", or cut it from train with dataset.{split}_size=1000"
             raise UserError(
-                f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}"
+                f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}{otherwise}"
             )
         try:
             return builder.as_streaming_dataset(split=name) if self._streaming else builder.as_dataset(split=name)
@@ -85,11 +91,45 @@ class HubTable:
 
     @functools.cached_property
     def _builder(self) -> datasets.DatasetBuilder:
+        """What reads the tables; they are on this machine, unless they are streamed."""
+        builder = self._found
+        if not self._streaming:
+            with self._refused(builder.config.data_dir):
+                if self._folder is None:
+                    print(f"loading {self._hub.id} from the Hugging Face hub", file=sys.stderr)
+                builder.download_and_prepare()
+        return builder
+
+    @functools.cached_property
+    def _found(self) -> datasets.DatasetBuilder:
+        """The first subset that has tables."""
         subsets = self._subsets()
+        failures = []
+        for subset in subsets:
+            try:
+                with self._refused(subset), contextlib.suppress(EmptyDatasetError):
+                    if self._folder is not None:
+                        for path in _tables(self._folder / (subset or "")):
+                            if ".json" in path.name:
+                                require_shallow(path)
+                        return datasets.load_dataset_builder(str(self._folder), data_dir=subset)
+                    return datasets.load_dataset_builder(self._hub.id, data_dir=subset, revision=self._hub.revision)
+            except UserError as failure:
+                failures.append(failure)  # the other one may be in the cache
+        if failures:
+            raise failures[0]
+        folders = " or ".join(filter(None, subsets))
+        raise UserError(
+            f"{self._name} has no tables{' in ' if folders else ''}{folders}: set dataset.source and dataset.target "
+            "to a pair of languages that it has, or dataset.hub.config to a folder of it"
+        )
+
+    @contextlib.contextmanager
+    def _refused(self, subset: str | None) -> Iterator[None]:
+        """What the hub's library raises becomes a sentence, and its logs of every failed attempt are kept back."""
         try:
-            for subset in subsets:
-                with contextlib.suppress(EmptyDatasetError):
-                    return self._prepared(subset)
+            with _quiet():
+                yield
         except _REASONS as error:
             if self._folder is not None:
                 self._refuse_bad_files(subset)
@@ -99,22 +139,6 @@ class HubTable:
             # The cause says more: `datasets` wraps it in "an error occurred".
             reason = " ".join(str(error.__cause__ or error).split())
             raise UserError(f"{self._name} could not be loaded ({reason}): {advice}") from error
-        folders = " or ".join(filter(None, subsets))
-        raise UserError(
-            f"{self._name} has no tables{' in ' if folders else ''}{folders}: set dataset.source and dataset.target "
-            "to a pair of languages that it has, or dataset.hub.config to a folder of it"
-        )
-
-    def _prepared(self, subset: str | None) -> datasets.DatasetBuilder:
-        with _quiet():
-            if self._folder is None:
-                print(f"loading {self._hub.id} from the Hugging Face hub", file=sys.stderr)
-                builder = datasets.load_dataset_builder(self._hub.id, data_dir=subset, revision=self._hub.revision)
-            else:
-                builder = datasets.load_dataset_builder(str(self._folder), data_dir=subset)
-            if not self._streaming:
-                builder.download_and_prepare()
-        return builder
 
     def _refuse_bad_files(self, subset: str | None) -> None:
         """Raises UserError with file and line where a local table cannot be read: `datasets` does not say which."""

@@ -12,7 +12,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_prep.sources.cells import BATCH, NESTED, Columns, arrow_columns, arrow_examples, example, require_sides
+from data_prep.sources.cells import (
+    BATCH,
+    NESTED,
+    Columns,
+    arrow_columns,
+    arrow_examples,
+    example,
+    require_once,
+    require_sides,
+)
 from mt.data.corpus import Example
 from mt.errors import UserError
 from mt.text_io import file_lines
@@ -21,6 +30,7 @@ Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
 
 _ADVICE = "set dataset.source and dataset.target (to the columns' numbers, from 1, if this line is a pair already)"
+_DEEP = 500  # brackets of a line of JSON
 _LONGEST_FIELD = 1 << 24  # characters in CSV, where a quotation mark without its fellow swallows all that follows
 
 
@@ -31,6 +41,9 @@ class TableFile(ABC):
         self._path = path
         self._sought = columns
         self.paths: tuple[Path, ...] = (path,)
+
+    def roles(self) -> tuple[str, ...]:
+        return (type(self).__name__,)
 
     def size(self) -> int:
         count = sum(1 for _ in self.examples())
@@ -60,6 +73,7 @@ class FieldsFile(TableFile):
         if not names:
             return
         require_sides(self._sought, names, f"{self._path}, line {start}", _ADVICE)
+        require_once(self._sought, names, f"{self._path}, line {start}")
         source, target, *more = (names.index(column) for column in self._sought if column in names)
         width = len(names)
         for number, fields in rows:
@@ -139,6 +153,18 @@ class JsonLinesFile(TableFile):
                 )
             nested = isinstance(row.get(NESTED), dict) and not row.keys() >= {*self._sought[:2]}
             yield number, row[NESTED] if nested else row
+
+
+def require_shallow(path: Path) -> None:
+    """Raises UserError where JSON is nested too deep, by which Arrow's reader would crash."""
+    for number, line in enumerate(file_lines(path), start=1):
+        if line.count("[") + line.count("{") > _DEEP:
+            try:
+                json.loads(line)
+            except RecursionError as error:
+                raise UserError(f"{path}, line {number} is not JSON ({error}): expected flat objects") from error
+            except ValueError:
+                continue  # what reads it says where it is wrong
 
 
 class ParquetFile(TableFile):

@@ -1,37 +1,18 @@
-"""The page of a comparison: its table, and the same sentences' heatmaps under every attention, in one HTML file."""
+"""The page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps side by side."""
 
+import os
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
+from mt.comparison.curves import chart, legend
+from mt.comparison.runs import differences
+from mt.comparison.style import SCRIPT, STYLE
 from mt.comparison.table import Comparison, Row
+from mt.metrics import METRICS
 from mt.storage import write_json, write_text
-
-_STYLE = """
-body { margin: 2.5rem auto; max-width: 1560px; padding: 0 1.5rem; background: #fff; color: #1f2933;
-       font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; font-weight: 600; }
-h2 { font-size: 1.1rem; font-weight: 600; margin: 3rem 0 .5rem; padding-top: 1rem; border-top: 1px solid #e4e8ee; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .8rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e4e8ee; }
-th { font-weight: 600; color: #52606d; border-bottom: 2px solid #cbd2d9; vertical-align: bottom; white-space: normal; }
-th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }
-tbody tr:hover, tr.baseline { background: #f5f8fc; }
-.notes, dt { color: #616e7c; font-size: .85rem; }
-.notes p { margin: .3rem 0; overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .5rem 0 1rem; }
-dt { line-height: 1.75; }
-dd { margin: 0; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); gap: 1rem; }
-figure { margin: 0; padding: .9rem 1rem; border: 1px solid #e4e8ee; border-radius: 8px; }
-figure:focus { position: fixed; inset: 2%; overflow: auto; background: #fff; box-shadow: 0 0 0 100vmax #0006; }
-figure:focus img { max-width: none; max-height: none; }
-figcaption { margin-bottom: .6rem; }
-img { display: block; max-width: 100%; max-height: 480px; margin: 0 auto; }
-.none { color: #9aa5b1; }
-"""
 
 
 def write(
@@ -43,26 +24,64 @@ def write(
     """
     write_text(folder / "table.md", [comparison.markdown()])
     write_json(folder / "comparison.json", comparison.plain())
+    shown = min(sentences, len(sources))
     title = "Comparison of " + escape(", ".join(row.name for row in comparison.rows))
     parts = [
-        f'<!doctype html>\n<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>',
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>',
         "<h1>Comparison of runs</h1>",
-        _table(comparison),
-        '<p class="notes">Click a heatmap to enlarge it, and beside it to go back.</p>',
-        *(_sentence(comparison, i, sources[i], references[i]) for i in range(min(sentences, len(sources)))),
+        _table(comparison, folder),
+        _curves(comparison),
+        _options(comparison),
+        *(_sentence(comparison, i, sources[i], references[i]) for i in range(shown)),
+        f'<dialog aria-label="alignment"></dialog><script>{SCRIPT}</script></body></html>',
     ]
-    write_text(folder / "index.html", parts)
+    write_text(folder / "index.html", [part for part in parts if part])
 
 
-def _table(comparison: Comparison) -> str:
-    header = "".join(f"<th>{escape(heading)}</th>" for heading in comparison.header())
+def _table(comparison: Comparison, folder: Path) -> str:
+    """The table with the best value of each column in bold, and each run's name leading to its folder."""
+    columns = comparison.columns()
+    best = [column.best() for column in columns]
+    header = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
     rows = []
-    for row in comparison.rows:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in comparison.cells(row))
-        rows.append(f"<tr{' class=baseline' if row.name == comparison.baseline else ''}>{cells}</tr>")
-    notes = "".join(f"<p>{escape(note)}</p>" for note in comparison.notes())
-    table = f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    for i, row in enumerate(comparison.rows):
+        cells = [
+            f"<td{' class=best' if i in leading else ''}>{escape(column.cells[i])}</td>"
+            for column, leading in zip(columns, best, strict=True)
+        ]
+        link = escape(quote(Path(os.path.relpath(row.run.folder.resolve(), folder.resolve())).as_posix()))
+        cells[0] = f'<td><a href="{link}/">{escape(columns[0].cells[i])}</a></td>'
+        rows.append(f"<tr{' class=baseline' if row.name == comparison.baseline else ''}>{''.join(cells)}</tr>")
+    notes = "".join(f"<p>{escape(note)}</p>" for note in ("bold: the best of its column", *comparison.notes()))
+    table = f"<table class=runs><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'<div class="wide">{table}</div>\n<div class="notes">{notes}</div>'
+
+
+def _curves(comparison: Comparison) -> str:
+    """A chart of each score on dev that any run logged, over updates."""
+    names = [row.name for row in comparison.rows]
+    headings = {score: heading for metric in METRICS.values() for score, heading in metric.headings().items()}
+    logged = dict.fromkeys(name for row in comparison.rows for name in row.run.curves)
+    charts = [
+        chart(f"{headings.get(name, name)} on dev", names, [row.run.curves.get(name, {}) for row in comparison.rows])
+        for name in logged
+    ]
+    return f'<h2>Learning curves</h2>{legend(names)}<div class="charts">{"".join(charts)}</div>' if charts else ""
+
+
+def _options(comparison: Comparison) -> str:
+    """The options in which the runs differ."""
+    found = differences([row.run for row in comparison.rows])
+    if not found:
+        return ""
+    header = "".join(f"<th>{escape(name)}</th>" for name in ("option", *(row.name for row in comparison.rows)))
+    rows = [
+        f"<tr><td>{escape(key)}</td>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
+        for key, values in found.items()
+    ]
+    table = f"<table class=options><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<h2>Settings that differ</h2><div class="wide">{table}</div>'
 
 
 def _sentence(comparison: Comparison, number: int, source: str, references: Sequence[str]) -> str:
@@ -76,7 +95,10 @@ def _figure(row: Row, number: int) -> str:
     """What a run wrote for a test sentence, and the heatmap that it drew of it, where it drew one."""
     path = row.run.folder / "alignments" / f"{number:04d}.png"
     picture = '<p class="none">no heatmap was drawn</p>'
-    if path.is_file():
-        picture = f'<img alt="alignment" src="data:image/png;base64,{b64encode(path.read_bytes()).decode()}">'
+    if not row.run.results.attends:
+        picture = '<p class="none">uses no source position</p>'
+    elif path.is_file():
+        data = b64encode(path.read_bytes()).decode()
+        picture = f'<button title="enlarge"><img alt="alignment" src="data:image/png;base64,{data}"></button>'
     caption = f"<strong>{escape(row.name)}</strong><br>{escape(row.run.hypotheses[number])}"
-    return f"<figure tabindex=0><figcaption>{caption}</figcaption>{picture}</figure>"
+    return f"<figure><figcaption>{caption}</figcaption>{picture}</figure>"

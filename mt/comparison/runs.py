@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.checkpoint import load_config
+from mt.comparison.results import Curve, Results, read_curves, read_results
 from mt.config import Config
 from mt.errors import UserError, nearest
 from mt.text_io import read_lines
@@ -19,17 +20,15 @@ class FinishedRun:
 
     folder: Path
     config: Config
-    results: Mapping[str, Any]
-    """`results.json`."""
+    results: Results
     hypotheses: Sequence[str]
     """Of the test split, in its order."""
+    curves: Mapping[str, Curve]
+    """Of the loss and the main score of each metric, on dev."""
 
     @property
     def attention(self) -> str:
-        """Its choice on the command line: `dot` is global with that energy, `bahdanau` is `concat` and a decoder."""
-        attention = self.config.attention.model_dump()
-        name = attention["energy"]["name"] if attention["name"] == "global" else attention["name"]
-        return "bahdanau" if (name, self.config.decoder.name) == ("concat", "bahdanau") else name
+        return self.config.attention.name
 
 
 def find(paths: Sequence[Path]) -> list[FinishedRun]:
@@ -46,7 +45,7 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
 
     Where that leaves two the same, each option in which those differ is added, and the folder's name as a last resort.
     """
-    options = [dict(_flat(run.config.model_dump(exclude={"device"}))) for run in runs]
+    options = [_options(run) for run in runs]
     found = [run.attention for run in runs]
     for key in ("encoder.name", "decoder.name", "dataset.name"):
         [(usual, _)] = Counter(own[key] for own in options).most_common(1)
@@ -60,7 +59,14 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
     for name, group in _repeated(found):
         for i in group:
             found[i] = f"{name} {runs[i].folder}"
-    return found
+    # Settings are free text in part: nothing in them may move a terminal's cursor, or end a line of a table.
+    return ["".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name) for name in found]
+
+
+def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
+    """The options in which any of the runs differ, with the value in each: "-" where it has no such option."""
+    options = [_options(run) for run in runs]
+    return {key: [_shown(own[key]) if key in own else "-" for own in options] for key in _differing(options)}
 
 
 def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> int:
@@ -98,15 +104,15 @@ def _below(path: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> FinishedRun:
-    path = folder / "results.json"
-    try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-        results["search"]["mode"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{path} does not hold the results of a run: copy the run again, or leave it out of the comparison"
-        ) from None
-    return FinishedRun(folder, load_config(folder, "best"), results, read_lines(folder / "hypotheses" / "test.txt"))
+    results, config = read_results(folder / "results.json"), load_config(folder, "best")
+    hypotheses = read_lines(folder / "hypotheses" / "test.txt")
+    logged = ("loss", *(metric.main() for metric in config.metrics()))
+    return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged))
+
+
+def _options(run: FinishedRun) -> dict[str, Any]:
+    """All that makes a run, by dotted names."""
+    return dict(_flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 
 def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -124,7 +130,12 @@ def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The name with options as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
-    return " ".join([name, *(f"{key.removesuffix('.name')}={options[key]}" for key in keys if key in options)])
+    return " ".join([name, *(f"{key.removesuffix('.name')}={_shown(options[key])}" for key in keys if key in options)])
+
+
+def _shown(value: Any) -> str:
+    """As it is written on a command line: `true`, `null`, `[0.9,0.98]`."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _repeated(found: Sequence[str]) -> list[tuple[str, list[int]]]:

@@ -1,55 +1,41 @@
 """Runs side by side: scores with their intervals and significance, and what they cost, as one table."""
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any, NamedTuple
 
+from mt.comparison.results import Results
 from mt.comparison.runs import FinishedRun, choose, names
 from mt.errors import UserError
-from mt.metrics.bleu import paired_bleu, paired_chrf
-from mt.metrics.rouge import paired_rouge
+from mt.metrics.base import References
 from mt.metrics.significance import LEVEL, SAMPLES, Paired
 
-Systems = Mapping[str, Sequence[str]]
-References = Sequence[Sequence[str]]
-
-
-def _rouge(systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-    found = paired_rouge(systems, references)
-    # Without newlines, ROUGE-Lsum is ROUGE-L again.
-    return {"ROUGE-1": found["rouge1"], "ROUGE-2": found["rouge2"], "ROUGE-L": found["rougeL"]}
-
-
-SCORERS: dict[str, Callable[[Systems, References], dict[str, dict[str, Paired]]]] = {
-    "bleu": lambda systems, references: {"BLEU": paired_bleu(systems, references)},
-    "chrf": lambda systems, references: {"chrF": paired_chrf(systems, references)},
-    "rouge": _rouge,
-}
+# What Markdown would take for markup; an underscore only where it begins or ends a word.
+_MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
 
 
 class Fact(NamedTuple):
     """A number that `results.json` may hold, and how it is shown."""
 
     heading: str
-    path: tuple[str, ...]
+    of: Callable[[Results], float | None]
     form: str = ".1f"
     scale: float = 1.0
-
-    def of(self, results: Mapping[str, Any]) -> float | None:
-        found: Any = results
-        for key in self.path:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return None if found is None else found * self.scale
+    higher_is_better: bool | None = False
+    """None where neither is."""
 
 
 FACTS = (
-    Fact("perplexity", ("perplexity",), ".2f"),
-    Fact("AER", ("aer", "score")),
-    Fact("training tokens/s", ("training_tokens_per_second",), ",.0f"),
-    Fact("decoding tokens/s", ("tokens_per_second",), ",.0f"),
-    Fact("peak memory, MB", ("peak_memory_mb",), ",.0f"),
-    Fact("parameters, M", ("parameters",), ".2f", 1e-6),
-    Fact("training, min", ("training_seconds",), ".1f", 1 / 60),
+    Fact("perplexity", lambda results: results.perplexity, ".2f"),
+    Fact("AER", lambda results: results.alignment_error_rate),
+    Fact("training tokens/s", lambda results: results.training_tokens_per_second, ",.0f", higher_is_better=True),
+    Fact("decoding tokens/s", lambda results: results.tokens_per_second, ",.0f", higher_is_better=True),
+    Fact("peak memory, MB", lambda results: results.peak_memory_mb, ",.0f"),
+    Fact("parameters, M", lambda results: results.parameters, ".2f", 1e-6, higher_is_better=None),
+    Fact("training, min", lambda results: results.training_seconds, ".1f", 1 / 60),
 )
 
 
@@ -59,29 +45,46 @@ class Row:
     run: FinishedRun
     scores: Mapping[str, Paired]
 
-    @property
-    def decoding(self) -> str:
-        """How the test split was decoded: `soft, beam 5`."""
-        search = self.run.results["search"]
-        return f"{search['mode']}, {search['name']}" + (f" {search['beam']}" if search["name"] == "beam" else "")
+
+class Column(NamedTuple):
+    heading: str
+    cells: Sequence[str]
+    """Of each row; `-` where the run does not say."""
+    values: Sequence[float | None] = ()
+    higher_is_better: bool | None = None
+
+    def best(self) -> set[int]:
+        """The rows with the best value; none where neither direction is better, or all are alike."""
+        known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
+        if self.higher_is_better is None or len(set(known.values())) < 2:
+            return set()
+        best = max(known.values()) if self.higher_is_better else min(known.values())
+        return {i for i, value in known.items() if value == best}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs over the same test split. baseline: the name of one of them."""
+    """Runs over the same test split."""
 
     baseline: str
+    """The name of one of them."""
     rows: Sequence[Row]
+    directions: Mapping[str, bool]
+    """For the heading of each score whether higher is better."""
 
-    def header(self) -> list[str]:
-        return ["run", "decoding", *self.rows[0].scores, *(fact.heading for fact in self._facts())]
-
-    def cells(self, row: Row) -> list[str]:
-        """What stands under the header; `-` where the run does not say."""
-        name = f"{row.name} (baseline)" if row.name == self.baseline else row.name
-        values = [(fact, fact.of(row.run.results)) for fact in self._facts()]
-        facts = ["-" if value is None else f"{value:{fact.form}}" for fact, value in values]
-        return [name, row.decoding, *(_score(score) for score in row.scores.values()), *facts]
+    def columns(self) -> list[Column]:
+        rows = self.rows
+        named = [f"{row.name} (baseline)" if row.name == self.baseline else row.name for row in rows]
+        columns = [Column("run", named), Column("decoding", [str(row.run.results.search) for row in rows])]
+        for heading, higher in self.directions.items():
+            scores = [row.scores[heading] for row in rows]
+            columns.append(Column(heading, [_score(s) for s in scores], [s.score for s in scores], higher))
+        for fact in FACTS:
+            values = [fact.of(row.run.results) for row in rows]
+            if any(value is not None for value in values):
+                cells = ["-" if value is None else f"{value * fact.scale:{fact.form}}" for value in values]
+                columns.append(Column(fact.heading, cells, values, fact.higher_is_better))
+        return columns
 
     def notes(self) -> list[str]:
         """What the marks mean, and the signature of each score."""
@@ -90,18 +93,18 @@ class Comparison:
         for heading, score in self.rows[0].scores.items():
             headings.setdefault(score.signature, []).append(heading)
         return [
-            f"± half the width of the 95 % interval; * differs from {self.baseline} with p < {LEVEL} "
+            f"± half the width of the 95 % interval; * differs from {self.baseline} with p below {LEVEL} "
             f"(paired bootstrap, {SAMPLES} samples of the {count} test sentences)",
             *(f"{', '.join(group)}: {signature}" for signature, group in headings.items()),
         ]
 
+    def text(self) -> str:
+        """The table and its notes for a terminal."""
+        return self._laid_out(str, str)
+
     def markdown(self) -> str:
-        lines = [[cell.replace("|", "\\|") for cell in line] for line in [self.header(), *map(self.cells, self.rows)]]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        lines.insert(1, ["-" * widths[0], "-" * widths[1], *("-" * (width - 1) + ":" for width in widths[2:])])
-        padded = [[*map(str.ljust, line[:2], widths[:2]), *map(str.rjust, line[2:], widths[2:])] for line in lines]
-        notes = [note.replace("*", "\\*") for note in self.notes()]
-        return "\n".join([*(f"| {' | '.join(line)} |" for line in padded), "", *(f"{note}  " for note in notes)])
+        """The table and its notes, in which nothing that a run says is taken for Markdown or HTML."""
+        return self._laid_out(lambda cell: _escaped(cell).replace("|", "\\|"), lambda note: f"{_escaped(note)}  ")
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -109,21 +112,28 @@ class Comparison:
             {
                 "name": row.name,
                 "folder": str(row.run.folder),
-                "decoding": row.decoding,
+                "decoding": str(row.run.results.search),
                 "scores": {heading: asdict(score) for heading, score in row.scores.items()},
-                "facts": {fact.heading: fact.of(row.run.results) for fact in FACTS},
+                "facts": {
+                    fact.heading: None if (value := fact.of(row.run.results)) is None else value * fact.scale
+                    for fact in FACTS
+                },
             }
             for row in self.rows
         ]
         return {"baseline": self.baseline, "rows": rows}
 
-    def _facts(self) -> list[Fact]:
-        """Those that any of the runs states."""
-        return [fact for fact in FACTS if any(fact.of(row.run.results) is not None for row in self.rows)]
+    def _laid_out(self, as_cell: Callable[[str], str], as_note: Callable[[str], str]) -> str:
+        columns = [[as_cell(cell) for cell in (column.heading, *column.cells)] for column in self.columns()]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [list(line) for line in zip(*columns, strict=True)]
+        lines.insert(1, ["-" * widths[0], "-" * widths[1], *("-" * (width - 1) + ":" for width in widths[2:])])
+        padded = [[*map(str.ljust, line[:2], widths[:2]), *map(str.rjust, line[2:], widths[2:])] for line in lines]
+        return "\n".join([*(f"| {' | '.join(line)} |" for line in padded), "", *map(as_note, self.notes())])
 
 
 def compare(runs: Sequence[FinishedRun], references: References, baseline: str | None = None) -> Comparison:
-    """Scores runs over the same test split by the metrics of its dataset.
+    """Scores runs over the same test split by the metrics of the first one's dataset.
 
     Args:
         references: all references of each test sentence.
@@ -142,13 +152,20 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     chosen = choose(runs, known, baseline) if baseline else 0
     systems = {known[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}
     scores: dict[str, dict[str, Paired]] = {}
-    for metric in runs[0].config.dataset.metrics:
-        scores |= SCORERS[metric](systems, references)
+    directions: dict[str, bool] = {}
+    for metric in runs[0].config.metrics():
+        headings = metric.headings()
+        for name, found in metric.compare(systems, references).items():
+            scores[headings[name]], directions[headings[name]] = found, metric.higher_is_better
     rows = [
         Row(name, run, {heading: found[name] for heading, found in scores.items()})
         for name, run in zip(known, runs, strict=True)
     ]
-    return Comparison(known[chosen], rows)
+    return Comparison(known[chosen], rows, directions)
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", escape(text, quote=False))
 
 
 def _score(score: Paired) -> str:

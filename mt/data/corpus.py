@@ -1,10 +1,11 @@
 """The prepared corpus on disk, writer and reader together: ids and raw text side by side, memory-mapped."""
 
 import contextlib
+import functools
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -13,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mt.data.files import Record, record, require_contents, require_sizes, whole
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
@@ -101,9 +103,15 @@ class Corpus:
         tokenizers: Tokenizers,
         meta: Mapping[str, Any],
         stream: Training | None = None,
+        read: Callable[[str], Split] | None = None,
     ) -> None:
-        """stream: to train on in place of the split `train`, which is a sample of it then."""
-        self._splits = splits
+        """
+        Args:
+            stream: to train on in place of the split `train`, which is a sample of it then.
+            read: gives the splits that are not among `splits`, when they are asked for.
+        """
+        self._splits = dict(splits)
+        self._read = read
         self._stream = stream
         self.tokenizers = tokenizers
         self.meta = meta
@@ -112,33 +120,51 @@ class Corpus:
     def open(cls, folder: Path, stream: Training | None = None) -> Self:
         """Open what `finish` finished. stream: see `__init__`.
 
+        The sizes of all files are compared with those that were written; the contents of a split, when it is first
+        asked for, which takes a second or two per GB.
+
         Raises:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.
         """
         try:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
             found = meta["format"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
         if found != FORMAT:
             raise UserError(f"{folder} is a corpus of format {found}, this version reads format {FORMAT}: {_REMEDY}")
-        try:
-            splits = {name: Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False)) for name in SPLITS}
-        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-            raise UserError(f"{folder} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error
+        with _undamaged(folder):
+            require_sizes(folder, meta.get("files"))
         tokenizers = Tokenizers.load(folder)
         if tokenizers.digest() != meta.get("tokenizers"):
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
-        return cls(splits, tokenizers, meta, stream)
+        return cls({}, tokenizers, meta, stream, functools.partial(_read_split, folder, meta["files"]))
 
     def split(self, name: str) -> Split:
-        """The split `train`, `dev` or `test`."""
+        """The split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
+        if name not in self._splits and self._read is not None:
+            self._splits[name] = self._read(name)
         return self._splits[name]
 
     @property
     def training(self) -> Training:
         """What to train on."""
-        return self._stream or self._splits["train"]
+        return self._stream or self.split("train")
+
+
+def _read_split(folder: Path, files: Record, name: str) -> Split:
+    with _undamaged(folder):
+        require_contents(folder, files, name)
+        return Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False))
+
+
+@contextlib.contextmanager
+def _undamaged(folder: Path) -> Iterator[None]:
+    """What reading a damaged corpus raises becomes one sentence."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise UserError(f"{folder} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error
 
 
 def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers) -> None:
@@ -170,18 +196,12 @@ def finish(draft: Path, folder: Path, tokenizers: Tokenizers, meta: Mapping[str,
     """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there."""
     tokenizers.save(draft)
     counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
-    known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest()}
+    paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
+    files = record(draft, paths)
+    known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}
     text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)
     (draft / "meta.json").write_text(text + "\n", encoding="utf-8")
     os.rename(draft, folder)
-
-
-@contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Gives a name beside `path`, and renames what was written there at the end: `path` is whole or not there."""
-    draft = path.with_name(f"{path.name}.draft")
-    yield draft
-    os.replace(draft, path)
 
 
 def text_table(examples: Sequence[Example]) -> pa.Table:

@@ -6,9 +6,9 @@ from pydantic import Field, model_validator
 
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
-from mt.parsing import Options
+from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 
-Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)]
+Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
 """The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
 from 1."""
 
@@ -42,31 +42,35 @@ class HubConfig(Options):
 class CleaningConfig(Options):
     """What is cut short, and which training pairs are dropped. Lengths in words: `mt.data.words.count_words`."""
 
-    min_length: int = Field(default=1, ge=1)
+    min_length: int = Field(default=1, ge=1, le=MAX_SIZE)
     """Fewest words on either side."""
-    max_length: int = Field(default=100, ge=1)
+    max_length: int = Field(default=100, ge=1, le=MAX_SIZE)
     """Most words on either side."""
-    max_ratio: float = Field(default=9.0, ge=1)
-    """Most words of the longer side per word of the shorter (9: Moses' clean-corpus-n)."""
-    drop_duplicates: bool = True
-    """Keep only the first of equal pairs."""
-    truncate_source: int | None = Field(default=None, ge=1)
+    max_ratio: float = Field(default=9.0, ge=1, le=MAX_SIZE)
+    """Largest ratio of the two lengths (9: Moses' clean-corpus-n). A pair is dropped where it is larger both in words
+    and in characters, so that a word stays beside its phones or letters, which are words by their blanks."""
+    drop_duplicates: bool = False
+    """Keep only the first of equal pairs: for text from the web. Where frequencies are data, as in word lists, and to
+    repeat what papers trained on, they stay."""
+    truncate_source: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """First words of a source to keep, in every split, before lengths are looked at; null keeps all. (400 for news
     articles: See et al. 2017, section 4.)"""
-    truncate_target: int | None = Field(default=None, ge=1)
+    truncate_target: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """First words of a target to train on; references stay whole. (100: as above.)"""
-    max_evaluation_length: int = Field(default=10_000, ge=1)
+    max_evaluation_length: int = Field(default=10_000, ge=1, le=MAX_SIZE)
     """Most words in a line of dev or test, which are never dropped: a longer line is refused."""
 
 
 class DatasetConfig(Options):
     """One dataset. Its text comes from `folder` where that is given, else from `hub`, else from `generator`."""
 
-    name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)
     """Names the folder of the prepared corpus."""
-    task: Literal["translation", "summarization"] = "translation"
-    metrics: tuple[Literal["bleu", "chrf", "rouge"], ...] = ("bleu", "chrf")
-    """Scores to compute on decoded text."""
+    metrics: tuple[str, ...] = ("bleu", "chrf")
+    """Scores to compute on decoded text: names of `mt.metrics.METRICS`. The first chooses the best checkpoint."""
+    bleu_tokenizer: str | None = None
+    """sacreBLEU's tokenizer; null: by the target language (zh for Chinese, ja-mecab for Japanese, ko-mecab for Korean,
+    13a for others)."""
     source: Column = ""
     """The source language: ending of its files (`train.en`), or column of a table."""
     target: Column = ""
@@ -75,22 +79,27 @@ class DatasetConfig(Options):
     references: tuple[Column, ...] = ()
     """Further references, likewise: read in dev and test, where there are any, besides the target. A blank line or
     cell is none."""
-    folder: str | None = None
+    folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
     all but parquet may end in `.gz`. Or a copy of the hub's repository."""
     splits: SplitNames = SplitNames()
     """The splits' names among the files of `folder`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin"] | None = None
-    """A generator of `data_prep/`. The phrasebook has gold word links too."""
-    limit: int | None = Field(default=None, ge=1)
+    """A generator of `data_prep/generated/`. The phrasebook has gold word links too."""
+    dev_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
+    """Pairs cut from train to be dev, in place of a split of its own; null: dev is a split of its own. A hash of the
+    pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test."""
+    test_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
+    """Pairs cut from train to be test, likewise."""
+    limit: int | None = Field(default=None, ge=1, le=MAX_COUNT)
     """Most training pairs to read (the first ones), for quick looks; null reads all."""
     streaming: bool = False
     """Train on pairs read from their source in every epoch, for sets larger than the disk. The prepared corpus then
     holds dev, test and the pairs that the vocabulary is learnt from, the first `tokenizer.sample`. Duplicates stay."""
-    shuffle_buffer: int = Field(default=100_000, ge=1)
+    shuffle_buffer: int = Field(default=100_000, ge=1, le=1 << 24)
     """Pairs of a stream in memory: they are shuffled, and sorted by length into batches, among themselves."""
-    workers: int | None = Field(default=None, ge=1)
+    workers: int | None = Field(default=None, ge=1, le=1024)
     """Processes that clean and encode; null: as many as there are processors."""
     cleaning: CleaningConfig = CleaningConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
@@ -98,8 +107,14 @@ class DatasetConfig(Options):
     """The data's terms, for people; not used."""
 
     def columns(self, split: str) -> tuple[str, ...]:
-        """What to read of a split: `source`, `target` and, to score against in dev and test, `references`."""
-        return self.source, self.target, *(() if split == "train" else self.references)
+        """What to read of a split: `source`, `target` and, where it is scored, `references`."""
+        return self.source, self.target, *(self.references if split != "train" or self.cut else ())
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """The splits that are cut from train, with their sizes."""
+        sizes = {"dev": self.dev_size, "test": self.test_size}
+        return {split: size for split, size in sizes.items() if size is not None}
 
     @property
     def word_links(self) -> bool:
@@ -130,3 +145,14 @@ class DatasetConfig(Options):
                 "give further references alone, each once"
             )
         return self
+
+
+PHRASEBOOK = DatasetConfig(
+    name="phrasebook",
+    source="en",
+    target="de",
+    generator="phrasebook",
+    tokenizer=TokenizerConfig(vocab_size=1000),
+    licence="generated by this project",
+)
+"""The dataset of a configuration that names none."""

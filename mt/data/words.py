@@ -3,11 +3,13 @@
 import itertools
 import re
 
+import regex
+
 _CJK = "぀-ヿ㐀-䶿一-鿿豈-﫿"
 _LONGEST = 20  # characters: such a run is a word too, so that no text without blanks is unboundedly long
 _UNSPACED = re.compile(rf"[{_CJK}]")
 _COUNTED = re.compile(rf"[{_CJK}]|[^\s{_CJK}]{{1,{_LONGEST}}}")
-_WORD = re.compile(r"\w+(?:[-'.,:]\w+)*|[^\w\s]")
+_WORD = regex.compile(r"[\w\p{M}]+(?:[-'.,:][\w\p{M}]+)*|[^\w\p{M}\s]")  # marks belong to the letter before them
 
 
 def words(text: str) -> list[str]:

@@ -66,24 +66,24 @@ def warnings(stats: Mapping[str, float]) -> Iterator[str]:
     if "saturation" not in stats:
         if stats.get("normalized_entropy", 0.0) > 0.9:
             yield (
-                f"attention is nearly even over the source ({stats['normalized_entropy']:.0%} of the largest entropy): it has "
-                "not begun to align; train on, or raise optimizer.lr or its warm-up"
+                f"attention is nearly even over the source ({stats['normalized_entropy']:.0%} of the largest entropy): "
+                "it has not begun to align; train on, or raise optimizer.lr or its warm-up"
             )
         return
     if stats["lost_mass"] > 0.5:
         yield (
-            f"{stats['lost_mass']:.0%} of the attention has left the sentence: raise attention.energy_bias towards 0, or "
-            "set attention.mass_preservation=true"
+            f"{stats['lost_mass']:.0%} of the attention has left the sentence: raise attention.energy_bias towards 0, "
+            "or set attention.mass_preservation=true"
         )
     elif stats["at_first"] > 0.9:
         yield (
-            f"the pointer stays at the first position in {stats['at_first']:.0%} of the steps: make attention.energy_bias "
-            "more negative, so that it moves, or lower attention.noise_std"
+            f"the pointer stays at the first position in {stats['at_first']:.0%} of the steps: make "
+            "attention.energy_bias more negative, so that it moves, or lower attention.noise_std"
         )
     elif stats["at_last"] > 0.9:
         yield (
-            f"the pointer is at the last position in {stats['at_last']:.0%} of the steps: raise attention.energy_bias towards "
-            "0, so that it stops earlier"
+            f"the pointer is at the last position in {stats['at_last']:.0%} of the steps: raise attention.energy_bias "
+            "towards 0, so that it stops earlier"
         )
     if stats.get("disagreement", 0.0) > 0.3:
         yield (

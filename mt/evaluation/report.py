@@ -1,4 +1,4 @@
-"""What a run leaves for people: scores, hypotheses, alignments as pictures, numbers and word links."""
+"""What an evaluation leaves for people: scores, hypotheses, alignments as pictures, numbers and word links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from mt.checkpoint import load_meta, locate
 from mt.data.corpus import Split
-from mt.evaluation.attention_stats import AttentionStats
-from mt.evaluation.score import alignment_error, evaluate, forced_links, teacher_forced
+from mt.evaluation.forced import forced_pass
+from mt.evaluation.links import alignment_error
+from mt.evaluation.score import evaluate
 from mt.inference import Translation, Translator, decodes_hard
 from mt.plots import Figure, heatmap, save
 from mt.search.config import SearchConfig
 from mt.storage import replaced, subfolder, write_text
+
+_UNITS = {"loss": "nats per token", "perplexity": "per token", "seconds": "of decoding", "peak_memory_mb": "MiB"}
+"""Of the numbers that a table shows; the others say it by their name."""
 
 
 def report(
@@ -25,41 +30,59 @@ def report(
     search: SearchConfig | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores.
+    """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
+    docs/results.md explains.
 
     name: of the split. search: by default as the run was configured.
     """
-    search = search or translator.config.search
-    hard = decodes_hard(search, translator.model)
-    evaluation, stats = evaluate(translator, split, search, progress=progress), AttentionStats()
+    model, search = translator.model, search or translator.config.search
+    hard = decodes_hard(search, model)
+    evaluation = evaluate(translator, split, search, progress=progress)
+    forced = forced_pass(translator, split, hard=hard, links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
-        **teacher_forced(translator, split, hard=hard, stats=stats),
-        "attention": stats.scores() if translator.model.uses_source else {},
-        "parameters": sum(parameter.numel() for parameter in translator.model.parameters()),
+        "loss": forced.loss,
+        "perplexity": forced.perplexity,
+        "attention": forced.stats.scores() if model.uses_source else {},
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
     }
-    links = forced_links(translator, split.column("source"), split.column("target"), hard=hard)
-    if any(split.column("links")):
-        results["aer"] = asdict(alignment_error(links, split.column("links")))
+    gold = split.column("links")
+    if model.uses_source and any(gold):
+        results["aer"] = asdict(alignment_error(forced.links, gold))
     alignments = subfolder(folder, "alignments")
     hypotheses = [translation.text for translation in evaluation.translations]
     write_text(subfolder(folder, "hypotheses") / f"{name}.txt", hypotheses)
-    write_text(alignments / f"{name}.pharaoh", links)
-    for number, translation in enumerate(evaluation.translations[: translator.config.training.plots]):
-        if translation.tokens:
-            save(draw(translation, translator.model.chunk_size), alignments / f"{number:04d}.png")
-            with replaced(alignments / f"{number:04d}.npz") as file:
-                np.savez_compressed(
-                    file,
-                    weights=translation.alignment,
-                    source=np.array(translation.source_tokens),
-                    target=np.array(translation.tokens),
-                )
+    for stale in alignments.glob("[0-9][0-9][0-9][0-9].*"):
+        stale.unlink()
+    if model.uses_source:
+        write_text(alignments / f"{name}.pharaoh", forced.links)
+        drawn = evaluation.translations[: translator.config.training.plots]
+        for number, translation in enumerate(drawn):
+            _keep(translation, model.chunk_size, alignments / f"{number:04d}")
     return results
+
+
+def origin(run: Path, name: str) -> dict[str, Any]:
+    """Which weights a checkpoint's name stands for: `name` (average where they are one), the last `update` that is in
+    them, and of an average the updates `averaged`."""
+    meta = load_meta(locate(run, name))
+    found = {"name": "average" if meta.averaged else name, "update": meta.update}
+    return found | ({"averaged": meta.averaged} if meta.averaged else {})
+
+
+def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
+    """A folder's name for an evaluation: split, checkpoint, search, and each option of it that is not as usual.
+
+    >>> variant("test", "best", SearchConfig(beam_size=10), SearchConfig())
+    'test-best-beam-beam_size=10'
+    """
+    own, chosen = usual.model_dump(), search.model_dump(exclude={"name"})
+    changed = (f"{name}={value}" for name, value in chosen.items() if own.get(name, ...) != value)
+    return "-".join([split, checkpoint, search.name, *changed])
 
 
 def draw(translation: Translation, chunk_size: int | None) -> Figure:
@@ -83,19 +106,39 @@ def samples(split: Split, translations: Sequence[Translation]) -> str:
     return "\n".join(lines)
 
 
-def summary(scores: Mapping[str, float]) -> str:
-    """Scores on one line."""
-    return "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
-
-
 def table(results: Mapping[str, Any]) -> str:
-    """The final scores of a run, one a line, with their signatures."""
-    lines = []
+    """What was evaluated, and its numbers, one a line; their signatures are in results.json."""
+    lines = [_heading(results)]
     for name, value in results.items():
-        if isinstance(value, Mapping) and "score" in value:
-            lines.append(f"  {name:<18} {value['score']:8.2f}   {value['signature']}")
-        elif isinstance(value, float):
-            lines.append(f"  {name:<18} {value:8.2f}")
-        elif isinstance(value, int):
-            lines.append(f"  {name:<18} {value:8d}")
+        number = value["score"] if isinstance(value, Mapping) and "score" in value else value
+        if isinstance(number, int | float):
+            shown = f"{number:,}" if isinstance(number, int) else f"{number:,.{4 if name == 'loss' else 2}f}"
+            lines.append(f"  {name:<28} {shown:>12}  {_UNITS.get(name, '')}".rstrip())
     return "\n".join(lines)
+
+
+def _heading(results: Mapping[str, Any]) -> str:
+    """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
+    search = results["search"]
+    parts = [f"{results['split']}: {search['name']} search"]
+    parts += [f"beam_size {search['beam_size']}"] if search["name"] == "beam" else []
+    parts += [f"{search['mode']} attention"] if results["attention"] else []
+    parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
+    return ", ".join(parts)
+
+
+def weights_name(checkpoint: Mapping[str, Any]) -> str:
+    """What `origin` returns, in words."""
+    if averaged := checkpoint.get("averaged"):
+        return f"average of updates {', '.join(map(str, averaged))}"
+    return f"{checkpoint['name']} checkpoint (update {checkpoint['update']})"
+
+
+def _keep(translation: Translation, chunk_size: int | None, path: Path) -> None:
+    """Writes <path>.png and <path>.npz; nothing for an empty translation."""
+    if not translation.tokens:
+        return
+    save(draw(translation, chunk_size), path.with_suffix(".png"))
+    source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
+    with replaced(path.with_suffix(".npz")) as file:
+        np.savez_compressed(file, weights=translation.alignment, source=source, target=target)

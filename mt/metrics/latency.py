@@ -1,7 +1,7 @@
-"""How far an online translator lags behind its source, counted in source tokens.
+"""Latency of simultaneous translation: average proportion (AP), average lagging (AL) and differentiable AL (DAL).
 
-All three measures take the delays of one sentence: delays[i] (g in the papers) is the number of source tokens read
-when target token i is written. Lengths are the caller's to define: count EOS on both sides or on neither.
+All three take the delays of one sentence: delays[i], g(i) in the papers, is the number of source tokens read (READ)
+when target token i is emitted (WRITE). Source and target lengths count EOS on both sides or on neither.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from mt.metrics.score import Score, require_pairs
 
 
 def average_proportion(delays: Sequence[int], source_length: int) -> float:
-    """AP, the mean share of the source read per target token, in (0, 1] (Cho & Esipova 2016, section 3.2).
+    """AP, the mean fraction of the source read per target token: sum_i g(i) / (|x| |y|) (Cho & Esipova 2016, 3.2).
 
     Raises:
         ValueError: delays that no translator can have; see `average_lagging`.
@@ -23,10 +23,10 @@ def average_proportion(delays: Sequence[int], source_length: int) -> float:
 
 
 def average_lagging(delays: Sequence[int], source_length: int) -> float:
-    """AL, source tokens behind an ideal translator that keeps pace (Ma et al. 2019, equation 8).
+    """AL, source tokens behind an ideal policy: 1/tau sum_{i <= tau} g(i) - (i-1)/gamma (Ma et al. 2019, equation 8).
 
-    Only the target tokens up to the first that was written with the whole source read are counted, or all of them
-    where the end was never read.
+    gamma is |y| / |x|, and tau the first target token that is emitted with the whole source read, or the last one
+    where the source is never read to its end.
 
     Raises:
         ValueError: no delays, a delay outside 0..source_length, or one smaller than the one before it.
@@ -38,7 +38,7 @@ def average_lagging(delays: Sequence[int], source_length: int) -> float:
 
 
 def differentiable_average_lagging(delays: Sequence[int], source_length: int) -> float:
-    """DAL: like AL over all target tokens, each of which takes at least 1/rate to write (Cherry & Foster 2019, 3.1).
+    """DAL: AL over all target tokens with g'(i) = max(g(i), g'(i-1) + 1/gamma) (Cherry & Foster 2019, section 3.1).
 
     Raises:
         ValueError: delays that no translator can have; see `average_lagging`.
@@ -46,31 +46,31 @@ def differentiable_average_lagging(delays: Sequence[int], source_length: int) ->
     _require_delays(delays, source_length)
     rate = len(delays) / source_length
     lags = []
-    written = -float("inf")
+    adjusted = -float("inf")
     for i, delay in enumerate(delays):
-        written = max(delay, written + 1 / rate)
-        lags.append(written - i / rate)
+        adjusted = max(delay, adjusted + 1 / rate)
+        lags.append(adjusted - i / rate)
     return fmean(lags)
 
 
 def latency(delays: Sequence[Sequence[int]], source_lengths: Sequence[int]) -> dict[str, Score]:
     """The three measures, averaged over the sentences of a corpus: "ap" (a proportion), "al" and "dal" (tokens).
 
-    The target's length is the hypothesis', not the reference's. A sentence for which nothing was written has no lag
-    and is left out; the `n` of the signature counts the others.
+    |y| is the length of the hypothesis, not of the reference. An empty hypothesis has no latency and is left out; the
+    `n` of the signature counts the others.
 
     Raises:
         UserError: unequal counts, or no sentence with a target token.
         ValueError: delays that no translator can have; see `average_lagging`.
     """
     require_pairs(delays, source_lengths)
-    written = [(g, length) for g, length in zip(delays, source_lengths, strict=True) if len(g)]
-    if not written:
+    emitted = [(g, length) for g, length in zip(delays, source_lengths, strict=True) if len(g)]
+    if not emitted:
         raise UserError("no hypothesis has a token, so there is no latency to measure")
-    signature = f"n:{len(written)}|length:hypothesis|average:sentence"
+    signature = f"n:{len(emitted)}|length:hypothesis|average:sentence"
     measures = {"ap": average_proportion, "al": average_lagging, "dal": differentiable_average_lagging}
     return {
-        name: Score(fmean(measure(g, length) for g, length in written), signature) for name, measure in measures.items()
+        name: Score(fmean(measure(g, length) for g, length in emitted), signature) for name, measure in measures.items()
     }
 
 

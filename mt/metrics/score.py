@@ -43,3 +43,8 @@ def reference_count(references: Sequence[Sequence[str]]) -> str:
             raise UserError(f"sentence {number} has no reference: give each sentence at least one")
     counts = {len(group) for group in references}
     return str(counts.pop()) if len(counts) == 1 else "var"
+
+
+def without_mode(name: str) -> str:
+    """The name of a score that is measured in two ways of decoding: `bleu` of `bleu_soft` and `bleu_hard`."""
+    return name.removesuffix("_soft").removesuffix("_hard")

@@ -32,33 +32,47 @@ class Paired(Score):
         return self.p_value is not None and self.p_value < LEVEL
 
 
-def paired_bootstrap(examples: Mapping[str, np.ndarray], signature: str) -> dict[str, Paired]:
-    """Systems by name, whose score is the mean of its values per example; the first is the baseline.
+def percentage(sums: np.ndarray) -> np.ndarray:
+    """100 * numerator / denominator of [..., 2]; a denominator of 0 (references without a word) counts as 1."""
+    return 100 * sums[..., 0] / np.where(sums[..., 1] == 0, 1, sums[..., 1])
+
+
+def paired_bootstrap(counts: Mapping[str, np.ndarray], signature: str) -> dict[str, Paired]:
+    """Systems by name, whose score is a ratio of sums over the sentences; the first is the baseline.
 
     Interval and p-value are defined as sacreBLEU defines them for BLEU (its `significance.py`, which follows Moses and
     multeval), on the same samples.
 
     Args:
-        examples: the values of each system, [N], all of the same N examples.
+        counts: [N, 2] of each system, numerators and denominators, all of the same N sentences.
         signature: of every result.
     """
-    names = list(examples)
-    values = np.array([examples[name] for name in names])
-    drawn = np.random.default_rng(SEED).choice(values.shape[1], size=(SAMPLES, values.shape[1]), replace=True)
-    scores = values.mean(1)
-    samples = np.array([system[drawn].mean(1) for system in values])
+    stacked = np.stack([np.asarray(own, dtype=float) for own in counts.values()], axis=1)  # [N, systems, 2]
+    scores = percentage(stacked.sum(0))
+    samples = percentage(_resampled(stacked))
     results = {}
-    for name, score, sample in zip(names, scores, samples, strict=True):
-        differences = np.abs(sample - samples[0])
-        as_large = int((differences - differences.mean() > abs(score - scores[0])).sum())
-        p_value = None if name == names[0] else where_different((as_large + 1) / (SAMPLES + 1), score, scores[0])
-        results[name] = Paired(float(score), signature, float(sample.mean()), _half_width(sample), p_value)
+    for i, name in enumerate(counts):
+        sample, p_value = samples[:, i], None
+        if i > 0:
+            differences = np.abs(sample - samples[:, 0])
+            as_large = int((differences - differences.mean() > abs(scores[i] - scores[0])).sum())
+            p_value = where_different((as_large + 1) / (SAMPLES + 1), scores[i], scores[0])
+        results[name] = Paired(float(scores[i]), signature, float(sample.mean()), _half_width(sample), p_value)
     return results
 
 
 def where_different(p_value: float, score: float, baseline: float) -> float:
     """The p-value of sacreBLEU's test, or 1 for equal scores, for which that test returns its smallest value."""
     return p_value if score != baseline else 1.0
+
+
+def _resampled(counts: np.ndarray) -> np.ndarray:
+    """The sums [SAMPLES, systems, 2] of [N, systems, 2] over each test set that is drawn."""
+    draw, size = np.random.default_rng(SEED), len(counts)
+    flat = counts.reshape(size, -1)
+    # How often each sentence was drawn, one sample after the other: all of them at once would take SAMPLES * N numbers.
+    sums = [np.bincount(draw.integers(size, size=size), minlength=size) @ flat for _ in range(SAMPLES)]
+    return np.array(sums).reshape(SAMPLES, *counts.shape[1:])
 
 
 def _half_width(sample: np.ndarray) -> float:

@@ -1,23 +1,22 @@
-"""Pure functions of tensors: the arithmetic that attention mechanisms are made of."""
+"""The arithmetic of attention mechanisms: pure functions of tensors, each tested against a float64 loop in `oracle`."""
 
+from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
 from mt.ops.additive import additive_energy
-from mt.ops.between import spread_between
-from mt.ops.chunks import spread
+from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.cross_entropy import token_losses
 from mt.ops.expected import expected_alignment
-from mt.ops.lagging import differentiable_average_lagging
-from mt.ops.lookback import look_back
-from mt.ops.scan import linear_scan
+from mt.ops.infinite_lookback import infinite_lookback_attention
+from mt.ops.latency import differentiable_average_lagging
 from mt.ops.softmax import masked_softmax
 
 __all__ = [
+    "adaptive_chunkwise_attention",
     "additive_energy",
+    "chunkwise_attention",
     "differentiable_average_lagging",
     "expected_alignment",
-    "linear_scan",
-    "look_back",
+    "hard_adaptive_chunkwise_attention",
+    "infinite_lookback_attention",
     "masked_softmax",
-    "spread",
-    "spread_between",
     "token_losses",
 ]

@@ -1,11 +1,13 @@
-"""The expected alignment on CPU: the recurrence of `mt.ops.expected` cell by cell, in machine code made by numba.
+"""Loops over single cells for CPUs, compiled by numba: the expected alignment and the additive energy.
 
-From cell to cell the loops carry float64; what they read and write is in the dtype of the arguments.
+Each has a backend in plain PyTorch beside it, for other devices and for where numba is not available.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import Any, no_type_check
 
 import torch
 from torch import Tensor
@@ -15,80 +17,224 @@ from torch.autograd.function import once_differentiable
 Array = Any
 """A contiguous array of numpy, sharing the memory of a tensor."""
 Kernel = Callable[..., None]
+THREAD = 2**20
+"""Hidden units of the additive energy for each thread at least: about half a millisecond."""
 
 
 @cache
-def kernels(dtype: torch.dtype) -> tuple[Kernel, Kernel] | None:
-    """The loops forward and backward in machine code for float32 or float64; None where numba cannot make them.
+def alignment_kernels(dtype: torch.dtype) -> tuple[Kernel, Kernel] | None:
+    """The expected alignment forward and backward, for tensors of float32 or float64; None where numba cannot.
 
-    The first call of a process loads numba, and compiles what no process before has left in numba's cache.
+    The first call of a process loads numba, and compiles what is not in numba's cache on disk.
     """
-    try:
-        import numba  # Not above: it takes as long as importing torch.
-    except Exception:  # Missing, or at odds with the numpy that is here.
+    if (numba := _numba()) is None:
         return None
     scalar = numba.float64 if dtype == torch.float64 else numba.float32
-    matrix, table = scalar[:, ::1], scalar[:, :, ::1]
+    row, matrix, table = numba.float64[::1], scalar[:, ::1], scalar[:, :, ::1]
+    forward = numba.void(table, matrix, table, table, row)
+    backward = numba.void(table, table, table, table, matrix, row)
+    return _compiled(numba, ((forward, _alignment_forward), (backward, _alignment_backward)))
+
+
+@cache
+def additive_kernels() -> tuple[Kernel, Kernel] | None:
+    """The additive energy forward and backward, for tensors of float32; None where numba cannot."""
+    if (numba := _numba()) is None:
+        return None
+    row, matrix, table = numba.float32[::1], numba.float32[:, ::1], numba.float32[:, :, ::1]
+    forward = numba.void(row, table, table, table)
+    backward = numba.void(table, table, table, table, table, matrix)
+    try:
+        numba.extending.register_jitable(error_model="numpy")(_tanh)
+    except Exception:
+        return None
+    # Sums in any order, so that they are vectorised. NaN and infinity keep their meaning.
+    fastmath = {"reassoc", "contract", "nsz"}
+    return _compiled(numba, ((forward, _additive_forward), (backward, _additive_backward)), fastmath)
+
+
+def _numba() -> ModuleType | None:
+    try:
+        import numba  # Not above: it takes as long as importing torch.
+        import numba.extending
+    except Exception:  # Missing, or incompatible with the installed numpy.
+        return None
+    return numba
+
+
+def _compiled(
+    numba: ModuleType, loops: Sequence[tuple[Any, Kernel]], fastmath: bool | set[str] = False
+) -> tuple[Kernel, Kernel] | None:
+    """Each loop, compiled for its signature."""
     for caching in (True, False):  # The cache may be damaged, its disk full, or no folder writable.
+        options = {"cache": caching, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
         try:
-            return (
-                numba.njit(numba.void(table, matrix, table, table), cache=caching)(_forward),
-                numba.njit(numba.void(table, table, table, table, matrix), cache=caching)(_backward),
-            )
-        except Exception:  # Of any kind: the same result can be had without a compiler.
+            forward, backward = (numba.njit(signature, **options)(loop) for signature, loop in loops)
+            return forward, backward
+        except Exception:  # Of any kind: PyTorch gives the same result.
             continue
     return None
 
 
 class CompiledAlignment(Function):
-    """`expected_alignment` of p [B, T, S] and start [B, S] by the kernels of their dtype."""
+    """`expected_alignment` of p_choose [B, T, S] and start [B, S] by the kernels of their dtype."""
 
     @staticmethod
-    def forward(ctx, p: Tensor, start: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
-        p = p.contiguous()
-        q, alpha = torch.empty_like(p), torch.empty_like(p)
-        forward(*_arrays(p, start.contiguous(), q, alpha))
-        ctx.save_for_backward(p, q)
+    def forward(ctx, p_choose: Tensor, start: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
+        p_choose = p_choose.contiguous()
+        q, alpha = torch.empty_like(p_choose), torch.empty_like(p_choose)
+        forward(*_arrays(p_choose, start.contiguous(), q, alpha, _row(p_choose)))
+        ctx.save_for_backward(p_choose, q)
         ctx.kernel = backward
         return alpha
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        p, q = ctx.saved_tensors
-        grad_p, grad_start = torch.empty_like(p), torch.zeros_like(p[:, 0])
-        ctx.kernel(*_arrays(p, q, grad_alpha.contiguous(), grad_p, grad_start))
+        p_choose, q = ctx.saved_tensors
+        grad_p, grad_start = torch.empty_like(p_choose), torch.empty_like(p_choose[:, 0])
+        ctx.kernel(*_arrays(p_choose, q, grad_alpha.contiguous(), grad_p, grad_start, _row(p_choose)))
         return grad_p, grad_start, None, None
+
+
+class CompiledAdditive(Function):
+    """`additive_energy` of float32 tensors by the kernels, in as many threads as PyTorch has."""
+
+    @staticmethod
+    def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
+        queries, keys, direction = queries.contiguous(), keys.contiguous(), direction.contiguous()
+        energy = queries.new_empty(*queries.shape[:2], keys.shape[1])
+        _by_sentence(lambda *rows: forward(*_arrays(direction), *rows), queries, keys, energy)
+        ctx.save_for_backward(queries, keys, direction)
+        ctx.kernel = backward
+        return energy
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_energy: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        queries, keys, direction = ctx.saved_tensors
+        grad_queries, grad_keys = torch.zeros_like(queries), torch.zeros_like(keys)
+        grad_direction = queries.new_zeros(queries.shape[::2])
+        _by_sentence(ctx.kernel, queries, keys, grad_energy.contiguous(), grad_queries, grad_keys, grad_direction)
+        return direction * grad_queries, direction * grad_keys, grad_direction.sum(0), None, None
+
+
+def _row(x: Tensor) -> Tensor:
+    """[S] for x [B, T, S]: what the loops carry from one target step to the next."""
+    return torch.empty(x.shape[2], dtype=torch.float64)
 
 
 def _arrays(*tensors: Tensor) -> list[Array]:
     return [tensor.detach().numpy() for tensor in tensors]
 
 
-def _forward(p: Array, start: Array, q: Array, alpha: Array) -> None:
-    """Fills q and alpha, [B, T, S], from p [B, T, S] and start [B, S]."""
-    for b in range(p.shape[0]):
-        for i in range(p.shape[1]):
-            previous = alpha[b, i - 1] if i else start[b]
-            look = 0.0
-            for j in range(p.shape[2]):
-                look += previous[j]
-                q[b, i, j] = look
-                alpha[b, i, j] = p[b, i, j] * look
-                look *= 1.0 - p[b, i, j]
+def _by_sentence(kernel: Kernel, *tensors: Tensor) -> None:
+    """Calls the kernel on slices of the sentences of the tensors [B, ...], each slice in a thread.
 
-
-def _backward(p: Array, q: Array, grad_alpha: Array, grad_p: Array, grad_start: Array) -> None:
-    """Fills grad_p, [B, T, S], and adds to grad_start, [B, S], the gradient at the first step.
-
-    Mass that looks at j is worth `stopped` with probability p, and else `passed`: what it is worth at j + 1.
+    tensors: queries [B, T, H], keys [B, S, H], and others.
     """
+    (batch, steps, hidden), positions = tensors[0].shape, tensors[1].shape[1]
+    threads = min(torch.get_num_threads(), batch, batch * steps * positions * hidden // THREAD)
+    if threads < 2:
+        kernel(*_arrays(*tensors))
+        return
+    size = -(-batch // threads)
+    with ThreadPoolExecutor(threads) as pool:
+        slices = [slice(first, first + size) for first in range(0, batch, size)]
+        list(pool.map(lambda rows: kernel(*_arrays(*(x[rows] for x in tensors))), slices))
+
+
+# The loops. numba compiles them as they stand, so that no test may wrap them: hence @no_type_check.
+
+
+@no_type_check
+def _alignment_forward(p, start, q, alpha, previous) -> None:
+    """Fills q and alpha [B, T, S] from p [B, T, S] and start [B, S]; previous [S] is alpha[i-1] in float64."""
     for b in range(p.shape[0]):
-        worth = grad_start[b]
+        for j in range(p.shape[2]):
+            previous[j] = start[b, j]
+        for i in range(p.shape[1]):
+            passed = 0.0
+            for j in range(p.shape[2]):
+                reached = passed + previous[j]
+                previous[j] = p[b, i, j] * reached
+                passed = (1.0 - p[b, i, j]) * reached
+                q[b, i, j] = reached
+                alpha[b, i, j] = previous[j]
+
+
+@no_type_check
+def _alignment_backward(p, q, grad_alpha, grad_p, grad_start, grad_q) -> None:
+    """Fills grad_p [B, T, S] and grad_start [B, S]; grad_q [S] is that of step i+1, then of step i, in float64."""
+    for b in range(p.shape[0]):
+        for j in range(p.shape[2]):
+            grad_q[j] = 0.0
         for i in range(p.shape[1] - 1, -1, -1):
             passed = 0.0
             for j in range(p.shape[2] - 1, -1, -1):
-                stopped = grad_alpha[b, i, j] + worth[j]
+                stopped = grad_alpha[b, i, j] + grad_q[j]
                 grad_p[b, i, j] = q[b, i, j] * (stopped - passed)
                 passed = p[b, i, j] * stopped + (1.0 - p[b, i, j]) * passed
-                worth[j] = passed
+                grad_q[j] = passed
+        for j in range(p.shape[2]):
+            grad_start[b, j] = grad_q[j]
+
+
+# tanh(x) = x P(x^2) / Q(x^2) for |x| <= LIMIT, and constant beyond: the rational function of Eigen's vectorised tanh,
+# with a relative error below 4e-7 for any x. In float32, as a literal would make numba compute in float64.
+LIMIT = torch.tensor(7.90531110763549805).numpy()[()]
+P = tuple(
+    torch.tensor(
+        [
+            4.89352455891786e-03,
+            6.37261928875436e-04,
+            1.48572235717979e-05,
+            5.12229709037114e-08,
+            -8.60467152213735e-11,
+            2.00018790482477e-13,
+            -2.76076847742355e-16,
+        ]
+    ).numpy()
+)
+Q = tuple(
+    torch.tensor([4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06]).numpy()
+)
+
+
+@no_type_check
+def _tanh(x):
+    if x > LIMIT:
+        x = LIMIT
+    elif x < -LIMIT:
+        x = -LIMIT
+    y = x * x
+    numerator = P[0] + y * (P[1] + y * (P[2] + y * (P[3] + y * (P[4] + y * (P[5] + y * P[6])))))
+    return x * numerator / (Q[0] + y * (Q[1] + y * (Q[2] + y * Q[3])))
+
+
+@no_type_check
+def _additive_forward(direction, queries, keys, energy) -> None:
+    """Fills energy [B, T, S]."""
+    for b in range(queries.shape[0]):
+        for i in range(queries.shape[1]):
+            for j in range(keys.shape[1]):
+                total = direction.dtype.type(0)
+                for h in range(queries.shape[2]):
+                    total += direction[h] * _tanh(queries[b, i, h] + keys[b, j, h])
+                energy[b, i, j] = total
+
+
+@no_type_check
+def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad_direction) -> None:
+    """Adds to grad_queries [B, T, H] and grad_keys [B, S, H], both yet to be multiplied by the direction [H], and to
+    grad_direction [B, H]."""
+    for b in range(queries.shape[0]):
+        for i in range(queries.shape[1]):
+            for j in range(keys.shape[1]):
+                grad = grad_energy[b, i, j]
+                for h in range(queries.shape[2]):
+                    tanh = _tanh(queries[b, i, h] + keys[b, j, h])
+                    slope = grad - grad * tanh * tanh
+                    grad_direction[b, h] += grad * tanh
+                    grad_queries[b, i, h] += slope
+                    grad_keys[b, j, h] += slope

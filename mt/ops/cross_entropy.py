@@ -5,19 +5,25 @@ by block, so that what is kept for the backward pass has the size of the readout
 """
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 
 def token_losses(
-    readouts: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, mask: Tensor, *, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
+    readouts: Float[Tensor, "B T F"],
+    weight: Float[Tensor, "V F"],
+    bias: Float[Tensor, " V"],
+    targets: Int[Tensor, "B T"],
+    mask: Bool[Tensor, "B T"],
+    *,
+    smoothing: float = 0.0,
+) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
     """The sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on padding,
     not smoothed and without a gradient.
 
-    readouts: [B, T, F]; weight: [V, F] and bias: [V], which turn them into logits; targets: [B, T] int64;
-    mask: [B, T] bool, true on real tokens.
+    weight, bias: turn readouts into logits; mask: true on real tokens.
     smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
 
     Differentiable once. Products are computed in the type of `readouts`; softmax and sums in float32.

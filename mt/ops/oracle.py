@@ -1,14 +1,17 @@
-"""The papers' recurrences as loops in float64: slow, obvious, and the truth that the fast paths are tested against."""
+"""The papers' recurrences as loops in float64: what the tests compare the fast functions with."""
 
 import math
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
 
-def linear_scan(decay: Tensor, inputs: Tensor, *, reverse: bool = False) -> Tensor:
-    """h[j] = decay[j] h[j-1] + inputs[j], or from the right; decay, inputs: [..., S]; returns h: [..., S]."""
+def linear_scan(
+    decay: Float[Tensor, "*batch S"], inputs: Float[Tensor, "*batch S"], *, reverse: bool = False
+) -> Float[Tensor, "*batch S"]:
+    """h[j] = decay[j] h[j-1] + inputs[j], or reversed h[j] = decay[j] h[j+1] + inputs[j]."""
     steps = list(zip(decay.double().unbind(-1), inputs.double().unbind(-1), strict=True))
     h = [torch.zeros_like(inputs[..., 0]).double()]
     for factor, entering in reversed(steps) if reverse else steps:
@@ -16,9 +19,9 @@ def linear_scan(decay: Tensor, inputs: Tensor, *, reverse: bool = False) -> Tens
     return torch.stack(h[:0:-1] if reverse else h[1:], -1)
 
 
-def expected_alignment(p: Tensor, start: Tensor) -> Tensor:
-    """Raffel et al. 2017, equations 13 and 14, one cell at a time. p: [B, T, S]; start: [B, S]; returns [B, T, S]."""
-    p, previous = p.double(), list(start.double().unbind(1))
+def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
+    """Raffel et al. 2017, equations 13 and 14, one cell at a time."""
+    p, previous = p_choose.double(), list(start.double().unbind(1))
     rows = []
     for i in range(p.shape[1]):
         row = []
@@ -31,29 +34,27 @@ def expected_alignment(p: Tensor, start: Tensor) -> Tensor:
     return torch.stack(rows, 1)
 
 
-def spread(alpha: Tensor, energy: Tensor, width: int) -> Tensor:
-    """Chiu & Raffel 2018, equation 13: each stop k spreads its probability over the chunk k-w+1 .. k by softmax.
-
-    alpha, energy: [..., S]; returns [..., S].
-    """
-    chunks = [(max(0, k - width + 1), k) for k in range(alpha.shape[-1])]
+def chunkwise_attention(
+    alpha: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"], chunk_size: int
+) -> Float[Tensor, "*batch S"]:
+    """Chiu & Raffel 2018, equation 13: alpha[k] times the softmax of the chunk k-w+1 .. k, summed over the stops k."""
+    chunks = [(max(0, k - chunk_size + 1), k) for k in range(alpha.shape[-1])]
     return torch.stack([alpha[..., k, None].double() * _chunk_softmax(energy, first, k) for first, k in chunks]).sum(0)
 
 
-def look_back(alpha: Tensor, energy: Tensor) -> Tensor:
-    """Arivazhagan et al. 2019, section 3.1: each stop k spreads its probability over 0 .. k by softmax.
+def infinite_lookback_attention(
+    alpha: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"]
+) -> Float[Tensor, "*batch S"]:
+    """Arivazhagan et al. 2019, section 3.1: alpha[k] times the softmax of 0 .. k, summed over the stops k."""
+    return chunkwise_attention(alpha, energy, alpha.shape[-1])
 
-    alpha, energy: [..., S]; returns [..., S].
-    """
-    return spread(alpha, energy, alpha.shape[-1])
 
-
-def spread_between(previous: Tensor, p: Tensor, energy: Tensor) -> Tensor:
-    """Chiu & Raffel 2018, equation 28: from each start k, the head passes until it stops at l, and spreads over k .. l.
-
-    previous, p, energy: [..., S]; returns [..., S].
-    """
-    previous, p = previous.double(), p.double()
+def adaptive_chunkwise_attention(
+    previous: Float[Tensor, "*batch S"], p_choose: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"]
+) -> Float[Tensor, "*batch S"]:
+    """Chiu & Raffel 2018, equation 28: the probability of starting at k and stopping at l, times the softmax of k .. l,
+    summed over k and l."""
+    previous, p = previous.double(), p_choose.double()
     beta = torch.zeros_like(p)
     for k in range(p.shape[-1]):
         reached = previous[..., k]
@@ -63,11 +64,10 @@ def spread_between(previous: Tensor, p: Tensor, energy: Tensor) -> Tensor:
     return beta
 
 
-def differentiable_average_lagging(delays: Tensor, source_lengths: Tensor, target_mask: Tensor) -> Tensor:
-    """Cherry & Foster 2019, section 3.1: one sentence and one target token at a time.
-
-    delays: [B, T]; source_lengths: [B]; target_mask: [B, T], padding last; returns [B].
-    """
+def differentiable_average_lagging(
+    delays: Float[Tensor, "B T"], source_lengths: Int[Tensor, " B"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """Cherry & Foster 2019, section 3.1: one sentence and one target token at a time."""
     rows = []
     for row, source, mask in zip(delays.double(), source_lengths.tolist(), target_mask, strict=True):
         target = int(mask.sum())

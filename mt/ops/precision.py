@@ -1,4 +1,4 @@
-"""The types that sums and ratios of probabilities are computed and returned in."""
+"""The types that probabilities are computed and returned in."""
 
 from functools import reduce
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 
-def returned(*arguments: Tensor) -> torch.dtype:
+def result_dtype(*arguments: Tensor) -> torch.dtype:
     """float64 if an argument has it, float32 otherwise."""
     return reduce(torch.promote_types, (argument.dtype for argument in arguments), torch.float32)
 
 
-def inside(device: torch.device) -> torch.dtype:
-    """float64, or float32 on the one kind of device that has no float64."""
+def compute_dtype(device: torch.device) -> torch.dtype:
+    """float64, or float32 on MPS, the one kind of device without float64."""
     return torch.float32 if device.type == "mps" else torch.float64

@@ -1,18 +1,19 @@
 """Softmax over the real positions of padded sentences."""
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mt.ops.precision import returned
+from mt.ops.precision import result_dtype
 
 
-def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:
+def masked_softmax(energy: Float[Tensor, "*batch S"], mask: Bool[Tensor, "..."]) -> Float[Tensor, "*batch S"]:
     """Softmax over the last dimension of `energy` where `mask` is true; exactly zero elsewhere.
 
-    A row with no true position is all zeros (a global softmax has none; a local window may).
+    A row without a true position is all zeros, as is its gradient.
 
-    energy: [..., S]; mask: bool, broadcastable to it. Computed and returned in float32 (or float64, if given so).
+    mask: broadcastable to `energy`. Computed and returned in float32, or float64 where `energy` is float64.
     """
-    energy = energy.to(returned(energy))
+    energy = energy.to(result_dtype(energy))
     weights = energy.masked_fill(~mask, torch.finfo(energy.dtype).min).softmax(-1)
     return weights.masked_fill(~mask, 0.0)

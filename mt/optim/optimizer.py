@@ -1,13 +1,21 @@
 """Optimizers and learning-rate schedules. A schedule is a pure function of how far training is."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import nn
 
-from mt.parsing import Options
+from mt.errors import UserError
+from mt.parsing import MAX_COUNT, Options
+
+MAX_LR = 1e4
+"""Bound of every learning rate."""
+Beta = Annotated[float, Field(ge=0, lt=1)]
+"""Decay of a running mean."""
+HOLD = 1000
+"""Updates at the full rate, the warm-up among them, where `hold` does not say."""
 
 
 class ConstantConfig(Options):
@@ -18,8 +26,8 @@ class InverseSqrtConfig(Options):
     """After the warm-up, the rate falls with the square root of the updates (Vaswani et al. 2017, section 5.3)."""
 
     name: Literal["inverse_sqrt"] = "inverse_sqrt"
-    hold: int = Field(1000, gt=0)
-    """Updates, the warm-up among them, before the rate begins to fall."""
+    hold: int | None = Field(None, gt=0, le=MAX_COUNT)
+    """Updates, the warm-up among them, before the rate begins to fall; null: 1000, or the warm-up if longer."""
 
 
 class PlateauConfig(Options):
@@ -27,7 +35,8 @@ class PlateauConfig(Options):
 
     name: Literal["plateau"] = "plateau"
     factor: float = Field(0.5, gt=0, lt=1)
-    patience: int = Field(1, ge=0)
+    """By which the rate is multiplied."""
+    patience: int = Field(1, ge=0, le=MAX_COUNT)
     """Validations without a new best that are let pass before each fall."""
 
 
@@ -38,14 +47,14 @@ class DecayConfig(Options):
     name: Literal["decay"] = "decay"
     factor: float = Field(0.5, gt=0, lt=1)
     """By which the rate is multiplied in each period."""
-    every: int = Field(1, gt=0)
+    every: int = Field(1, gt=0, le=MAX_COUNT)
     """The length of a period, in units."""
     unit: Literal["epochs", "updates"] = "epochs"
-    after: int = Field(5, ge=0)
+    after: int = Field(5, ge=0, le=MAX_COUNT)
     """Units at the full rate, before the first period."""
     staircase: bool = True
     """Whether the rate falls at once, at the start of a period, or little by little in its course."""
-    floor: float = Field(0.0, ge=0)
+    floor: float = Field(0.0, ge=0, le=MAX_LR)
     """The rate below which it does not fall."""
 
 
@@ -57,42 +66,66 @@ ScheduleConfig = Annotated[
 class _Common(Options):
     """Options that all optimizers have."""
 
-    lr: float = Field(1e-3, gt=0)
+    lr: float = Field(1e-3, gt=0, le=MAX_LR)
     """The highest learning rate."""
-    weight_decay: float = Field(0.0, ge=0)
-    warmup: int = Field(0, ge=0)
+    weight_decay: float = Field(0.0, ge=0, le=1)
+    """Pull of the weights towards zero: times the weight, added to its gradient."""
+    warmup: int = Field(0, ge=0, le=MAX_COUNT)
     """Updates over which the rate rises linearly from zero."""
     schedule: ScheduleConfig = ConstantConfig()
 
+    @model_validator(mode="after")
+    def _reaches_its_rate(self) -> Self:
+        schedule = self.schedule
+        if isinstance(schedule, InverseSqrtConfig) and schedule.hold is not None and schedule.hold < self.warmup:
+            raise UserError(
+                f"optimizer.schedule.hold={schedule.hold} ends before optimizer.warmup={self.warmup} does, so that the "
+                f"rate would never reach optimizer.lr: set optimizer.schedule.hold={self.warmup} or more, or null"
+            )
+        return self
+
 
 class SGDConfig(_Common):
+    """Plain stochastic gradient descent, by default as Luong et al. (2015, section 4.1) used it."""
+
     name: Literal["sgd"] = "sgd"
+    lr: float = Field(1.0, gt=0, le=MAX_LR)
+    """The highest learning rate."""
+    schedule: ScheduleConfig = DecayConfig()
 
 
 class AdamConfig(_Common):
-    """Kingma & Ba 2015."""
+    """Kingma & Ba 2015, by default with the moments and the schedule of Vaswani et al. (2017, section 5.3)."""
 
     name: Literal["adam"] = "adam"
-    betas: tuple[float, float] = (0.9, 0.999)
+    lr: float = Field(1.5e-3, gt=0, le=MAX_LR)
+    """The highest learning rate."""
+    betas: tuple[Beta, Beta] = (0.9, 0.98)
     """Decay of the two moments."""
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(1e-9, gt=0, le=1)
     """Added to the root of the second moment."""
+    warmup: int = Field(200, ge=0, le=MAX_COUNT)
+    """Updates over which the rate rises linearly from zero."""
+    schedule: ScheduleConfig = InverseSqrtConfig()
 
 
 class AdamWConfig(AdamConfig):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
     name: Literal["adamw"] = "adamw"  # type: ignore[assignment]
+    weight_decay: float = Field(0.01, ge=0, le=1)
+    """Pull of the weights towards zero, times the rate."""
 
 
 class AdadeltaConfig(_Common):
     """Zeiler 2012. It finds its own step sizes, which `lr` multiplies."""
 
     name: Literal["adadelta"] = "adadelta"
-    lr: float = Field(1.0, gt=0)
-    rho: float = Field(0.95, ge=0, le=1)
+    lr: float = Field(1.0, gt=0, le=MAX_LR)
+    """By which its steps are multiplied."""
+    rho: float = Field(0.95, ge=0, lt=1)
     """Decay of the squared gradients and of the squared steps."""
-    eps: float = Field(1e-6, gt=0)
+    eps: float = Field(1e-6, gt=0, le=1)
     """Added to both before the roots are taken; it makes the first steps possible."""
 
 
@@ -100,9 +133,9 @@ class AdagradConfig(_Common):
     """Duchi et al. 2011."""
 
     name: Literal["adagrad"] = "adagrad"
-    lr: float = Field(0.15, gt=0)
+    lr: float = Field(0.15, gt=0, le=MAX_LR)
     """The highest learning rate (See et al. 2017, section 5: 0.15)."""
-    initial_accumulator_value: float = Field(0.1, ge=0)
+    initial_accumulator_value: float = Field(0.1, ge=0, le=1e6)
     """What the sums of squared gradients start from (See et al. 2017: 0.1)."""
 
 
@@ -132,7 +165,8 @@ def rate(config: OptimizerConfig, *, update: int, epoch: int, bad_validations: l
     """
     lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
     match config.schedule:
-        case InverseSqrtConfig(hold=hold):
+        case InverseSqrtConfig(hold=chosen):
+            hold = max(HOLD, config.warmup) if chosen is None else chosen
             return lr * min(1.0, (hold / update) ** 0.5)
         case PlateauConfig(factor=factor, patience=patience):
             return lr * factor ** sum(bad // (patience + 1) for bad in bad_validations)

@@ -4,28 +4,26 @@ from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.errors import UserError, nearest
 from mt.inference import decodes_hard
-from mt.metrics.rouge import KINDS
+from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
 
 
 def chosen_metric(config: Config) -> str:
     """What chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
-    first = config.dataset.metrics[0]
-    return config.training.metric or ("rougeL" if first == "rouge" else first)
+    return config.training.metric or METRICS[config.dataset.metrics[0]].main()
 
 
 def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
-    """Raises UserError where search, metric or the lengths of the corpus do not suit the model."""
+    """Raises UserError where search, metrics or the lengths of the corpus do not suit the model."""
     decodes_hard(config.search, model)
+    config.metrics()
     require_measured(config, model)
     require_short(corpus, model.max_source_length)
 
 
 def require_measured(config: Config, model: Seq2Seq) -> None:
     """Raises UserError where the metric that chooses the best checkpoint is none that validation measures."""
-    names = ["loss"]
-    for metric in config.dataset.metrics:
-        names += KINDS if metric == "rouge" else [metric]
+    names = ["loss", *score_names(config.dataset.metrics)]
     if model.supports_hard:
         names += [f"{name}_{mode}" for name in names for mode in ("soft", "hard")]
     chosen = chosen_metric(config)
@@ -40,6 +38,6 @@ def require_short(corpus: Corpus, longest: int | None) -> None:
         if len(lengths) and lengths.max() > longest:
             raise UserError(
                 f"source {int(lengths.argmax()) + 1} of {name} has {lengths.max()} tokens, and this model reads at "
-                f"most {longest}: raise attention.max_source_length, attention.energy.max_source_length or encoder.max_source_length, whichever it has, or lower "
-                "dataset.cleaning.max_length"
+                f"most {longest}: raise max_source_length of the attention, its energy or the encoder, whichever "
+                "limits, or lower dataset.cleaning.max_length"
             )

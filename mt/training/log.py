@@ -1,15 +1,40 @@
-"""What a run tells: lines of metrics.jsonl, TensorBoard, and the console. The one door to tensorboard."""
+"""What a run keeps of its course: lines of metrics.jsonl, and TensorBoard. The one door to tensorboard."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
-from tqdm import tqdm
+from torch.utils.tensorboard.summary import hparams
 
 from mt.plots import Figure
 from mt.storage import appended, subfolder, write_text
+
+HYPERPARAMETERS = (
+    "dataset.name",
+    "attention.name",
+    "attention.energy.name",
+    "encoder.name",
+    "encoder.hidden_size",
+    "decoder.name",
+    "decoder.hidden_size",
+    "embedding.embedding_dim",
+    "embedding.dropout",
+    "optimizer.name",
+    "optimizer.lr",
+    "optimizer.warmup",
+    "training.epochs",
+    "training.batch_tokens",
+    "training.label_smoothing",
+    "search.name",
+    "seed",
+)
+"""What runs differ in, in practice: the columns of TensorBoard's table. All options are in config.yaml."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Log:
@@ -17,12 +42,15 @@ class Log:
 
     def __init__(self, folder: Path, *, update: int) -> None:
         """update: the last update whose records stay, 0 for a new run."""
+        self._name = _name(folder)
         path, board = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
         if path.exists():
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             write_text(path, [line for line in lines if _update(line) <= update])
         self._file = appended(path)
         self._board = SummaryWriter(str(board), purge_step=update + 1)
+        self._hook = threading.excepthook
+        threading.excepthook = self._failed
 
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         """One JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
@@ -37,33 +65,67 @@ class Log:
         """text: Markdown."""
         self._board.add_text(name, text, update)
 
-    def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-        """options: the configuration; results: the final scores. Both may be nested."""
-        scores = {f"test/{name}": float(value) for name, value in _flat(results) if isinstance(value, float)}
-        kinds = int | float | bool | str
-        chosen = {name: value if isinstance(value, kinds) else str(value) for name, value in _flat(options)}
-        self._board.add_hparams(chosen, scores, run_name=".")
+    def layout(self, scores: Sequence[str]) -> None:
+        """The page of custom charts: the losses of training and dev in one, then the named scores of dev."""
+        charts = {"loss": ["Multiline", ["^train/loss$", "^dev/loss(_soft|_hard)?$"]]}
+        charts |= {name: ["Multiline", [f"^dev/{name}(_soft|_hard)?$"]] for name in scores}
+        self._board.add_custom_scalars({"learning": charts})
 
-    def say(self, text: str) -> None:
-        """To the console, without tearing a progress bar."""
-        tqdm.write(text)
+    def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any], metric: str) -> None:
+        """A row of TensorBoard's table of runs: `HYPERPARAMETERS` among the options, and the final scores.
+
+        options: the configuration; results: of `report`; metric: the score that comes first.
+        """
+        scores: dict[str, float] = {}
+        for name, value in results.items():
+            if isinstance(value, Mapping) and "score" in value:
+                scores[name] = value["score"]
+            elif name in ("loss", "perplexity"):
+                scores[name] = value
+        ordered = sorted(scores, key=lambda name: name != metric)
+        for name in ordered:
+            self._board.add_scalar(f"test/{name}", scores[name], results["updates"])
+        chosen = {name: value for name in HYPERPARAMETERS if (value := _at(options, name)) is not None}
+        experiment, start, end = hparams(chosen, {f"test/{name}": scores[name] for name in ordered})
+        # Otherwise rows are named by their folders, which TensorBoard cuts to the beginnings that they share.
+        content = start.value[0].metadata.plugin_data
+        data = plugin_data_pb2.HParamsPluginData.FromString(content.content)
+        data.session_start_info.group_name = self._name
+        content.content = data.SerializeToString()
+        for summary in (experiment, start, end):
+            self._board._get_file_writer().add_summary(summary)
 
     def close(self) -> None:
         self._file.close()
-        self._board.close()
+        try:
+            self._board.close()
+        finally:
+            threading.excepthook = self._hook
+
+    def _failed(self, failure: threading.ExceptHookArgs) -> None:
+        """A disk that TensorBoard's own thread found full is reported by its next call, and needs no traceback."""
+        if not isinstance(failure.exc_value, OSError):
+            self._hook(failure)
+
+
+def _name(folder: Path) -> str:
+    """Of a run, beginning with what tells it apart, since some 14 characters are shown: the time of a day, or what
+    differs in a sweep."""
+    date, _, time = folder.name.partition("_")
+    return f"{time} {date} {folder.parent.name}" if _DATE.fullmatch(date) else f"{folder.name} {folder.parent.name}"
+
+
+def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:
+    """The option at a dotted path; None where there is none."""
+    found: Any = options
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _update(line: str) -> int:
     try:
         return int(json.loads(line)["update"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         # A line that a killed process left half-written.
         return 1 << 62
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value

@@ -18,6 +18,7 @@ from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Training
 from mt.device import autocast
 from mt.errors import UserError
+from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
 from mt.parsing import MAX_COUNT
@@ -27,6 +28,7 @@ Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
 
 
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Score = Annotated[float, Field(allow_inf_nan=True)]
 
 
 # Read from checkpoints, so that what it holds is checked.
@@ -46,8 +48,8 @@ class Progress:
     """After the last update, when the run stopped before it was validated."""
     validations: list[Count] = field(default_factory=list)
     """The updates after which there was a validation."""
-    best: float | None = None
-    """Of the validation metric."""
+    best: dict[str, Score] | None = None
+    """All scores of the best validation, or of the average of weights where that is better."""
     bad_validations: Annotated[list[Count], Field(min_length=1)] = field(default_factory=lambda: [0])
     """Lengths of the runs of validations without a new best; the last run is the present one."""
 
@@ -56,28 +58,58 @@ class Progress:
         """The update whose validation was the best so far."""
         return self.validations[-1 - self.bad_validations[-1]] if self.validations else None
 
-    def fault(self) -> str | None:
-        """What cannot be, where the parts contradict one another."""
+    def fault(self, metric: str) -> str | None:
+        """What cannot be, where the parts contradict one another. metric: what chooses the best validation."""
         ordered = all(earlier < later for earlier, later in pairwise([0, *self.validations, self.update + 1]))
         if not ordered or self.position > self.update:
             return "updates out of order"
         if (self.best is None) != (not self.validations) or self.bad_validations[-1] >= max(1, len(self.validations)):
             return "validations that do not add up"
+        if self.best is not None and not {metric, "loss" + metric.removeprefix(without_mode(metric))} <= set(self.best):
+            return f"a best validation without {metric} or loss"
         return None
 
 
 @dataclass(frozen=True)
 class Update:
     loss: float
-    """Nats per target token, label smoothing included."""
+    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
+    smoothed_loss: float
+    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
     auxiliary_loss: float
     """Nats per target token that the attention adds to it."""
     gradient_norm: float
-    """Of the loss per token or sentence, as `training.normalization` says; before clipping."""
+    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
     lr: float
     tokens: int
-    """Real target tokens."""
+    """Real target tokens, EOS included."""
     ends_epoch: bool
+
+
+class Window:
+    """Means over the updates since the last line of the log: of losses over target tokens, of norms over updates."""
+
+    def __init__(self) -> None:
+        self._updates: list[Update] = []
+        self._seconds = 0.0
+
+    def __len__(self) -> int:
+        return len(self._updates)
+
+    def add(self, update: Update, seconds: float) -> None:
+        self._updates.append(update)
+        self._seconds += seconds
+
+    def means(self) -> dict[str, float]:
+        """Of at least one update."""
+        tokens = sum(update.tokens for update in self._updates)
+        losses = {
+            name: sum(getattr(update, name) * update.tokens for update in self._updates) / tokens
+            for name in ("loss", "smoothed_loss", "auxiliary_loss")
+        }
+        norm = sum(update.gradient_norm for update in self._updates) / len(self._updates)
+        speed = tokens / max(self._seconds, 1e-9)
+        return losses | {"gradient_norm": norm, "lr": self._updates[-1].lr, "tokens_per_second": speed}
 
 
 def updates_per_epoch(training: Training, config: Config) -> int | None:
@@ -155,19 +187,19 @@ def _update(
     optimizer.zero_grad()
     tokens = sum(int(batch.target_mask.sum()) for batch in batches)
     share = tokens if config.training.normalization == "token" else sum(len(batch.source) for batch in batches)
-    total = auxiliary = 0.0
+    sums = []
     for batch in batches:
         batch = batch.to(device)
         with autocast(device, config.precision):
             loss = model(batch, label_smoothing=config.training.label_smoothing)
-        total += loss.sum.item() / tokens
-        auxiliary += loss.auxiliary.item() / tokens
+        sums.append(torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()]))
         ((loss.sum + loss.auxiliary) / share).backward()
+    plain, total, auxiliary = (torch.stack(sums).cpu().double().sum(0) / tokens).tolist()
     norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.max_grad_norm or math.inf))
     if not (math.isfinite(total + auxiliary) and math.isfinite(norm)):
         raise UserError(
-            f"the loss is {total + auxiliary} and its gradient's norm {norm} at update {number}: training has diverged; "
-            "the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
+            f"the loss is {total + auxiliary} and its gradient's norm {norm} at update {number}: training has "
+            "diverged; the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
         )
     optimizer.step()
-    return Update(loss=total, auxiliary_loss=auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
+    return Update(plain, total, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)

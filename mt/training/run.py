@@ -3,21 +3,19 @@
 import contextlib
 import signal
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
-
-from tqdm import tqdm
 
 from mt import checkpoint
 from mt.device import peak_memory
 from mt.errors import Interrupted, UserError
-from mt.evaluation.attention_stats import warnings
-from mt.evaluation.report import draw, report, samples, summary
-from mt.evaluation.score import dev_scores
+from mt.evaluation.report import origin, report, weights_name
+from mt.metrics import score_names
 from mt.storage import explained, write_json
-from mt.training.loop import total_updates, updates
+from mt.training.console import heading, scores_shown
+from mt.training.loop import Window, total_updates, updates
+from mt.training.selection import improves
 from mt.training.state import Run, averaged, keep, save, save_average
+from mt.training.validation import measure, say_advice, validate
 
 
 def complete(run: Run) -> dict[str, Any]:
@@ -35,20 +33,24 @@ def complete(run: Run) -> dict[str, Any]:
                 raise
             with run.signals.at_once():
                 choose_best(run)
-                return _tested(run)
+                return final_results(run)
     except KeyboardInterrupt:
         raise Interrupted(run.signals.received or signal.SIGINT, _how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{explained(error)}; {_how_to_go_on(run)}") from error
 
 
-def _tested(run: Run) -> dict[str, Any]:
-    results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=True)
-    results |= {"updates": run.progress.update, "training_seconds": run.progress.seconds}
-    results["training_tokens_per_second"] = run.progress.tokens / max(run.progress.seconds, 1e-9)
+def final_results(run: Run) -> dict[str, Any]:
+    """Scores the test split with the weights that the model has, and writes what is kept of a run."""
+    progress = run.progress
+    results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=run.console.bars)
+    results |= {"checkpoint": origin(run.folder, "best"), "updates": progress.update}
+    results |= {"training_seconds": progress.seconds, "training_tokens": progress.tokens}
+    # The mean over the whole run; that of a part of it is in metrics.jsonl.
+    results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
     results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
     write_json(run.folder / "results.json", results)
-    run.log.hyperparameters(run.config.model_dump(), results)
+    run.log.hyperparameters(run.config.model_dump(), results, run.metric)
     return results
 
 
@@ -61,40 +63,51 @@ def _how_to_go_on(run: Run) -> str:
 
 
 def train(run: Run) -> None:
-    options, progress, log = run.config.training, run.progress, run.log
-    training = run.corpus.training
-    total = total_updates(training, run.config)
-    if stopped_early(run) or (progress.validation_due and not validated(run)):
+    options, progress, console, window = run.config.training, run.progress, run.console, Window()
+    total = total_updates(run.corpus.training, run.config)
+    console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
+    run.log.layout(score_names(run.config.dataset.metrics))
+    if stopped_early(run) or (progress.validation_due and not saved(run)):
         return
-    with tqdm(total=total, initial=progress.update, desc="training", unit=" updates", dynamic_ncols=True) as bar:
+    with console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, training, run.config, progress):
-            progress.seconds += time.perf_counter() - began
-            bar.update()
-            bar.set_postfix(epoch=progress.epoch, loss=f"{update.loss:.3f}", refresh=False)
-            if progress.update % options.log_every == 0:
-                speed = progress.tokens / progress.seconds
-                log.scalars("train", progress.update, asdict(update) | {"tokens_per_second": speed})
+        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress):
+            seconds = time.perf_counter() - began
+            progress.seconds += seconds
+            window.add(update, seconds)
+            console.updated()
             due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
-            progress.validation_due = (
-                due or progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
-            )
-            if progress.validation_due and not validated(run):
+            due |= progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
+            progress.validation_due = due
+            saves = due or run.signals.received or (options.save_every and progress.update % options.save_every == 0)
+            # Before each checkpoint, too: a run that goes on from there logs what one that never stopped does.
+            if saves or progress.update % options.log_every == 0:
+                log_window(run, window)
+                window = Window()
+            if saves and not saved(run):
                 return
-            if options.save_every and progress.update % options.save_every == 0:
-                keep(run)
             run.signals.check()
             began = time.perf_counter()
 
 
-def validated(run: Run) -> bool:
-    """Validates and saves; returns whether there is reason to go on."""
-    is_best = validate(run)
+def saved(run: Run) -> bool:
+    """Validates where that is due, and saves; returns whether there is reason to go on."""
+    due = run.progress.validation_due
+    is_best = due and validate(run)
     run.progress.validation_due = False
     save(run, is_best=is_best)
-    if stopped_early(run):
-        run.log.say(f"stopped: no new best {run.metric} in {run.config.training.patience} validations")
-    return not stopped_early(run)
+    if due and stopped_early(run):
+        patience = run.config.training.patience
+        run.console.say(f"stopped: no new best {run.metric} in {patience} validations")
+        return False
+    return True
+
+
+def log_window(run: Run, window: Window) -> None:
+    progress, means = run.progress, window.means()
+    counts = {"epoch": progress.epoch, "tokens": progress.tokens}
+    run.log.scalars("train", progress.update, counts | means)
+    run.console.logged(progress, means)
 
 
 def stopped_early(run: Run) -> bool:
@@ -102,47 +115,19 @@ def stopped_early(run: Run) -> bool:
     return patience is not None and run.progress.bad_validations[-1] >= patience
 
 
-def validate(run: Run) -> bool:
-    """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
-    progress, log, count = run.progress, run.log, run.config.training.plots
-    split = run.corpus.split("dev")
-    with run.signals.at_once():
-        scores, translations, stats = dev_scores(run.translator, split, run.config.training.validate_limit)
-    is_best = improves(run, scores)
-    progress.validations.append(progress.update)
-    if is_best:
-        progress.best = scores[run.metric]
-        progress.bad_validations.append(0)
-    else:
-        progress.bad_validations[-1] += 1
-    log.scalars("dev", progress.update, scores)
-    log.scalars("attention", progress.update, stats)
-    log.say(f"update {progress.update}: {summary(scores)}{' (best)' if is_best else ''}")
-    for warning in warnings(stats):
-        log.say(f"  warning: {warning}")
-    log.text("dev/translations", progress.update, samples(split, translations[:count]))
-    for number, translation in enumerate(translations[:count]):
-        if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.chunk_size))
-    return is_best
-
-
-def improves(run: Run, scores: Mapping[str, float]) -> bool:
-    """Whether these scores are better than the best so far."""
-    value, best = scores[run.metric], run.progress.best
-    return best is None or (value < best if run.metric.startswith("loss") else value > best)
-
-
 def choose_best(run: Run) -> None:
     """Leaves the best weights in the model, after trying the average of the last validations'."""
-    folders = averaged(run)
+    folders, progress, console = averaged(run), run.progress, run.console
+    say_advice(run, at_the_end=True)
     if len(folders) > 1:
         checkpoint.fill(run.model, checkpoint.average(folders))
-        scores = dev_scores(run.translator, run.corpus.split("dev"), run.config.training.validate_limit).scores
-        run.log.say(f"average of the last {len(folders)}: {summary(scores)}")
-        if improves(run, scores):
-            run.progress.best = scores[run.metric]
-            save_average(run)
-            return
+        scores = measure(run).scores
+        won = improves(scores, progress.best, run.metric)
+        note = "  (best)" if won else "  (not better than the best)"
+        console.say(scores_shown(f"average of the last {len(folders)}", scores, note))
+        if won:
+            progress.best = scores
+            save_average(run, progress.validations[-len(folders) :])
     model, _, _ = checkpoint.load_model(run.folder, "best")
     run.model.load_state_dict(model.state_dict())
+    console.say(f"testing the {weights_name(origin(run.folder, 'best'))}")

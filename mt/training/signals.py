@@ -46,12 +46,12 @@ class Signals:
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
         """For what may be cut short anywhere, since nothing of it is kept."""
-        self._at_once = True
+        before, self._at_once = self._at_once, True
         try:
             self.check()
             yield
         finally:
-            self._at_once = False
+            self._at_once = before
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         first, self.received = self.received is None, self.received or signal.Signals(number)

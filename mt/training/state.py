@@ -16,8 +16,9 @@ from mt.inference import Translator, decodes_hard
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.parsing import Options, parse
-from mt.storage import locked, mend, read_json, remove, subfolder, write_json
+from mt.storage import locked, mend, point, read_json, remove, subfolder, write_json
 from mt.training.checks import chosen_metric, require_fit
+from mt.training.console import Console
 from mt.training.log import Log
 from mt.training.loop import Progress
 from mt.training.resumption import load_snapshot, moments, restore_generators, restore_moments, snapshot
@@ -27,7 +28,7 @@ RUN = "run.json"
 """Tells a folder for a run's, and in which format it is."""
 
 
-class About(Options):
+class Marked(Options):
     """`run.json`."""
 
     format: int
@@ -46,6 +47,7 @@ class Run:
     log: Log
     lock: contextlib.ExitStack
     signals: Signals = field(default_factory=Signals)
+    console: Console = field(default_factory=Console)
 
     @property
     def checkpoints(self) -> Path:
@@ -103,7 +105,7 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     require_fit(config, corpus, model)
     folder = new_folder(wanted)
     lock = _locked(folder)
-    write_json(folder / RUN, About(format=checkpoint.FORMAT).model_dump())
+    write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
     optimizer = build_optimizer(config.optimizer, model)
     return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)
 
@@ -129,10 +131,12 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
         model = model.to(choose(config.device))
         optimizer = build_optimizer(config.optimizer, model)
         restore_moments(newest, config.optimizer, model, optimizer, about.update)
-        restored = load_snapshot(newest)
-        progress = _linked(folder / "checkpoints", newest, restored.progress)
+        restored = load_snapshot(newest, chosen_metric(config))
+        progress = _linked(folder / "checkpoints", newest, restored.progress, chosen_metric(config))
         restore_generators(newest, restored)
-        run = Run(config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update), lock.pop_all())
+        run = Run(
+            config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update), lock.pop_all()
+        )
     prune(run)
     return run
 
@@ -140,10 +144,10 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
 def save(run: Run, *, is_best: bool) -> None:
     """Writes this update's checkpoint, points `best` and `last` to it, and deletes those no longer of use."""
     folder = _folder(run.checkpoints, run.progress.update)
-    _write(run, folder, resumable=True)
+    _write(run, folder)
     if is_best:
-        checkpoint.point(run.checkpoints / "best", folder)
-    checkpoint.point(run.checkpoints / "last", folder)
+        point(run.checkpoints / "best", folder)
+    point(run.checkpoints / "last", folder)
     prune(run)
 
 
@@ -153,11 +157,11 @@ def keep(run: Run) -> None:
         save(run, is_best=False)
 
 
-def save_average(run: Run) -> None:
-    """Makes the model's present weights, an average that has won, and the progress, the best checkpoint."""
+def save_average(run: Run, updates: list[int]) -> None:
+    """Makes the model's present weights, the mean of those of some updates, and the progress the best checkpoint."""
     folder = run.checkpoints / "average"
-    _write(run, folder, resumable=False)
-    checkpoint.point(run.checkpoints / "best", folder)
+    _write(run, folder, averaged=updates)
+    point(run.checkpoints / "best", folder)
 
 
 def averaged(run: Run) -> list[Path]:
@@ -179,32 +183,38 @@ def _folder(checkpoints: Path, update: int) -> Path:
     return checkpoints / f"update-{update:07d}"
 
 
-def _write(run: Run, folder: Path, *, resumable: bool) -> None:
+def _write(run: Run, folder: Path, averaged: list[int] | None = None) -> None:
     subfolder(run.folder, run.checkpoints.name)
-    progress, corpus = run.progress, run.corpus.meta["fingerprint"]
-    about = {"update": progress.update, "metric": run.metric, "best": progress.best, "corpus": corpus}
-    training = moments(run.model, run.optimizer) if resumable else None
+    progress = run.progress
+    about = checkpoint.About(
+        update=progress.update,
+        metric=run.metric,
+        best=progress.best,
+        averaged=averaged,
+        corpus=run.corpus.meta["fingerprint"],
+    )
+    training = None if averaged else moments(run.model, run.optimizer)
     checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, snapshot(progress), training)
 
 
-def _linked(checkpoints: Path, newest: Path, progress: Progress) -> Progress:
+def _linked(checkpoints: Path, newest: Path, progress: Progress, metric: str) -> Progress:
     """Points `best` and `last` to where they belong, after a kill at any moment of saving; returns the progress that
     goes with `best`.
 
-    newest: the checkpoint that is resumed, and `progress` its own.
+    newest: the checkpoint that is resumed, and `progress` its own. metric: what chooses the best.
     """
     best, last = checkpoints / "best", checkpoints / "last"
     present = (best / checkpoint.META).is_file()
-    of_average = present and not (best / checkpoint.TRAINING).is_file()
-    if of_average and checkpoint.load_meta(best).update == progress.update:
-        progress = load_snapshot(best).progress
+    about = checkpoint.load_meta(best) if present else None
+    if about and about.averaged and about.update == progress.update:
+        progress = load_snapshot(best, metric).progress
     elif progress.best_update is not None and (progress.best_update == progress.update or not present):
         wanted = _folder(checkpoints, progress.best_update)
         if not (wanted / checkpoint.META).is_file():
             raise UserError(f"{wanted}, the best checkpoint of the run, is missing: copy the whole run folder again")
-        checkpoint.point(best, wanted)
+        point(best, wanted)
     if last.resolve() != newest:
-        checkpoint.point(last, newest)
+        point(last, newest)
     return progress
 
 
@@ -222,7 +232,7 @@ def _require_format(folder: Path) -> None:
     checkpoint.load_meta(newest)
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    about = parse(read_json(path, "copy the whole run folder again"), About, str(path))
+    about = parse(read_json(path, "copy the whole run folder again"), Marked, str(path))
     if about.format != checkpoint.FORMAT:
         raise UserError(
             f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "

@@ -31,6 +31,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         options: Mapping[str, Any] = {},
         results: Mapping[str, Any] = {},
         hypotheses: Sequence[str] | None = None,
+        log: Sequence[Mapping[str, Any]] = (),
     ) -> Path:
         folder = tmp_path / "runs" / name
         best, alignments = folder / "checkpoints" / "best", folder / "alignments"
@@ -42,6 +43,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))
         written = hypotheses or [group[0] for group in REFERENCES]
         (folder / "hypotheses" / "test.txt").write_text("".join(f"{line}\n" for line in written))
+        if log:
+            (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in log))
         save(heatmap(np.eye(2), ["a", "b"], ["c", "d"]), alignments / "0000.png")
         return folder
 

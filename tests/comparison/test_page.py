@@ -1,6 +1,8 @@
 import json
+import re
 from base64 import b64encode
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 
@@ -18,6 +20,7 @@ class Page(HTMLParser):
         super().__init__()
         self.texts: list[tuple[str, str]] = []
         self.pictures: list[str] = []
+        self.links: list[str] = []
         self.outside: list[str] = []
         self._tag = ""
 
@@ -26,7 +29,10 @@ class Page(HTMLParser):
         found = dict(attributes)
         if tag == "img":
             self.pictures.append(found["src"])
-        self.outside += [found[name] for name in ("href", "src") if not found.get(name, "data:").startswith("data:")]
+        if tag == "a":
+            self.links.append(found["href"])
+        elif not found.get("src", found.get("href", "data:")).startswith("data:"):
+            self.outside.append(tag)
 
     def handle_data(self, data):
         if text := data.strip():
@@ -37,7 +43,8 @@ class Page(HTMLParser):
 def written(make_run, references, tmp_path):
     sources = [HOSTILE, *(f"source {n}" for n in range(1, 12))]
     attention = {"attention": {"name": "mocha"}}
-    runs = find([make_run("a", {}, {}, [HOSTILE] * 12), make_run("b", attention)])
+    log = [{"kind": "dev", "update": n, "loss": 5 - n / 100, "bleu": n / 10, "chrf": 3} for n in (50, 100, 150)]
+    runs = find([make_run("a: 1 & %", {}, {}, [HOSTILE] * 12, log), make_run("b", attention, {"perplexity": 3.0})])
     comparison = compare(runs, references)
     write(comparison, sources, references, tmp_path / "new" / "page", sentences=2)
     return comparison, runs, tmp_path / "new" / "page"
@@ -48,23 +55,61 @@ def test_one_file_with_the_table_and_the_same_sentences_under_each_run(written) 
     assert sorted(path.name for path in folder.iterdir()) == ["comparison.json", "index.html", "table.md"]
     page = Page()
     page.feed((folder / "index.html").read_text(encoding="utf-8"))
-    assert [text for tag, text in page.texts if tag == "th"] == comparison.header()
-    cells = [text for tag, text in page.texts if tag == "td"]
-    assert cells == [cell for row in comparison.rows for cell in comparison.cells(row)]
-    assert [text for tag, text in page.texts if tag == "h2"] == ["Test sentence 1", "Test sentence 2"]
+    columns, names = comparison.columns(), [row.name for row in comparison.rows]
+    shown = [text for tag, text in page.texts if tag in ("th", "td", "a")]
+    table = [column.heading for column in columns] + [column.cells[row] for row in range(2) for column in columns]
+    assert shown[: len(table)] == table
+    assert shown[len(table) : len(table) + 3] == ["option", *names]
+    assert shown[len(table) + 3 :][:3] == ["attention.name", *(run.attention for run in runs)]
+    titles = ["Learning curves", "Settings that differ", "Test sentence 1", "Test sentence 2"]
+    assert [text for tag, text in page.texts if tag == "h2"] == titles
     drawn = [b64encode((run.folder / "alignments/0000.png").read_bytes()).decode() for run in runs]
     assert page.pictures == [f"data:image/png;base64,{picture}" for picture in drawn]
     assert page.outside == []
     # Only the first sentence was drawn.
     assert sum(text == "no heatmap was drawn" for _, text in page.texts) == 2
-    names = [text for tag, text in page.texts if tag == "strong"]
-    assert names == [row.name for row in comparison.rows] * 2
+    assert [text for tag, text in page.texts if tag == "strong"] == names * 2
     assert ("dd", "this is sentence number 1 of the test") in page.texts
 
 
 def test_text_is_text(written) -> None:
     page = (written[2] / "index.html").read_text(encoding="utf-8")
-    assert "<script" not in page and page.count("&lt;script&gt;alert(") == 3
+    assert page.count("<script") == page.count("</script>") == 1 and page.count("&lt;script&gt;alert(") == 3
+
+
+def test_names_lead_to_the_folders_of_the_runs(written, tmp_path) -> None:
+    _, runs, folder = written
+    page = Page()
+    page.feed((folder / "index.html").read_text(encoding="utf-8"))
+    assert page.links == ["../../runs/a%3A%201%20%26%20%25/", "../../runs/b/"]
+    assert [(folder / unquote(link)).resolve() for link in page.links] == [run.folder.resolve() for run in runs]
+
+
+def test_the_best_of_a_column_is_bold(written) -> None:
+    comparison, _, folder = written
+    bold = re.findall(r"<td class=best>(.*?)</td>", (folder / "index.html").read_text(encoding="utf-8"))
+    expected = [column.cells[row] for row in range(2) for column in comparison.columns() if row in column.best()]
+    assert bold == expected and len(bold) >= 3
+
+
+def test_a_picture_is_enlarged_in_a_modal_dialog_which_escape_closes(written) -> None:
+    page = (written[2] / "index.html").read_text(encoding="utf-8")
+    assert page.count("<dialog") == 1 and "dialog.showModal()" in page
+    assert page.count('<button title="enlarge"><img') == 2
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+
+
+def test_an_attention_that_uses_no_source_has_no_heatmap(make_run, references, tmp_path) -> None:
+    none = make_run("none", {"attention": {"name": "none"}}, {"attention": {}})
+    write(compare(find([none]), references), ["source"] * 12, references, tmp_path / "page", sentences=1)
+    page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
+    assert "data:image" not in page and "uses no source position" in page
+
+
+def test_a_page_of_one_run_without_a_log(make_run, references, tmp_path) -> None:
+    write(compare(find([make_run("only")]), references), ["source"] * 12, references, tmp_path / "page", sentences=0)
+    page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
+    assert "<h2>" not in page and "<table" in page
 
 
 def test_the_table_and_the_numbers_have_files_of_their_own(written) -> None:

@@ -1,12 +1,13 @@
+import re
+
 import pytest
 
 from mt.comparison.runs import find
 from mt.comparison.table import compare
 from mt.errors import UserError
-from mt.metrics.bleu import bleu, chrf
-from mt.metrics.rouge import rouge
+from mt.metrics import METRICS, build
 
-DOT = {"attention": {"name": "general", "energy": {"name": "dot"}}}
+MONOTONIC = {"attention": {"name": "monotonic"}}
 MOCHA = {"attention": {"name": "mocha"}}
 WRONG = [f"that was sentence no {n} of a test" for n in range(12)]
 FACTS = {
@@ -19,61 +20,114 @@ FACTS = {
 }
 
 
+def own(score, references):
+    return {name: s for m in build(list(METRICS)) for name, s in m.score(WRONG, references).items()}[score].score
+
+
+def cells(found, row):
+    return {column.heading: column.cells[row] for column in found.columns()}
+
+
 @pytest.fixture
 def runs(make_run):
     hard = {"search": {"name": "greedy", "beam_size": 5, "mode": "hard"}}
     return find(
-        [make_run("dot", DOT, FACTS, WRONG), make_run("mocha", MOCHA, hard), make_run("same", DOT | {"seed": 2})]
+        [
+            make_run("monotonic", MONOTONIC, FACTS, WRONG),
+            make_run("mocha", MOCHA, hard),
+            make_run("same", MONOTONIC | {"seed": 2}),
+        ]
     )
 
 
 def test_scores_are_the_metrics_own_and_the_better_run_is_marked(runs, references) -> None:
     found = compare(runs, references)
-    assert found.baseline == "dot seed=1"
+    assert found.baseline == "monotonic seed=1"
     base, mocha, _ = found.rows
-    assert base.scores["BLEU"].score == pytest.approx(bleu(WRONG, references).score)
-    assert base.scores["chrF"].score == pytest.approx(chrf(WRONG, references).score)
+    assert base.scores["BLEU"].score == pytest.approx(own("bleu", references))
+    assert base.scores["chrF"].score == pytest.approx(own("chrf", references))
     assert mocha.scores["BLEU"].score == pytest.approx(100) and mocha.scores["BLEU"].significant
-    cells = dict(zip(found.header(), found.cells(mocha), strict=True))
-    assert cells["BLEU"] == "100.0 ± 0.0 *" and cells["run"] == "mocha"
-    assert "*" not in found.cells(base)[2]
+    assert cells(found, 1)["BLEU"] == "100.0 ± 0.0 *" and cells(found, 1)["run"] == "mocha"
+    assert "*" not in cells(found, 0)["BLEU"]
 
 
 def test_the_baseline_is_a_choice_and_a_run_equal_to_it_bears_no_mark(runs, references) -> None:
     found = compare(runs, references, "mocha")
-    assert [row.name for row in found.rows] == ["dot seed=1", "mocha", "dot seed=2"]
-    assert found.cells(found.rows[1])[0] == "mocha (baseline)"
-    assert [cells[2][-1] for cells in map(found.cells, found.rows)] == ["*", "0", "0"]
+    assert [row.name for row in found.rows] == ["monotonic seed=1", "mocha", "monotonic seed=2"]
+    assert cells(found, 1)["run"] == "mocha (baseline)"
+    assert [cells(found, row)["BLEU"][-1] for row in range(3)] == ["*", "0", "0"]
 
 
 def test_facts_are_shown_where_a_run_states_them(runs, references) -> None:
     found = compare(runs, references)
-    assert found.header() == [
+    assert [column.heading for column in found.columns()] == [
         "run", "decoding", "BLEU", "chrF",
         "perplexity", "AER", "training tokens/s", "peak memory, MB", "parameters, M", "training, min",
     ]  # fmt: skip
-    assert found.cells(found.rows[0])[4:] == ["2.35", "12.3", "12,346", "1,024", "1.50", "1.5"]
-    assert found.cells(found.rows[1])[4:] == ["4.00", "-", "-", "-", "-", "-"]
-    assert [row.decoding for row in found.rows] == ["soft, beam 5", "hard, greedy", "soft, beam 5"]
+    assert list(cells(found, 0).values())[4:] == ["2.35", "12.3", "12,346", "1,024", "1.50", "1.5"]
+    assert list(cells(found, 1).values())[4:] == ["4.00", "-", "-", "-", "-", "-"]
+    assert [cells(found, row)["decoding"] for row in range(3)] == ["soft, beam 5", "hard, greedy", "soft, beam 5"]
+
+
+@pytest.mark.parametrize("results", [{"attention": {}, "aer": {"score": 100.0, "signature": ""}}, {"attention": {}}])
+def test_no_alignment_error_of_an_attention_that_uses_no_source(make_run, references, results) -> None:
+    none = {"attention": {"name": "none"}}
+    found = compare(find([make_run("a", MONOTONIC, FACTS), make_run("b", none, results)]), references)
+    assert [cells(found, row)["AER"] for row in range(2)] == ["12.3", "-"]
+    assert [row["facts"]["AER"] for row in found.plain()["rows"]] == [12.34, None]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_has_its_columns_and_direction(make_run, references, metric) -> None:
+    dataset = {"dataset": {"generator": "phrasebook", "metrics": [metric]}}
+    slower = {"training_seconds": 60, "tokens_per_second": 5.0, "parameters": 7, "perplexity": 4.5}
+    faster = {"training_seconds": 50, "tokens_per_second": 9, "parameters": 9, "perplexity": float("inf")}
+    runs = find([make_run("a", MONOTONIC | dataset, slower, WRONG), make_run("b", MOCHA | dataset, faster)])
+    columns = {column.heading: column for column in compare(runs, references).columns()}
+    for heading in METRICS[metric].headings().values():
+        if heading != "ROUGE-Lsum":  # equals ROUGE-L where texts have one line
+            assert columns[heading].best() == {1}, heading
+    best = {heading: column.best() for heading, column in columns.items() if column.best()}
+    assert best["training, min"] == best["decoding tokens/s"] == {1}
+    # One is infinite, of the other neither direction is better.
+    assert not {"perplexity", "parameters, M", "run", "decoding"} & best.keys()
+
+
+def test_several_may_be_best(runs, references) -> None:
+    columns = {column.heading: column for column in compare(runs, references).columns()}
+    assert columns["BLEU"].best() == {1, 2} and columns["perplexity"].best() == {0}
 
 
 def test_markdown(runs, references) -> None:
     found = compare(runs[:1], references)
     header, rule, row, blank, *notes = found.markdown().split("\n")
-    assert header.startswith("| run            | decoding     |") and blank == ""
-    assert rule.startswith("| -------------- | ------------ | ---") and rule.endswith("-: |")
-    assert row.startswith("| dot (baseline) | soft, beam 5 |")
+    assert header.startswith("| run                  | decoding     |") and blank == ""
+    assert rule.startswith("| -------------------- | ------------ | ---") and rule.endswith("-: |")
+    assert row.startswith("| monotonic (baseline) | soft, beam 5 |")
     assert len(header) == len(rule) == len(row)
     assert notes[0] == (
-        "± half the width of the 95 % interval; \\* differs from dot with p < 0.05 "
+        "± half the width of the 95 % interval; \\* differs from monotonic with p below 0.05 "
         "(paired bootstrap, 1000 samples of the 12 test sentences)  "
     )
     assert notes[1].startswith("BLEU: nrefs:1|bs:1000|seed:12345|") and notes[2].startswith("chrF: ")
 
 
+def test_nothing_in_a_name_is_markup(make_run, references) -> None:
+    folder = "<img src=x onerror=alert(1)>|*a* _b_ [c](d) `e` ~~f~~ local_m &amp;"
+    dataset = {"source": "en", "target": "de"}
+    runs = [make_run(name, {"dataset": dataset | {"folder": name + folder}}) for name in ("x", "y")]
+    found = compare(find(runs), references)
+    assert folder in found.rows[0].name and folder in found.text()
+    table = found.markdown()
+    assert "<" not in table
+    assert r"x&lt;img src=x onerror=alert(1)&gt;\|\*a\* \_b\_ \[c\](d) \`e\` \~\~f\~\~ local_m &amp;amp;" in table
+    rows = table.split("\n")[:4]
+    assert len({len(re.sub(r"\\\|", "", row).split("|")) for row in rows}) == 1
+
+
 def test_plain_data_holds_everything(runs, references) -> None:
     plain = compare(runs, references).plain()
-    assert plain["baseline"] == "dot seed=1" and len(plain["rows"]) == 3
+    assert plain["baseline"] == "monotonic seed=1" and len(plain["rows"]) == 3
     first, second = plain["rows"][:2]
     assert first["folder"] == str(runs[0].folder) and first["facts"]["AER"] == 12.34
     assert second["facts"]["AER"] is None
@@ -82,20 +136,29 @@ def test_plain_data_holds_everything(runs, references) -> None:
 
 
 def test_summaries_are_scored_by_rouge(make_run, references) -> None:
-    dataset = {"name": "s", "task": "summarization", "metrics": ["rouge"], "generator": "phrasebook"}
-    runs = find([make_run("a", DOT | {"dataset": dataset}, {}, WRONG), make_run("b", MOCHA | {"dataset": dataset})])
+    dataset = {"name": "s", "metrics": ["rouge"], "generator": "phrasebook"}
+    runs = find(
+        [make_run("a", MONOTONIC | {"dataset": dataset}, {}, WRONG), make_run("b", MOCHA | {"dataset": dataset})]
+    )
     found = compare(runs, references)
-    assert found.header()[2:5] == ["ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert [column.heading for column in found.columns()][2:6] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "perplexity"]
     assert [note.split(":")[0] for note in found.notes()[1:]] == ["ROUGE-1, ROUGE-2, ROUGE-L"]
-    own = rouge(WRONG, references)
     scores = found.rows[0].scores
-    assert scores["ROUGE-2"].score == pytest.approx(own["rouge2"].score)
-    assert scores["ROUGE-L"].score == pytest.approx(own["rougeL"].score)
-    assert found.cells(found.rows[1])[2] == "100.0 ± 0.0 *"
+    assert scores["ROUGE-2"].score == pytest.approx(own("rouge2", references))
+    assert scores["ROUGE-L"].score == pytest.approx(own("rougeL", references))
+    assert cells(found, 1)["ROUGE-1"] == "100.0 ± 0.0 *"
+
+
+def test_the_tokenizer_is_that_of_training(make_run, references) -> None:
+    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": ["bleu"]}
+    found = compare(find([make_run("a", {"dataset": dataset})]), references)
+    assert "|tok:zh|" in found.notes()[1]
+    found = compare(find([make_run("b", {"dataset": dataset | {"bleu_tokenizer": "char"}})]), references)
+    assert "|tok:char|" in found.notes()[1]
 
 
 def test_each_run_needs_a_hypothesis_for_every_sentence(make_run, references) -> None:
-    folder = make_run("short", DOT, {}, WRONG[:3])
+    folder = make_run("short", MONOTONIC, {}, WRONG[:3])
     with pytest.raises(UserError) as refusal:
         compare(find([folder]), references)
     assert str(refusal.value) == (

@@ -1,4 +1,6 @@
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import datasets
@@ -146,12 +148,57 @@ def test_another_tokenizer_is_refused(folder: Path) -> None:
         Corpus.open(folder)
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated"])
-def test_a_damaged_split_is_refused(folder: Path, damage: str) -> None:
+def test_a_missing_file_is_refused(folder: Path) -> None:
+    (folder / "dev" / "data.arrow").unlink()
+    with pytest.raises(UserError, match=r"small is damaged \(.*No such file.*\): delete it and make it again"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("change", [lambda content: content[:40], lambda content: content + b"x"])
+def test_a_file_of_another_size_is_refused(folder: Path, change: Callable[[bytes], bytes]) -> None:
     [table] = (folder / "dev").glob("*.arrow")
-    if damage == "missing":
-        table.unlink()
-    else:
-        table.write_bytes(table.read_bytes()[:40])
-    with pytest.raises(UserError, match=r"small is damaged .*: delete it and make it again"):
+    table.write_bytes(change(table.read_bytes()))
+    with pytest.raises(UserError, match=r"small is damaged \(dev/data\.arrow has \d+ bytes, not \d+\): delete it and"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("split", corpus.SPLITS)
+def test_a_flipped_bit_anywhere_is_refused_before_the_split_is_read(folder: Path, split: str) -> None:
+    for path in (folder / split).iterdir():
+        sound = path.read_bytes()
+        for place in range(0, len(sound), 1 + len(sound) // 9):
+            flipped = bytearray(sound)
+            flipped[place] ^= 1 << place % 8
+            path.write_bytes(flipped)
+            opened = Corpus.open(folder)
+            name = f"{split}/{path.name}"
+            with pytest.raises(
+                UserError, match=rf"small is damaged \({re.escape(name)} has changed since it was written\): delete it"
+            ):
+                opened.split(split)
+            others = {*corpus.SPLITS} - {split}
+            assert all(len(opened.split(other)) for other in others)
+        path.write_bytes(sound)
+    assert len(Corpus.open(folder).split(split)) == len(EXAMPLES[split])
+
+
+def test_training_on_a_damaged_split_is_refused(folder: Path) -> None:
+    table = folder / "train" / "data.arrow"
+    table.write_bytes(table.read_bytes()[:-1] + b"x")
+    with pytest.raises(UserError, match=r"train/data\.arrow has changed since it was written"):
+        _ = Corpus.open(folder).training
+
+
+@pytest.mark.parametrize("files", [None, [], {"dev/data.arrow": 3}, {"dev/data.arrow": {}}, {"dev/data.arrow": "x"}])
+def test_a_record_of_files_that_is_none_is_refused(folder: Path, files: object) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"files": files}))
+    with pytest.raises(UserError, match=r"small is damaged \(no record of its files\): delete it and make it again"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[]", b"3", b"[" * 200_000, b"{}"])
+def test_meta_data_that_are_none_are_refused(folder: Path, content: bytes) -> None:
+    (folder / "meta.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"is not a prepared corpus \(meta\.json is missing or broken\): delete it"):
         Corpus.open(folder)

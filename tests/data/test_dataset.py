@@ -1,12 +1,18 @@
 import json
+from collections.abc import Iterator
+from typing import get_args
 
 import pytest
+from annotated_types import Ge, Gt, Le, Lt
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from mt.cli import CONF
-from mt.data.dataset import DatasetConfig
+from mt.config import Config
+from mt.data.dataset import PHRASEBOOK, CleaningConfig, DatasetConfig
+from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
 
 _NAMES = sorted(path.stem for path in (CONF / "dataset").glob("*.yaml"))
@@ -32,6 +38,46 @@ def test_every_yaml_has_every_option(name: str) -> None:
     config = DatasetConfig.model_validate_json(json.dumps(plain | needed))
     assert config.name == name
     assert _yaml_keys(plain) == _keys(config)
+
+
+def _composed(name: str) -> DatasetConfig:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        plain = OmegaConf.to_container(compose("data_prep", [f"dataset={name}"])["dataset"])
+    assert isinstance(plain, dict)
+    needed = {"folder": "somewhere", "source": "en", "target": "de"} if name == "files" else {}
+    return DatasetConfig.model_validate_json(json.dumps(plain | needed))
+
+
+def test_defaults_are_those_of_the_yaml() -> None:
+    assert _composed("files") == DatasetConfig(folder="somewhere", source="en", target="de")
+    assert _composed("phrasebook") == PHRASEBOOK == Config().dataset
+
+
+def _numbers(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """The options that are numbers, those of parts included."""
+    for name, field in model.model_fields.items():
+        kinds = {field.annotation, *get_args(field.annotation)}
+        yield from ((f"{model.__name__}.{name}", field) for _ in kinds & {int, float})
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not TokenizerConfig:
+                yield from _numbers(kind)
+
+
+@pytest.mark.parametrize(("name", "field"), [*_numbers(DatasetConfig)])
+def test_every_number_has_bounds(name: str, field: FieldInfo) -> None:
+    kinds = {type(bound) for bound in field.metadata}
+    assert kinds & {Ge, Gt} and kinds & {Le, Lt}, name
+
+
+def test_numbers_beyond_their_bounds_are_refused() -> None:
+    assert len([*_numbers(DatasetConfig)]) >= 11
+    for wrong in ("1e30", "0", "-1", "NaN", "Infinity"):
+        with pytest.raises(ValidationError):
+            CleaningConfig.model_validate_json(f'{{"max_ratio": {wrong}}}')
+    for option in ("dev_size", "test_size", "limit", "shuffle_buffer", "workers"):
+        for wrong in (10**30, 0, -1):
+            with pytest.raises(ValidationError):
+                DatasetConfig.model_validate_json(json.dumps({"generator": "phrasebook", option: wrong}))
 
 
 def test_the_known_datasets_are_there() -> None:
@@ -69,11 +115,26 @@ def test_contradictions_are_refused(settings: dict, sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"folder": "x", "source": "a", "target": "b", "nam": "n"}, {"name": "../up", "generator": "phrasebook"}],
+    [
+        {"folder": "x", "source": "a", "target": "b", "nam": "n"},
+        {"folder": "x", "source": "a", "target": "b", "task": "translation"},
+        {"folder": "", "source": "a", "target": "b"},
+        {"name": "n" * 101, "generator": "phrasebook"},
+        {"name": "../up", "generator": "phrasebook"},
+    ],
 )
 def test_unknown_options_and_names_that_are_paths_are_refused(settings: dict) -> None:
     with pytest.raises(ValidationError):
         DatasetConfig.model_validate_json(json.dumps(settings))
+
+
+def test_further_references_are_read_where_a_split_is_scored() -> None:
+    config = DatasetConfig(folder="texts", source="a", target="b", references=("c",), test_size=5)
+    assert config.cut == {"test": 5}
+    # Test comes out of train.
+    assert config.columns("train") == config.columns("dev") == ("a", "b", "c")
+    whole = config.model_copy(update={"test_size": None})
+    assert (whole.cut, whole.columns("train")) == ({}, ("a", "b"))
 
 
 def test_only_generated_text_has_word_links() -> None:

@@ -1,11 +1,14 @@
+import io
+import random
 import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
+import sentencepiece
 from hypothesis import given, strategies as st
 
-from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, word_index
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, units
 from mt.errors import UserError
 
 ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
@@ -18,7 +21,7 @@ KINDS = sorted(SIZES)
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[str, Tokenizer]:
-    return {kind: train(TokenizerConfig(kind=kind, vocab_size=SIZES[kind]), TEXTS) for kind in KINDS}
+    return {kind: train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,7 +84,7 @@ def test_a_word_vocabulary_sets_punctuation_apart(tokenizers: dict[str, Tokenize
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_is_deterministic(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
-    assert train(TokenizerConfig(kind=kind, vocab_size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
+    assert train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -105,15 +108,15 @@ def test_a_word_vocabulary_is_known_again_after_loading(tmp_path: Path, tokenize
 @pytest.mark.parametrize(
     ("kind", "size", "sentence"),
     [
-        ("bpe", 5000, r"dataset\.tokenizer\.size=5000 is more than .*: choose at most \d+$"),
-        ("bpe", 20, r"dataset\.tokenizer\.size=20 is less than the characters .*: choose at least \d+, or lower"),
+        ("bpe", 5000, r"dataset\.tokenizer\.vocab_size=5000 is more than .*: choose at most \d+$"),
+        ("bpe", 20, r"dataset\.tokenizer\.vocab_size=20 is less than the characters .*: choose at least \d+, or lower"),
     ],
 )
 def test_a_size_that_does_not_suit_the_text_is_refused(kind: str, size: int, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence) as refusal:
-        train(TokenizerConfig(kind=kind, vocab_size=size), TEXTS)
+        train(TokenizerConfig(model_type=kind, vocab_size=size), TEXTS)
     advised = next(int(word.strip(",")) for word in str(refusal.value).split() if word.strip(",").isdigit())
-    assert len(train(TokenizerConfig(kind=kind, vocab_size=advised), TEXTS)) == advised
+    assert len(train(TokenizerConfig(model_type=kind, vocab_size=advised), TEXTS)) == advised
 
 
 @pytest.mark.parametrize("kind", ["unigram", "char", "word"])
@@ -149,28 +152,84 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         Tokenizers.load(tmp_path)
 
 
-def test_words_of_pieces() -> None:
-    words = ["twenty-one", "houses", "."]
-    assert word_index(words, ["▁twenty", "-", "one", "▁", "hou", "ses", ".", "</s>"]) == [0, 0, 0, 1, 1, 1, 2, -1]
-    assert word_index(words, ["▁twenty-one", "▁h", "ouses.", "</s>"]) == [0, 1, 1, -1]
-    assert word_index(["a", "bc"], ["▁a", "▁bc", "▁", "</s>"]) == [0, 1, -1, -1]
-    assert word_index(["Ha\u0308user", "!"], ["▁Hä", "user!"]) == [0, 0]
+def test_the_sides_may_differ() -> None:
+    config = TokenizerConfig.model_validate(
+        {
+            "vocab_size": 60,
+            "joint": False,
+            "source": {"model_type": "char", "lowercase": True},
+            "target": {"vocab_size": 80},
+        }
+    )
+    made = Tokenizers.train(config, list(zip(ENGLISH, GERMAN, strict=True)))
+    assert (made.source.of_characters, made.target.of_characters, len(made.target)) == (True, False, 80)
+    assert made.source.decode(made.source.encode([ENGLISH[1]])[0]) == ENGLISH[1].lower()
+    assert made.target.decode(made.target.encode([GERMAN[1]])[0]) == GERMAN[1]
 
 
-def test_words_of_pieces_of_another_text_are_refused() -> None:
-    with pytest.raises(ValueError, match="do not spell the words"):
-        word_index(["old", "house"], ["▁old", "▁mouse", "</s>"])
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"source": {"model_type": "char"}},
+            "dataset.tokenizer.source and .target make the sides differ, but the vocabulary is joint: set "
+            "dataset.tokenizer.joint=false",
+        ),
+        (
+            {"model_file": "x.model", "lowercase": True},
+            "the source's tokenizer has a model_file, which normalises text in its own way: set "
+            "dataset.tokenizer.lowercase=false, or leave out dataset.tokenizer.model_file",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict, sentence: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        TokenizerConfig.model_validate(options)
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize("byte_fallback", [False, True])
+def test_a_model_of_somebody_else_is_taken(byte_fallback: bool, tmp_path: Path) -> None:
+    model, path = io.BytesIO(), tmp_path / "own.model"
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS * 9), model_writer=model, vocab_size=400, hard_vocab_limit=False,
+        byte_fallback=byte_fallback, minloglevel=2,
+    )  # fmt: skip
+    path.write_bytes(model.getvalue())
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    ours = train(TokenizerConfig(model_file=str(path)), [])
+    for text in [*ENGLISH, *GERMAN, "Ж, ЖЖ house"]:
+        [ids] = ours.encode([text])
+        assert ids[-1] == EOS
+        assert ours.split(text)[:-1] == theirs.encode(text, out_type=str)
+        assert ours.decode(ids) == " ".join(theirs.decode(theirs.encode(text)).split())
+        if byte_fallback and text in ENGLISH:
+            assert ours.decoded_unit_ids(ids) == ours.unit_ids(text)
+    assert units("Ж, ЖЖ house", "word")[ours.unit_ids("Ж, ЖЖ house")[-2]] == "house"
+
+
+@pytest.mark.parametrize("content", [None, b"garbage", b""])
+def test_a_file_that_is_no_model_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "own.model"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=r"own\.model (is not a SentencePiece model|cannot be read).*model_file"):
+        train(TokenizerConfig(model_file=str(path)), [])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_of_real_pieces(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
-    words = ["Das", "kleine", "Haus", "ist", "alt", ",", "oder", "?"]
-    pieces = tokenizers[kind].split("Das kleine Haus ist alt, oder?")
-    spelt = [""] * len(words)
-    for piece, word in zip(pieces, word_index(words, pieces), strict=True):
-        if word >= 0:
-            spelt[word] += piece.removeprefix("▁")
-    assert pieces[-1] == "</s>"
-    assert "".join(spelt) == "".join(words)
-    if kind in ("char", "word"):
-        assert spelt == words
+def test_a_damaged_model_is_refused_or_works(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    draw = random.Random(1)
+    for _ in range(150):
+        damaged = bytearray(tokenizers[kind].model)
+        for _ in range(draw.choice([1, 3, 20])):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        try:
+            tokenizer = Tokenizer(bytes(damaged))
+        except ValueError:
+            continue
+        for text in TEXTS:
+            [ids] = tokenizer.encode([text])
+            assert all(0 <= i < len(tokenizer) for i in ids)
+            tokenizer.decode(ids)
+            tokenizer.pieces(range(len(tokenizer)))

@@ -1,6 +1,6 @@
 import pytest
 
-from data_prep.clean import checked, fault
+from data_prep.clean import checked, drop_reason
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.errors import UserError
@@ -14,20 +14,37 @@ PLACES = ("d/test.en, line", "d/test.de, line")
         ("a b", "c d", None),
         ("", "c d", "empty"),
         ("a b", " ", "empty"),
-        ("a", "b c", "shorter than 2 words"),
-        ("a b c d e f", "a b c", "longer than 5 words"),
-        ("a b", "a b c d e f", "longer than 5 words"),
-        ("a b", "a b c d e", "length ratio over 2"),
+        ("a", "b c", "shorter than 2 words (min_length)"),
+        ("a b c d e f", "a b c", "longer than 5 words (max_length)"),
+        ("a b", "a b c d e f", "longer than 5 words (max_length)"),
+        ("a b", "a b c d e", "length ratio over 2 (max_ratio)"),
+        ("  a b  ", "a b c d e", "length ratio over 2 (max_ratio)"),
+        ("a1234 b", "a b c d e", None),  # not in characters
+        ("a b", "a1234567 b", None),  # not in words
         ("a b", "a b c d", None),
     ],
 )
-def test_faults(source: str, target: str, reason: str | None) -> None:
+def test_drop_reasons(source: str, target: str, reason: str | None) -> None:
     config = CleaningConfig(min_length=2, max_length=5, max_ratio=2.0)
-    assert fault(source, target, config) == reason
+    assert drop_reason(source, target, config) == reason
 
 
 def test_a_source_of_100_000_tokens_is_dropped_from_train() -> None:
-    assert fault("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words"
+    assert drop_reason("word " * 100_000, "wort", CleaningConfig()) == "longer than 100 words (max_length)"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("disillusioned", "D IH2 S IH0 L UW1 ZH AH0 N D"),  # spelling and phones
+        ("Christopher", "クリストファー"),
+        ("internationalisation", "i n t e r n a t i o n a l i s a t i o n"),
+        ("b", "b e e"),
+    ],
+)
+def test_a_word_stays_beside_its_phones_or_letters(source: str, target: str) -> None:
+    for pair in ((source, target), (target, source)):
+        assert drop_reason(*pair, CleaningConfig()) is None
 
 
 def test_dev_and_test_stay_whole() -> None:

@@ -132,7 +132,7 @@ def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert re.fullmatch(
-        r"the corpus could not be written \(.*File too large.*\): make room on the disk, or mend it; the same command "
+        r"the corpus could not be written \(.*File too large.*\): free disk space; the same command "
         r"goes on from what is finished, in \S+\.partial",
         str(refusal.value),
     )
@@ -172,3 +172,22 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         assert process.stdout.readline() == b"2\n"
         process.kill()
         process.communicate(timeout=30)  # returns when no process holds the pipe any more
+
+
+@pytest.mark.parametrize("place", ["", "text-00000.arrow.draft", "cleaned.json", "tokenizers.draft", "corpus"])
+def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterrupted: Path, place: str) -> None:
+    root, foreign = tmp_path / "linked", tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "file").write_text("precious")
+    work = root / f".{uninterrupted.name}.partial"
+    (work / place).parent.mkdir(parents=True)
+    (work / place).symlink_to(foreign if place in ("", "corpus") else foreign / "file")
+    made = prepare(_config(folder), root, progress=False)
+    assert _files(foreign) == {"file": b"precious"}
+    assert [path.name for path in root.iterdir()] == [made.name]
+
+
+def test_a_folder_that_may_not_be_written_is_not_blamed_on_the_disk(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpora").write_text("a file")
+    with pytest.raises(UserError, match=r"File exists.*\): make \S+/corpora a folder that may be written; the same"):
+        prepare(_config(folder), tmp_path / "corpora", progress=False)

@@ -106,13 +106,20 @@ def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixt
     (folder / "train.en").write_text("\n".join(lines) + "\n", encoding="utf-8")
     lines = ["ein Kater.", "ein Kater.", "ein", "ein", "ein " * 11, "ein großer Hund."]
     (folder / "train.de").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    config = _config(folder, tokenizer={"model_type": "char"})
+    config = _config(folder, tokenizer={"model_type": "char"}, cleaning={"drop_duplicates": True})
     made = prepare(config, folder / "corpora", progress=True)
     assert Corpus.open(made).split("train").column("source") == ["a cat.", "a dog."]
     printed = capsys.readouterr().out
     assert "train: 2 of 6 pairs kept; dropped: " in printed
-    for reason in ("1 duplicate", "1 empty", "1 longer than 100 words", "1 length ratio over 9"):
-        assert reason in printed
+    reasons = ("empty", "longer than 100 words (max_length)", "length ratio over 9 (max_ratio)")
+    for reason in (*reasons, "duplicate (drop_duplicates)"):
+        assert f"1 {reason}" in printed
+    # Four of six are told loudly, with what to change.
+    assert [line for line in printed.splitlines() if line.startswith("!!!")] == [
+        "!!! cleaning drops 66.7% of the training pairs and nothing of dev and test, so that these differ from train:",
+        *(f"!!!    16.7% {reason}" for reason in (*reasons, "duplicate (drop_duplicates)")),
+        "!!! to keep them change the options in brackets, of dataset.cleaning; examples: dry_run=true",
+    ]
     assert "dev: 20 pairs; test: 20 pairs" in printed
     assert Corpus.open(made).meta["dropped"]["empty"] == 1
 
@@ -120,7 +127,7 @@ def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixt
 def test_limit_reads_the_first_pairs(folder: Path) -> None:
     made = Corpus.open(_prepare(folder, limit=30))
     lines = (folder / "train.en").read_text(encoding="utf-8").splitlines()
-    assert made.split("train").column("source") == list(dict.fromkeys(lines[:30]))
+    assert made.split("train").column("source") == lines[:30]
     assert made.meta["read"] == 30
 
 
@@ -132,7 +139,9 @@ def test_a_sample_for_the_vocabulary(folder: Path) -> None:
 
 
 def test_a_corpus_in_which_nothing_is_left_is_refused(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words\)"):
+    with pytest.raises(
+        UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words \(max_length\)\)"
+    ):
         _prepare(folder, cleaning={"max_length": 1})
 
 
@@ -146,11 +155,11 @@ def test_an_empty_line_in_test_is_refused_by_its_number(folder: Path) -> None:
 
 def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(folder.rglob("*"))
-    lines = list(preview(_config(folder)))
+    lines = list(preview(_config(folder, cleaning={"drop_duplicates": True})))
     assert sorted(folder.rglob("*")) == before
     text = "\n".join(lines)
     assert "dev: 20 pairs; test: 20 pairs" in text
-    assert "dropped as duplicate, for example: " in text
+    assert "dropped as duplicate (drop_duplicates), for example: " in text
     assert "unknown pieces in test: source 0.00%, target 0.00%" in text
     assert sum(line.startswith("  source  ▁") for line in lines) == 5
     shares = [line.split()[-2:] for line in lines if " to " in line]
@@ -172,7 +181,7 @@ def test_the_command_refuses_in_one_sentence(folder: Path) -> None:
         [*command, "dataset.source=en", "dataset.target=fr"], cwd=_ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {folder} lacks train.fr, dev.fr, test.fr (there is: dev.de, ")
+    assert done.stderr.startswith(f"error: {folder} lacks train.fr, dev.fr, test.fr (it holds: dev.de, ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -188,5 +197,15 @@ def test_multi30k_is_prepared_quickly(tmp_path: Path) -> None:
     began = time.process_time()
     made = Corpus.open(prepare(DatasetConfig.model_validate_json(json.dumps(plain)), tmp_path, progress=False))
     assert time.process_time() - began < 30
-    assert made.meta["counts"] == {"train": 28_997, "dev": 1_014, "test": 1_000}
+    assert made.meta["counts"] == {"train": 29_000, "dev": 1_014, "test": 1_000}
     assert made.split("test").column("target")[0] == "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt."
+
+
+def test_the_share_of_unknown_pieces_is_of_the_pieces_of_the_text(folder: Path) -> None:
+    for side in ("en", "de"):
+        (folder / f"dev.{side}").write_text("鳥\n", encoding="utf-8")
+        (folder / f"test.{side}").write_text("cat 鳥\n", encoding="utf-8")
+    config = _config(folder, source="de", target="en", tokenizer={"model_type": "word", "joint": False})
+    lines = list(preview(config))
+    assert "unknown pieces in dev: source 100.00%, target 100.00%" in lines
+    assert "unknown pieces in test: source 100.00%, target 50.00%" in lines

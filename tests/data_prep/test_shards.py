@@ -19,7 +19,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _clean(pairs: list[Example], folder: Path, config: CleaningConfig | None = None) -> shards.Shards:
     folder.mkdir(exist_ok=True)
-    return shards.clean(iter(pairs), config or CleaningConfig(), folder, workers=1)
+    return shards.clean(iter(pairs), config or CleaningConfig(drop_duplicates=True), folder, workers=1)
 
 
 def _kept(found: shards.Shards) -> list[Example]:
@@ -31,13 +31,13 @@ def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
     found = _clean(pairs, tmp_path)
     assert _kept(found) == [pairs[0], pairs[2], pairs[4]]
-    assert (found.read, found.kept, found.dropped) == (5, 3, {"empty": 1, "duplicate": 1})
-    assert found.shown == {"empty": [2, "", "b"], "duplicate": [None, "a", "b"]}
+    assert (found.read, found.kept, found.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
+    assert found.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": [None, "a", "b"]}
 
 
 def test_duplicates_may_stay(tmp_path: Path) -> None:
     pairs = [Example("a", "b"), Example("a", "b")]
-    assert _kept(_clean(pairs, tmp_path, CleaningConfig(drop_duplicates=False))) == pairs
+    assert _kept(_clean(pairs, tmp_path, CleaningConfig())) == pairs
 
 
 @pytest.mark.usefixtures("small")
@@ -107,7 +107,7 @@ def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
     pairs = [Example(f"word {number % 30}", "Wort") for number in range(60)]
     alone = _clean(pairs, tmp_path / "alone")
     (tmp_path / "together").mkdir()
-    together = shards.clean(iter(pairs), CleaningConfig(), tmp_path / "together", workers=2)
+    together = shards.clean(iter(pairs), CleaningConfig(drop_duplicates=True), tmp_path / "together", workers=2)
     assert (together.sizes, together.dropped) == (alone.sizes, alone.dropped)
     files = [sorted(path.name for path in folder.iterdir()) for folder in (alone.folder, together.folder)]
     assert files[0] == files[1]

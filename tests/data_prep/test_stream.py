@@ -41,7 +41,7 @@ def _texts(corpus: Corpus) -> list[list[str]]:
     ]
 
 
-def test_a_stream_gives_every_pair_without_fault_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_gives_every_pair_that_cleaning_keeps_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [line for line in (folder / "train.en").read_text(encoding="utf-8").splitlines() if line]
     assert len(lines) == 149
     for characters in (1, 500, 10**6):

@@ -1,4 +1,4 @@
-"""The health of an attention, worked out by hand on two sentences, and what is said of failures."""
+"""The statistics of an attention, worked out by hand on two sentences, and what is said of failures."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mt.evaluation.attention_stats import AttentionStats, warnings
-from mt.models.attention import Reads
+from mt.models.attention import AttentionOutput
 
 # Of three positions and of two.
 SOURCE = torch.tensor([[True, True, True], [True, True, False]])
@@ -17,15 +17,15 @@ PADDING = [0.9, 0.9, 0.9]
 """Of a step that is none: it must not count."""
 
 
-def reads(weights: list, alpha: list | None = None, p: list | None = None) -> Reads:
-    as_tensors = [None if rows is None else torch.tensor(rows) for rows in (alpha, p)]
-    return Reads(torch.zeros(2, 3, 1), torch.tensor(weights), *as_tensors)
+def output(weights: list, alpha: list | None = None, p_choose: list | None = None) -> AttentionOutput:
+    as_tensors = [None if rows is None else torch.tensor(rows) for rows in (alpha, p_choose)]
+    return AttentionOutput(torch.zeros(2, 3, 1), torch.tensor(weights), *as_tensors)
 
 
-def measured(found: Reads, source: Tensor = SOURCE, target: Tensor = TARGET) -> dict[str, float]:
-    health = AttentionStats()
-    health.add(found, source, target)
-    return health.scores()
+def measured(found: AttentionOutput, source: Tensor = SOURCE, target: Tensor = TARGET) -> dict[str, float]:
+    stats = AttentionStats()
+    stats.add(found, source, target)
+    return stats.scores()
 
 
 def test_a_soft_attention():
@@ -33,7 +33,7 @@ def test_a_soft_attention():
         [[1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.25, 0.75]],
         [[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], PADDING],
     ]
-    scores = measured(reads(weights))
+    scores = measured(output(weights))
     quarters = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
     # The likeliest positions: 0, 0, 2 of three, and 0, 1 of two; of equal ones the first.
     assert scores == pytest.approx(
@@ -53,16 +53,16 @@ def test_a_monotonic_attention_is_judged_by_where_it_stops():
         [[0.2, 0.7, 0.1], [0.0, 0.2, 0.3], [0.0, 0.0, 0.0]],
         [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], PADDING],
     ]
-    p = [
+    p_choose = [
         [[0.2, 0.97, 0.5], [0.0, 1.0, 0.5], [0.04, 0.5, 0.06]],
         [[1.0, 0.5, 0.0], [0.5, 0.5, 0.0], [1.0, 1.0, 1.0]],
     ]
-    scores = measured(reads([even, even], alpha, p))
+    scores = measured(output([even, even], alpha, p_choose))
     assert scores["entropy"] == pytest.approx(math.log(3))
     # Stops: 1, 2 and none; 0 and 0.
     assert scores["at_first"] == pytest.approx(2 / 5)
     assert scores["at_last"] == pytest.approx(1 / 5)
-    # A head that has left the sentence makes no jump.
+    # A pointer that has left the sentence makes no jump.
     assert scores["jump"] == pytest.approx((1 + 0) / 2)
     assert scores["lost_mass"] == pytest.approx((0 + 0.5 + 1 + 0 + 0) / 5)
     # Of 9 and 4 real probabilities 0.97, 0, 1, 0.04 and 1 are nearly decided.
@@ -70,30 +70,30 @@ def test_a_monotonic_attention_is_judged_by_where_it_stops():
 
 
 def test_batches_are_averaged_over_steps():
-    one = reads([[[1.0, 0.0, 0.0]] * 3, [[0.0, 1.0, 0.0]] * 3])
-    health = AttentionStats()
-    health.add(one, SOURCE, TARGET)
-    health.add(one, SOURCE[:, :3], torch.tensor([[True, False, False], [False, False, False]]))
-    assert health.scores()["at_first"] == pytest.approx(4 / 6)
+    one = output([[[1.0, 0.0, 0.0]] * 3, [[0.0, 1.0, 0.0]] * 3])
+    stats = AttentionStats()
+    stats.add(one, SOURCE, TARGET)
+    stats.add(one, SOURCE[:, :3], torch.tensor([[True, False, False], [False, False, False]]))
+    assert stats.scores()["at_first"] == pytest.approx(4 / 6)
 
 
 def test_a_source_of_one_position_leaves_no_choice():
-    scores = measured(reads([[[1.0, 0.0, 0.0]] * 3] * 2), torch.tensor([[True, False, False]] * 2))
+    scores = measured(output([[[1.0, 0.0, 0.0]] * 3] * 2), torch.tensor([[True, False, False]] * 2))
     assert scores == {"entropy": 0, "normalized_entropy": 0, "at_first": 0, "at_last": 0, "jump": 0}
 
 
 def test_disagreement_is_the_share_of_real_steps_that_differ():
     soft, hard = AttentionStats(), AttentionStats()
     first, second, third = torch.eye(3).tolist()
-    soft.add(reads([[first, second, third], [first, first, first]]), SOURCE, TARGET)
-    hard.add(reads([[first, third, third], [first, second, second]]), SOURCE, TARGET)
+    soft.add(output([[first, second, third], [first, first, first]]), SOURCE, TARGET)
+    hard.add(output([[first, third, third], [first, second, second]]), SOURCE, TARGET)
     assert soft.disagreement(hard) == hard.disagreement(soft) == pytest.approx(2 / 5)
     assert soft.disagreement(soft) == 0
 
 
-def test_health_is_a_number_in_half_precision():
+def test_statistics_are_numbers_in_half_precision():
     weights = torch.full((2, 3, 3), 1 / 3, dtype=torch.bfloat16)
-    scores = measured(Reads(torch.zeros(2, 3, 1), weights))
+    scores = measured(AttentionOutput(torch.zeros(2, 3, 1), weights))
     assert scores["entropy"] == pytest.approx(math.log(3), rel=1e-2)
 
 
@@ -102,14 +102,14 @@ MONOTONIC = SOFT | {"lost_mass": 0.1, "saturation": 0.5, "disagreement": 0.1}
 
 
 @pytest.mark.parametrize(
-    "health", [{}, SOFT, MONOTONIC, SOFT | {"at_first": 1.0}, MONOTONIC | {"normalized_entropy": 1.0}]
+    "stats", [{}, SOFT, MONOTONIC, SOFT | {"at_first": 1.0}, MONOTONIC | {"normalized_entropy": 1.0}]
 )
-def test_nothing_is_said_of_the_healthy(health: dict[str, float]):
-    assert list(warnings(health)) == []
+def test_nothing_is_said_of_an_attention_that_aligns(stats: dict[str, float]):
+    assert list(warnings(stats)) == []
 
 
 @pytest.mark.parametrize(
-    ("health", "sentence"),
+    ("stats", "sentence"),
     [
         (
             SOFT | {"normalized_entropy": 0.95},
@@ -123,13 +123,13 @@ def test_nothing_is_said_of_the_healthy(health: dict[str, float]):
         ),
         (
             MONOTONIC | {"at_first": 0.96},
-            "the head stays at the first position in 96% of the steps: make attention.energy_bias more negative, so that it "
-            "moves, or lower attention.noise_std",
+            "the pointer stays at the first position in 96% of the steps: make attention.energy_bias more negative, "
+            "so that it moves, or lower attention.noise_std",
         ),
         (
             MONOTONIC | {"at_last": 0.96},
-            "the head is at the last position in 96% of the steps: raise attention.energy_bias towards 0, so that it stops "
-            "earlier",
+            "the pointer is at the last position in 96% of the steps: raise attention.energy_bias towards 0, so "
+            "that it stops earlier",
         ),
         (
             MONOTONIC | {"disagreement": 0.4},
@@ -138,8 +138,8 @@ def test_nothing_is_said_of_the_healthy(health: dict[str, float]):
         ),
     ],
 )
-def test_a_failure_is_named_with_its_remedy(health: dict[str, float], sentence: str):
-    assert list(warnings(health)) == [sentence]
+def test_a_failure_is_named_with_its_remedy(stats: dict[str, float], sentence: str):
+    assert list(warnings(stats)) == [sentence]
 
 
 def test_two_failures_are_both_named():

@@ -9,9 +9,12 @@ import sacrebleu
 
 from mt.config import Config
 from mt.data.corpus import Corpus, Split
-from mt.evaluation.report import report, samples, table
-from mt.inference import load
+from mt.evaluation.report import report, samples, table, variant, weights_name
+from mt.evaluation.score import evaluate
+from mt.inference import Translator, load
 from mt.metrics.alignment import parse_pharaoh
+from mt.models.seq2seq import Seq2Seq
+from mt.parsing import revised
 from mt.search.config import SearchConfig
 
 
@@ -93,8 +96,6 @@ def test_hard_and_soft_reports_say_so(trained_hard: Path, corpus: Corpus, tmp_pa
 
 
 def test_a_rouge_dataset_is_scored_by_rouge(trained: Path, corpus: Corpus, configure: Callable[..., Config]) -> None:
-    from mt.evaluation.score import evaluate
-
     translator = load(trained, device="cpu")
     dataset = translator.config.dataset.model_dump(mode="json") | {"metrics": ["rouge"]}
     translator.config = configure({"dataset": dataset})
@@ -111,10 +112,62 @@ def test_samples_are_a_markdown_table(trained: Path, corpus: Corpus) -> None:
     assert len(rows) == 4
 
 
-def test_table() -> None:
-    shown = table({"split": "test", "bleu": {"score": 12.5, "signature": "n:1"}, "loss": 1.5, "updates": 7})
-    assert shown.splitlines() == [
-        "  bleu                  12.50   n:1",
-        "  loss                   1.50",
-        "  updates                   7",
+def test_a_table_has_numbers_once_and_no_signatures() -> None:
+    results = {
+        "split": "test",
+        "search": {"name": "beam", "beam_size": 5, "mode": "soft"},
+        "bleu": {"score": 12.5, "signature": "n:1"},
+        "loss": 1.53217,
+        "attention": {"entropy": 1.0},
+        "checkpoint": {"name": "best", "update": 40},
+        "parameters": 1234567,
+    }
+    assert table(results).splitlines() == [
+        "test: beam search, beam_size 5, soft attention, best checkpoint (update 40)",
+        "  bleu                                12.50",
+        "  loss                               1.5322  nats per token",
+        "  parameters                      1,234,567",
     ]
+
+
+def test_an_average_is_named_by_its_updates() -> None:
+    average = {"name": "average", "update": 60, "averaged": [20, 40, 60]}
+    assert weights_name(average) == "average of updates 20, 40, 60"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "test-best-beam"),
+        ({"beam_size": 10}, "test-best-beam-beam_size=10"),
+        ({"name": "greedy", "mode": "hard"}, "test-best-greedy-mode=hard"),
+        ({"length_penalty": 0.0, "min_length": 3}, "test-best-beam-length_penalty=0.0-min_length=3"),
+    ],
+)
+def test_a_variant_is_named_by_what_is_not_as_usual(changes: dict, expected: str) -> None:
+    usual = SearchConfig()
+    assert variant("test", "best", revised(usual, changes), usual) == expected
+
+
+def test_pictures_of_an_earlier_evaluation_are_removed(trained: Path, corpus: Corpus, tmp_path: Path) -> None:
+    stale = [tmp_path / "alignments" / name for name in ("0007.png", "0007.npz", "0000.png")]
+    other = tmp_path / "alignments/mine.png"
+    other.parent.mkdir()
+    for path in (*stale, other):
+        path.write_text("old")
+    report(load(trained, device="cpu"), corpus.split("test"), "test", tmp_path)
+    names = sorted(path.name for path in (tmp_path / "alignments").iterdir())
+    assert names == ["0000.npz", "0000.png", "0001.npz", "0001.png", "mine.png", "test.pharaoh"]
+    assert (tmp_path / "alignments/0000.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_attention_that_uses_no_source_has_no_alignments(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    config = configure({"attention": {"name": "none"}, "search": {"name": "greedy"}})
+    translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
+    dataset = corpus.split("test")._dataset
+    with_gold = Split(dataset.remove_columns("links").add_column("links", ["0-0"] * len(dataset)))
+    results = report(translator, with_gold, "test", tmp_path)
+    assert results["attention"] == {} and "aer" not in results
+    assert not (tmp_path / "alignments").exists() and (tmp_path / "hypotheses/test.txt").is_file()

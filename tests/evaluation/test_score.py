@@ -7,17 +7,11 @@ import pytest
 import sacrebleu
 
 from mt.config import Config
-from mt.data.corpus import Corpus
+from mt.data.corpus import Corpus, Split
 from mt.errors import UserError
-from mt.evaluation.attention_stats import AttentionStats
-from mt.evaluation.score import (
-    alignment_error,
-    dev_scores,
-    evaluate,
-    forced_links,
-    teacher_forced,
-    word_links,
-)
+from mt.evaluation.forced import forced_pass
+from mt.evaluation.links import alignment_error, forced_links, pharaoh
+from mt.evaluation.score import dev_scores, evaluate
 from mt.inference import Translator, load
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig
@@ -25,22 +19,22 @@ from mt.search.config import SearchConfig
 
 def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
-    scores, translations, health = dev_scores(translator, split, None)
+    scores, translations, stats = dev_scores(translator, split, None)
     hypotheses = [translation.text for translation in translations]
     greedy = translator.translate(split.column("source"), SearchConfig(name="greedy"))
     assert hypotheses == [translation.text for translation in greedy] and len(hypotheses) == 12
     assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [split.column("target")]).score)
     assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [split.column("target")]).score)
     assert list(scores) == ["loss", "perplexity", "bleu", "chrf"]
-    assert list(health) == ["entropy", "normalized_entropy", "at_first", "at_last", "jump"]
+    assert list(stats) == ["entropy", "normalized_entropy", "at_first", "at_last", "jump"]
 
 
 def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
-    scores, translations, health = dev_scores(translator, split, 5)
+    scores, translations, stats = dev_scores(translator, split, 5)
     everything = dev_scores(translator, split, None)
     assert len(translations) == 5
-    assert scores["loss"] == everything.scores["loss"] and health == everything.health
+    assert scores["loss"] == everything.scores["loss"] and stats == everything.attention_stats
     expected = sacrebleu.corpus_bleu([t.text for t in translations], [split.column("target")[:5]]).score
     assert scores["bleu"] == pytest.approx(expected)
 
@@ -49,72 +43,109 @@ def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
     forced = translator.align(split.column("source"), split.column("target"))
     nats = -sum(pair.score for pair in forced) / sum(len(pair.tokens) for pair in forced)
-    measured = teacher_forced(translator, split)
-    assert measured["loss"] == pytest.approx(nats, rel=1e-5)
-    assert measured["perplexity"] == pytest.approx(math.exp(nats), rel=1e-4)
-    assert list(measured) == ["loss", "perplexity"]
+    measured = forced_pass(translator, split)
+    # Sums of some 100 float32 numbers, in another order.
+    assert measured.loss == pytest.approx(nats, rel=1e-5)
+    assert measured.perplexity == pytest.approx(math.exp(nats), rel=1e-4)
 
 
 def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) -> None:
     translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
-    scores, translations, health = dev_scores(translator, split, None)
+    scores, translations, stats = dev_scores(translator, split, None)
     pairs = {f"{name}_{mode}" for name in ("loss", "bleu", "chrf") for mode in ("soft", "hard")}
     gaps = {"gap_loss", "gap_bleu", "gap_chrf"}
     assert scores.keys() == {"loss", "perplexity", "bleu", "chrf"} | pairs | gaps
     for name in ("loss", "bleu", "chrf"):
         assert scores[f"gap_{name}"] == pytest.approx(scores[f"{name}_hard"] - scores[f"{name}_soft"])
-    assert scores["loss"] == scores["loss_soft"] == teacher_forced(translator, split)["loss"]
-    assert scores["loss_hard"] == teacher_forced(translator, split, hard=True)["loss"]
+    assert scores["loss"] == scores["loss_soft"] == forced_pass(translator, split).loss
+    assert scores["loss_hard"] == forced_pass(translator, split, hard=True).loss
     assert scores["bleu"] == scores["bleu_hard"]
     for mode in ("soft", "hard"):
         decoded = evaluate(translator, split, SearchConfig(name="greedy", mode=mode))
         assert scores[f"chrf_{mode}"] == decoded.scores["chrf"].score
     assert all(translation.stops is not None for translation in translations)
-    assert {"lost_mass", "saturation", "disagreement"} < health.keys()
+    assert {"lost_mass", "saturation", "disagreement"} < stats.keys()
 
 
-def test_health_is_that_of_forced_targets(trained_hard: Path, corpus: Corpus) -> None:
+def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, corpus: Corpus) -> None:
     translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
     sources, targets = split.column("source"), split.column("target")
-    measured = dev_scores(translator, split, None).health
+    measured = dev_scores(translator, split, None).attention_stats
     soft, hard = (translator.align(sources, targets, hard=hard) for hard in (False, True))
     entropies = [-sum(w * math.log(w) for w in row if w > 0) for pair in soft for row in pair.alignment.tolist()]
     assert measured["entropy"] == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
-    # A chunk that is read hard ends where the head stopped.
+    # A chunk that is read hard ends where the pointer stopped.
     stops = [int(np.flatnonzero(row)[-1]) for pair in hard for row in pair.alignment]
-    health = AttentionStats()
-    teacher_forced(translator, split, hard=True, health=health)
-    assert health.scores()["at_first"] == pytest.approx(np.mean(np.array(stops) == 0))
+    assert forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
+        np.mean(np.array(stops) == 0)
+    )
 
 
-def test_an_attention_that_reads_nothing_has_no_health(configure: Callable[..., Config], corpus: Corpus) -> None:
+def test_an_attention_that_uses_no_source_has_no_statistics(configure: Callable[..., Config], corpus: Corpus) -> None:
     config = configure({"attention": {"name": "none"}})
     translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
-    assert dev_scores(translator, corpus.split("dev"), 2).health == {}
+    assert dev_scores(translator, corpus.split("dev"), 2).attention_stats == {}
+
+
+class Blank:
+    """A split whose first source is blank: EOS alone."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def column(self, name: str) -> list:
+        column = self.split.column(name)
+        return ["" if name == "source" else column[0], *column[1:]]
+
+    def ids(self, indices: np.ndarray) -> list:
+        pairs = zip(indices, self.split.ids(indices), strict=True)
+        return [(source[-1:] if i == 0 else source, target) for i, (source, target) in pairs]
 
 
 def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) -> None:
-    class Blank:
-        def column(self, name: str) -> list:
-            column = corpus.split("dev").column(name)
-            return [" " if name == "source" else column[0], *column[1:]]
-
-    evaluation = evaluate(load(trained_hard, device="cpu"), Blank(), SearchConfig(name="online"))
-    assert evaluation.scores["al"].signature.startswith("n:11|")
+    split = Blank(corpus.split("dev"))
+    evaluation = evaluate(load(trained_hard, device="cpu"), split, SearchConfig(name="online"))
+    assert evaluation.scores["al"].signature.startswith("n:11|") and evaluation.translations[0].text == ""
 
 
-def test_word_links_of_pieces() -> None:
-    source, target = ["▁twen", "ty", "▁cats", ".", "</s>"], ["▁zwan", "zig", "▁Ka", "tzen", ".", "</s>"]
+def test_what_is_encoded_already_is_not_encoded_again(
+    trained: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator, split = load(trained, device="cpu"), corpus.split("dev")
+    expected = translator.translate(split.column("source"))
+
+    def encode(*_: object) -> None:
+        raise AssertionError("encoded again")
+
+    monkeypatch.setattr(type(translator.tokenizers.source), "encode", encode)
+    found = evaluate(translator, split, translator.config.search).translations
+    assert [translation.text for translation in found] == [translation.text for translation in expected]
+
+
+def test_pharaoh_links_the_units_of_pieces() -> None:
+    # ▁twen ty ▁cats . </s> and ▁zwan zig ▁Ka tzen . </s>
+    source, target = [0, 0, 1, 2, None], [0, 0, 1, 1, 2, None]
     weights = np.zeros((6, 5))
     for row, column in enumerate([0, 1, 2, 4, 3, 4]):
         weights[row, column] = 1
-    # The end of the source is read by a piece of `Katzen`, which brings no link.
-    assert word_links(weights, source, target) == "0-0 1-1 2-2"
+    # The end of the source has the attention of a piece of `Katzen`, which brings no link.
+    assert pharaoh(weights, source, target) == "0-0 1-1 2-2"
 
 
-def test_word_links_of_unknown_and_decomposed_pieces() -> None:
-    weights = np.eye(4, 3)
-    assert word_links(weights, ["▁a", "▁b", "</s>"], ["<unk>", "▁u", "\u0308ber", "</s>"]) == "0-0 1-1"
+@pytest.mark.parametrize("hard", [False, True])
+def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_hard: Path, corpus: Corpus) -> None:
+    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    calls: list[object] = []
+    translator.model.register_forward_hook(lambda *_: calls.append(_))
+    forced = forced_pass(translator, split, hard=hard, links=True)
+    once = len(calls)
+    assert once == 1  # the split is one batch
+    assert forced.links == forced_links(translator, split.column("source"), split.column("target"), hard=hard)
+    without = forced_pass(translator, split, hard=hard)
+    assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 
 def test_forced_links_of_a_blank_pair_are_blank(trained: Path) -> None:

@@ -4,13 +4,36 @@ import random
 from importlib.metadata import version
 
 import pytest
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from mt.errors import UserError
-from mt.metrics.bleu import bleu, chrf, paired_bleu, paired_chrf
+from mt.metrics import bleu as door
+from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer, require_tokenizer
+from mt.metrics.settings import Settings
 
 SACREBLEU = version("sacrebleu")
+EACH = pytest.mark.parametrize(
+    ("metric", "theirs"), [(Bleu(), BLEU()), (Chrf(), CHRF()), (Ter(), TER())], ids=["bleu", "chrf", "ter"]
+)
+
+
+def bleu(hypotheses, references, **options):
+    return Bleu(Settings(**options)).score(hypotheses, references)["bleu"]
+
+
+def chrf(hypotheses, references):
+    return Chrf().score(hypotheses, references)["chrf"]
+
+
+@EACH
+@pytest.mark.parametrize("seed", range(8))
+def test_as_sacrebleu_has_it(metric, theirs, seed, random_corpus):
+    hypotheses, references = random_corpus(seed, most=1 + seed % 3)
+    streams = [[group[n] if n < len(group) else None for group in references] for n in range(max(map(len, references)))]
+    [found] = metric.score(hypotheses, references).values()
+    assert found.score == theirs.corpus_score(hypotheses, streams).score
+    assert found.signature == theirs.get_signature().format()
 
 
 def test_identical_text_scores_100_with_sacrebleus_own_signature():
@@ -48,7 +71,7 @@ def test_a_tokenizer_for_scripts_without_spaces():
     hypothesis, references = ["今日は朝から雨が降る。"], [["今日は夜から雨が降る。"]]
     assert bleu(hypothesis, references).score == 0  # 13a sees one word
     # 11 characters, one of them wrong: precisions 10/11, 8/10, 6/9, 4/8.
-    by_character = bleu(hypothesis, references, tokenizer="char")
+    by_character = bleu(hypothesis, references, bleu_tokenizer="char")
     assert by_character.score == pytest.approx(100 * (10 / 11 * 8 / 10 * 6 / 9 * 4 / 8) ** 0.25)
     assert "tok:char" in by_character.signature
 
@@ -73,17 +96,18 @@ def sentences(seed, changed):
     return [" ".join("other" if draw.random() < changed else word for word in line) for line in text]
 
 
-@pytest.mark.parametrize(("paired", "metric", "name"), [(paired_bleu, BLEU(), "BLEU"), (paired_chrf, CHRF(), "chrF2")])
-def test_systems_beside_the_first_as_sacrebleu_has_them(paired, metric, name):
+@EACH
+def test_systems_beside_the_first_as_sacrebleu_has_them(metric, theirs):
     systems = {"base": sentences(1, 0.3), "near": sentences(2, 0.27), "good": sentences(3, 0.1)}
     systems["again"] = systems["base"]
     first, second = sentences(0, 0.0), [line if i % 2 else None for i, line in enumerate(sentences(4, 0.05))]
     references = [[text for text in pair if text] for pair in zip(first, second, strict=True)]
-    found = paired(systems, references)
-    signatures, table = PairedTest(list(systems.items()), {"": metric}, [first, second], "bs", 1000)()
+    [found] = metric.compare(systems, references).values()
+    signatures, table = PairedTest(list(systems.items()), {"": theirs}, [first, second], "bs", 1000)()
+    [name] = signatures
     assert list(found) == list(systems)
-    for result, theirs in zip(found.values(), table[name], strict=True):
-        assert (result.score, result.mean, result.ci) == (theirs.score, theirs.mean, theirs.ci)
+    for result, other in zip(found.values(), table[name], strict=True):
+        assert (result.score, result.mean, result.ci) == (other.score, other.mean, other.ci)
         assert result.signature == signatures[name].format()
     assert result.signature.startswith("nrefs:var|bs:1000|seed:12345|")
     assert [found[system].p_value for system in ("base", "near", "good")] == [
@@ -97,32 +121,72 @@ def test_systems_beside_the_first_as_sacrebleu_has_them(paired, metric, name):
 
 
 def test_one_system_alone_has_its_interval():
-    [result] = paired_bleu({"only": sentences(1, 0.3)}, [[line] for line in sentences(0, 0.0)]).values()
+    [result] = Bleu().compare({"only": sentences(1, 0.3)}, [[line] for line in sentences(0, 0.0)])["bleu"].values()
     assert result.p_value is None and 0 < result.ci < 20 and result.mean == pytest.approx(result.score, abs=2)
 
 
-def test_each_system_needs_as_many_hypotheses_as_there_are_references():
-    for paired in (paired_bleu, paired_chrf):
-        with pytest.raises(UserError, match=r"^there are 1 hypotheses but 2 references: "):
-            paired({"long": ["a", "b"], "short": ["a"]}, [["a"], ["b"]])
-    with pytest.raises(UserError, match=r"^there is no BLEU tokenizer 'chars': did you mean char\?"):
-        paired_bleu({"only": ["a"]}, [["a"]], tokenizer="chars")
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (None, "13a"), ("", "13a"), ("de", "13a"), ("1", "13a"), ("summary", "13a"), ("zha", "13a"), ("en-zh", "13a"),
+        *((code, "zh") for code in ("zh", "ZH", "zh-cn", "zh_TW", "zho", "chi", "cmn", "zho_Hant", "2.zh-CN")),
+        *((code, "ja-mecab") for code in ("ja", "JA", "ja-JP", "jpn", "jpn_Jpan", "dev.ja")),
+        *((code, "ko-mecab") for code in ("ko", "kor", "ko_KR", "Kor_Hang", "2.ko")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_tokenizer_follows_the_target_language(language, expected, installed, monkeypatch):
+    monkeypatch.setattr(door, "find_spec", lambda module: object() if installed else None)
+    by_language = expected if installed or "mecab" not in expected else "char"
+    assert bleu_tokenizer(language, None) == by_language
+    assert bleu_tokenizer(language, "intl") == "intl"
+    # sacreBLEU's own table.
+    own = BLEU._TOKENIZER_MAP.get(expected[:2], BLEU.TOKENIZER_DEFAULT)
+    assert expected == own
 
 
-@pytest.mark.parametrize("metric", [bleu, chrf])
-def test_refusals(metric):
-    with pytest.raises(UserError, match=r"^there are 2 hypotheses but 1 references: give one entry per sentence"):
-        metric(["a", "b"], [["a"]])
-    with pytest.raises(UserError, match=r"^there is nothing to score: give at least one hypothesis"):
-        metric([], [])
-    with pytest.raises(UserError, match=r"^sentence 2 has no reference: give each sentence at least one$"):
-        metric(["a", "b"], [["a"], []])
-    with pytest.raises(TypeError, match="not a string"):
-        metric(["a", "b"], ["a", "b"])
+def test_a_missing_package_is_said_once_where_nothing_was_asked_for(monkeypatch):
+    monkeypatch.setattr(door, "find_spec", lambda module: None)
+    metric = Bleu(Settings(target_language="ja"))
+    assert metric.notice == (
+        "BLEU counts characters (tok:char), since ja-mecab is not installed: run `pip install 'sacrebleu[ja]'` for "
+        "scores that compare with published ones"
+    )
+    assert "|tok:char|" in metric.score(["犬"], [["犬"]])["bleu"].signature
+    assert Bleu(Settings("ja", "char")).notice is None and Bleu(Settings("zh")).notice is None
+    assert Bleu(Settings("de")).notice is None
+    with pytest.raises(UserError) as caught:
+        Bleu(Settings("ko", "ko-mecab"))
+    assert str(caught.value) == (
+        "BLEU's tokenizer ko-mecab is not installed: run `pip install 'sacrebleu[ko]'`, or choose char"
+    )
+
+
+def test_chinese_is_cut_into_characters_without_being_asked():
+    hypothesis, references = ["今天从早上开始下雨。"], [["今天从晚上开始下雨。"]]
+    assert bleu(hypothesis, references).score == 0
+    by_language = bleu(hypothesis, references, target_language="zh-CN")
+    assert by_language.score == BLEU(tokenize="zh").corpus_score(hypothesis, references).score > 50
+    assert "|tok:zh|" in by_language.signature
+
+
+@pytest.mark.parametrize("failure", [OSError("no network"), SystemExit(1), AssertionError()])
+def test_a_tokenizer_that_fails_is_a_sentence(failure, monkeypatch):
+    def fail(**options):
+        raise failure
+
+    monkeypatch.setattr(door, "BLEU", fail)
+    with pytest.raises(
+        UserError, match=r"^BLEU's tokenizer flores200 cannot be used \((no network|1|AssertionError)\): "
+    ):
+        Bleu(Settings(bleu_tokenizer="flores200"))
 
 
 def test_an_unknown_tokenizer_is_answered_with_the_nearest():
-    with pytest.raises(
-        UserError, match=r"^there is no BLEU tokenizer 'chars': did you mean char\? There is: 13a, char"
-    ):
-        bleu(["a"], [["a"]], tokenizer="chars")
+    assert set(TOKENIZERS) < set(BLEU.TOKENIZERS)
+    for name in (None, *TOKENIZERS):
+        require_tokenizer(name, "x")
+    with pytest.raises(UserError, match=r"^--tokenizer=chars is an invalid choice: did you mean char\?.* 13a, char"):
+        require_tokenizer("chars", "--tokenizer")
+    with pytest.raises(UserError, match=r"^bleu_tokenizer=chars is an invalid choice"):
+        Bleu(Settings(bleu_tokenizer="chars"))

@@ -1,7 +1,8 @@
-"""What the tests of several operations share: arguments that break naive formulas, the comparison with an oracle."""
+"""Shared by the tests of several functions: arguments that break naive formulas, the comparison with an oracle."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+import jaxtyping
 import pytest
 import torch
 from torch import Tensor
@@ -34,7 +35,9 @@ def _energies(size: float, shape: tuple[int, ...], seed: int) -> Tensor:
     return size * (2 * torch.rand(shape, generator=torch.Generator().manual_seed(seed + 1)) - 1)
 
 
-def _assert_agree(ours: Function, oracle: Function, arguments: Sequence[Tensor], seed: int = 0) -> None:
+def _assert_agree(
+    ours: Function, oracle: Function, arguments: Sequence[Tensor], seed: int = 0, gradients_to: float = 1e-5
+) -> None:
     """Values to 1e-6, gradients to 1e-5 of their largest entry (1e-14 is the rounding of the truth itself)."""
     fast = [x.clone().requires_grad_() for x in arguments]
     slow = [x.double().requires_grad_() for x in arguments]
@@ -47,7 +50,15 @@ def _assert_agree(ours: Function, oracle: Function, arguments: Sequence[Tensor],
     true_gradients = torch.autograd.grad(truth, slow, upstream.double(), materialize_grads=True)
     for gradient, true_gradient in zip(gradients, true_gradients, strict=True):
         scale = true_gradient.abs().max().item()
-        torch.testing.assert_close(gradient.double(), true_gradient, atol=1e-5 * scale + 1e-14, rtol=0)
+        torch.testing.assert_close(gradient.double(), true_gradient, atol=gradients_to * scale + 1e-14, rtol=0)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the check of signatures, as at run time, to reach what a function refuses by itself."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")
@@ -64,5 +75,6 @@ def energies() -> Callable[[float, tuple[int, ...], int], Tensor]:
 
 @pytest.fixture(scope="session")
 def assert_agree() -> Callable[..., None]:
-    """Compares values and gradients of an operation with its oracle's: (ours, oracle, arguments, seed=0)."""
+    """Compares values and gradients of an operation with its oracle's: (ours, oracle, arguments, seed=0,
+    gradients_to=1e-5)."""
     return _assert_agree

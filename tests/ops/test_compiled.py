@@ -1,4 +1,4 @@
-"""Where there is no machine code to be had, there is still a result. What it is worth: test_expected.py."""
+"""Without compiled loops there is a result, too. What the loops compute: test_expected.py, test_additive.py."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.ops import compiled, expected_alignment
+from mt.ops import additive_energy, compiled, expected_alignment
 
 numba = pytest.importorskip("numba")
 
@@ -15,9 +15,18 @@ numba = pytest.importorskip("numba")
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """As at the first call of a process, before and after."""
-    compiled.kernels.cache_clear()
+    clear()
     yield
-    compiled.kernels.cache_clear()
+    clear()
+
+
+def clear() -> None:
+    compiled.alignment_kernels.cache_clear()
+    compiled.additive_kernels.cache_clear()
+
+
+def available() -> list[bool]:
+    return [kernels is not None for kernels in (compiled.alignment_kernels(torch.float32), compiled.additive_kernels())]
 
 
 def assert_right() -> None:
@@ -28,25 +37,36 @@ def assert_right() -> None:
     # alpha[1, 1] = p11 ((1 - p10) p00 + p01 (1 - p00)); of p00: p11 ((1 - p10) - p01) = 0; of p01: p11 (1 - p00)
     assert p.grad is not None
     assert p.grad.tolist() == [[[0.0, 0.25], [-0.25, 0.5]]]
+    # tanh(log 2) = 0.6
+    queries, keys, direction = (
+        torch.tensor([[[2.0]]]).log().requires_grad_(),
+        torch.zeros(1, 1, 1),
+        torch.tensor([10.0]),
+    )
+    energy = additive_energy(queries, keys, direction)
+    energy.sum().backward()
+    assert energy.item() == pytest.approx(6, rel=1e-6)
+    assert queries.grad is not None
+    assert queries.grad.item() == pytest.approx(10 * (1 - 0.36), rel=1e-6)
 
 
-def test_with_machine_code():
-    assert compiled.kernels(torch.float32) is not None
+def test_with_numba():
+    assert available() == [True, True]
     assert_right()
 
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert compiled.kernels(torch.float32) is None
+    assert available() == [False, False]
     assert_right()
 
 
 def test_with_a_numba_that_cannot_compile(monkeypatch: pytest.MonkeyPatch):
-    def broken(*arguments: object, cache: bool) -> None:
+    def broken(*arguments: object, **options: object) -> None:
         raise numba.core.errors.LoweringError("no such target")
 
     monkeypatch.setattr(numba, "njit", broken)
-    assert compiled.kernels(torch.float32) is None
+    assert available() == [False, False]
     assert_right()
 
 
@@ -54,7 +74,7 @@ def test_with_no_folder_for_the_cache(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
     with pytest.raises(RuntimeError, match="no locator available"):
         numba.njit(cache=True)(assert_right)
-    assert compiled.kernels(torch.float32) is not None
+    assert available() == [True, True]
     assert_right()
 
 
@@ -63,7 +83,7 @@ def test_with_a_damaged_cache(monkeypatch: pytest.MonkeyPatch):
         raise EOFError("Ran out of input")
 
     monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "load", damaged)
-    assert compiled.kernels(torch.float32) is not None
+    assert available() == [True, True]
     assert_right()
 
 

@@ -1,8 +1,8 @@
-"""Every path that the head of a monotonic attention can take, one by one: the second truth of all its expectations.
+"""Every path that the pointer of a monotonic attention can take, one by one: the second truth of its expectations.
 
-The head starts at position 0. In each step it moves right from where it stopped last, that position included, and stops
-at each position with probability p, or runs off the sentence, for good. What a step reads follows from where it
-stopped and where the step before did; its expectation is the sum over whole paths of probability times that.
+It starts at position 0. In each step it moves right from where it stopped last, that position included, and stops at
+each position with probability p, or leaves the sentence, for good. What a step reads follows from where it stopped and
+where the step before did; its expectation is the sum over whole paths of probability times that.
 """
 
 import math
@@ -12,9 +12,15 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import expected_alignment, look_back, oracle, spread, spread_between
+from mt.ops import (
+    adaptive_chunkwise_attention,
+    chunkwise_attention,
+    expected_alignment,
+    infinite_lookback_attention,
+    oracle,
+)
 
-Reads = Callable[[int, int], range]
+Chunk = Callable[[int, int], range]
 
 small = {
     "kind": st.sampled_from(["any", "zeros and ones", "extremes", "ones", "zeros", "sharp"]),
@@ -26,7 +32,7 @@ small = {
 
 
 def every_path(p: list[list[float]], begin: int = 0) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Each path as its probability and its stops, which end early where the head runs off the sentence."""
+    """Each path as its probability and its stops, which end early where the pointer leaves the sentence."""
     if not p:
         yield 1.0, ()
         return
@@ -43,18 +49,18 @@ def softmax(energy: list[float]) -> list[float]:
     return [weight / math.fsum(weights) for weight in weights]
 
 
-def expectation(p: Tensor, energy: Tensor, reads: Reads) -> Tensor:
+def expectation(p: Tensor, energy: Tensor, chunk: Chunk) -> Tensor:
     """[T, S]: the weights that each step gives, on average over the paths. p, energy: [T, S].
 
-    reads: (where the step before stopped, where this one did) -> the positions whose softmax it reads.
+    chunk: (where the previous step stopped, where this one did) -> the positions of the softmax.
     """
     weights = torch.zeros(p.shape, dtype=torch.float64)
     energies = energy.double().tolist()
     for probability, stops in every_path(p.double().tolist()):
         for step, (previous, stop) in enumerate(zip((0, *stops), stops, strict=False)):
-            chunk = reads(previous, stop)
-            shares = softmax([energies[step][j] for j in chunk])
-            for j, share in zip(chunk, shares, strict=True):
+            positions = chunk(previous, stop)
+            shares = softmax([energies[step][j] for j in positions])
+            for j, share in zip(positions, shares, strict=True):
                 weights[step, j] += probability * share
     return weights
 
@@ -76,7 +82,7 @@ def assert_all_equal(truth: Tensor, ours: Tensor, oracles: Tensor) -> None:
 
 
 def test_the_paths_are_all_there_are():
-    # Two steps on two positions: 0 0, 0 1, 0 and off, 1 1, 1 and off, off.
+    # Two steps on two positions: 0 0, 0 1, 0 and out, 1 1, 1 and out, out.
     paths = {stops: probability for probability, stops in every_path([[0.5, 0.25], [0.5, 0.25]])}
     assert paths == {(0, 0): 0.25, (0, 1): 0.0625, (0,): 0.1875, (1, 1): 0.03125, (1,): 0.09375, (): 0.375}
 
@@ -91,15 +97,15 @@ def test_monotonic_reads_where_it_stops(
     assert_all_equal(truth, expected_alignment(p, start(p)), oracle.expected_alignment(p, start(p)))
 
 
-@given(**small, width=st.integers(1, 5))
+@given(**small, chunk_size=st.integers(1, 5))
 @settings(max_examples=50, deadline=None)
 def test_mocha_reads_a_chunk_that_ends_where_it_stops(
-    probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int, width: int
+    probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int, chunk_size: int
 ):
     p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
-    truth = expectation(p[0], energy[0], lambda previous, stop: range(max(0, stop - width + 1), stop + 1))
-    exact = oracle.spread(oracle.expected_alignment(p, start(p)), energy, width)
-    assert_all_equal(truth, spread(expected_alignment(p, start(p)), energy, width), exact)
+    truth = expectation(p[0], energy[0], lambda previous, stop: range(max(0, stop - chunk_size + 1), stop + 1))
+    exact = oracle.chunkwise_attention(oracle.expected_alignment(p, start(p)), energy, chunk_size)
+    assert_all_equal(truth, chunkwise_attention(expected_alignment(p, start(p)), energy, chunk_size), exact)
 
 
 @given(**small)
@@ -109,8 +115,8 @@ def test_matcha_reads_from_the_stop_before_to_its_own(
 ):
     p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], lambda previous, stop: range(previous, stop + 1))
-    ours = spread_between(previous_alignment(expected_alignment(p, start(p))), p, energy)
-    exact = oracle.spread_between(previous_alignment(oracle.expected_alignment(p, start(p))), p, energy)
+    ours = adaptive_chunkwise_attention(previous_alignment(expected_alignment(p, start(p))), p, energy)
+    exact = oracle.adaptive_chunkwise_attention(previous_alignment(oracle.expected_alignment(p, start(p))), p, energy)
     assert_all_equal(truth, ours, exact)
 
 
@@ -121,5 +127,5 @@ def test_milk_reads_everything_up_to_where_it_stops(
 ):
     p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], lambda previous, stop: range(stop + 1))
-    exact = oracle.look_back(oracle.expected_alignment(p, start(p)), energy)
-    assert_all_equal(truth, look_back(expected_alignment(p, start(p)), energy), exact)
+    exact = oracle.infinite_lookback_attention(oracle.expected_alignment(p, start(p)), energy)
+    assert_all_equal(truth, infinite_lookback_attention(expected_alignment(p, start(p)), energy), exact)

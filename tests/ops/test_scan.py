@@ -1,10 +1,11 @@
-"""Against the recurrence in float64, and against a closed form where there is one."""
+"""Against the loop in float64, and against a closed form where there is one."""
 
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops import linear_scan, oracle
+from mt.ops import oracle
+from mt.ops.scan import linear_scan, shift_left, shift_right
 
 
 def test_worked_out_by_hand():
@@ -21,14 +22,13 @@ def test_worked_out_by_hand():
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=60, deadline=None)
-def test_equals_the_recurrence(probabilities, assert_agree, kind: str, reverse: bool, positions: int, seed: int):
+def test_equals_the_recurrence(probabilities, kind: str, reverse: bool, positions: int, seed: int):
     decay, inputs = probabilities(kind, (2, 3, positions), seed), probabilities("distribution", (2, 3, positions), seed)
-    assert_agree(
-        lambda a, b: linear_scan(a, b, reverse=reverse),
-        lambda a, b: oracle.linear_scan(a, b, reverse=reverse),
-        (decay, inputs),
-        seed,
-    )
+    truth = oracle.linear_scan(decay, inputs, reverse=reverse)
+    assert linear_scan(decay, inputs, reverse=reverse).dtype == torch.float32
+    torch.testing.assert_close(linear_scan(decay, inputs, reverse=reverse).double(), truth, atol=1e-5, rtol=1e-6)
+    ours = linear_scan(decay.double(), inputs.double(), reverse=reverse)
+    torch.testing.assert_close(ours, truth, atol=1e-14, rtol=1e-14)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -38,30 +38,15 @@ def test_without_decay_it_is_the_cumulative_sum(reverse: bool):
     torch.testing.assert_close(linear_scan(torch.ones_like(inputs), inputs, reverse=reverse), truth)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_gradients_in_float64(reverse: bool):
-    decay, inputs = torch.rand(2, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
-    decay[0, 2], decay[1, 0] = 0.0, 1.0
-    arguments = (decay.requires_grad_(), inputs.requires_grad_())
-    assert torch.autograd.gradcheck(lambda a, b: linear_scan(a, b, reverse=reverse), arguments)
-
-
-def test_half_precision_is_computed_in_single():
-    decay, inputs = torch.rand(2, 9).bfloat16(), torch.rand(2, 9).bfloat16()
-    h = linear_scan(decay, inputs)
-    assert h.dtype == torch.float32
-    assert torch.equal(h, linear_scan(decay.float(), inputs.float()))
-
-
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3), (4,)])
 def test_any_shape(shape: tuple[int, ...]):
-    inputs = torch.rand(shape, requires_grad=True)
-    h = linear_scan(torch.zeros(shape), inputs)
-    h.sum().backward()
-    assert torch.equal(h, inputs)
-    assert inputs.grad is not None and torch.equal(inputs.grad, torch.ones(shape))
+    inputs = torch.rand(shape)
+    assert torch.equal(linear_scan(torch.zeros(shape), inputs), inputs)
 
 
-def test_refuses_shapes_that_differ():
-    with pytest.raises(ValueError, match=r"decay and inputs must have one shape, got \(1, 3\) and \(1, 4\)"):
-        linear_scan(torch.zeros(1, 3), torch.zeros(1, 4))
+def test_shifts():
+    x = torch.tensor([[1.0, 2.0, 3.0]])
+    assert shift_right(x).tolist() == [[0.0, 1.0, 2.0]]
+    assert shift_left(x, 2, 9.0).tolist() == [[3.0, 9.0, 9.0]]
+    assert shift_right(x, 5, 9.0).tolist() == [[9.0, 9.0, 9.0]]
+    assert shift_left(x, 0) is x

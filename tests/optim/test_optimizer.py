@@ -2,8 +2,11 @@ from typing import Any
 
 import pytest
 import torch
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 from torch import nn
 
+from mt.cli import CONF
 from mt.config import Config
 from mt.errors import UserError
 from mt.optim.optimizer import OptimizerConfig, build_optimizer, rate
@@ -23,8 +26,85 @@ def test_warmup_rises_linearly_to_the_full_rate() -> None:
     assert rates(warm, [1, 2, 3, 4, 5, 100]) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
 
 
+def test_without_a_hold_the_rate_falls_after_1000_updates_or_after_a_longer_warmup() -> None:
+    short, long = (config(lr=1.0, warmup=warmup) for warmup in (10, 4000))
+    assert rates(short, [10, 1000, 4000]) == pytest.approx([1.0, 1.0, 0.5])
+    assert rates(long, [2000, 4000, 16_000]) == pytest.approx([0.5, 1.0, 0.5])
+
+
+def test_a_hold_that_ends_before_the_warmup_is_refused() -> None:
+    schedule = {"name": "inverse_sqrt", "hold": 1000}
+    assert rates(config(lr=1.0, warmup=1000, schedule=schedule), [1000]) == [1.0]
+    with pytest.raises(UserError) as caught:
+        config(warmup=4000, schedule=schedule)
+    assert str(caught.value) == (
+        "optimizer.schedule.hold=1000 ends before optimizer.warmup=4000 does, so that the rate would never reach "
+        "optimizer.lr: set optimizer.schedule.hold=4000 or more, or null"
+    )
+
+
+@pytest.mark.parametrize("recipe", sorted(path.stem for path in (CONF / "recipe").glob("*.yaml")))
+def test_every_recipe_reaches_its_rate(recipe: str) -> None:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        chosen = compose("config", [f"dataset={recipe}"]).optimizer
+    options = parse({"optimizer": OmegaConf.to_container(chosen)}, Config).optimizer
+    assert max(rates(options, [*range(1, 20_000, 50), options.warmup])) == options.lr
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "optimizer").glob("*.yaml")))
+def test_the_defaults_of_the_classes_are_those_of_the_files(name: str) -> None:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        # A data set without a recipe, whose values would come after the group's.
+        files = ["dataset=files", "dataset.folder=x", "dataset.source=en", "dataset.target=de"]
+        written = OmegaConf.to_container(compose("config", [f"optimizer={name}", *files]).optimizer)
+    assert config(name=name).model_dump(mode="json") == written
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "optimizer/schedule").glob("*.yaml")))
+def test_the_defaults_of_the_schedules_are_those_of_the_files(name: str) -> None:
+    written = OmegaConf.to_container(OmegaConf.load(CONF / "optimizer/schedule" / f"{name}.yaml"))
+    assert config(schedule={"name": name}).schedule.model_dump(mode="json") == written
+
+
+INFINITE = [float("inf"), float("nan"), 1e30, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({"lr": None}, [*INFINITE, 0.0]),
+        ({"weight_decay": None}, INFINITE),
+        ({"eps": None}, [*INFINITE, 0.0]),
+        ({"betas": (None, 0.9)}, [*INFINITE, 1.0]),
+        ({"betas": (0.9, None)}, [*INFINITE, 1.0]),
+        ({"warmup": None}, [-1, 10**30]),
+        ({"schedule": {"name": "inverse_sqrt", "hold": None}}, [0, -1, 10**30]),
+        ({"schedule": {"name": "plateau", "factor": None}}, [*INFINITE, 0.0, 1.0]),
+        ({"schedule": {"name": "plateau", "patience": None}}, [-1, 10**30]),
+        ({"schedule": {"name": "decay", "factor": None}}, [*INFINITE, 0.0, 1.0]),
+        ({"schedule": {"name": "decay", "every": None}}, [0, 10**30]),
+        ({"schedule": {"name": "decay", "after": None}}, [-1, 10**30]),
+        ({"schedule": {"name": "decay", "floor": None}}, INFINITE),
+        ({"name": "adadelta", "rho": None}, [*INFINITE, 1.0]),
+        ({"name": "adadelta", "lr": None}, [*INFINITE, 0.0]),
+        ({"name": "adagrad", "initial_accumulator_value": None}, INFINITE),
+        ({"name": "adagrad", "lr": None}, [*INFINITE, 0.0]),
+        ({"name": "sgd", "lr": None}, [*INFINITE, 0.0]),
+    ],
+)
+def test_every_number_is_bounded(options: dict[str, Any], values: list[float]) -> None:
+    def filled(part: Any, value: float) -> Any:
+        if isinstance(part, dict):
+            return {key: filled(inner, value) for key, inner in part.items()}
+        return [filled(inner, value) for inner in part] if isinstance(part, tuple) else value if part is None else part
+
+    for value in values:
+        with pytest.raises(UserError, match=r"^optimizer\.[\w.]+=.* is not possible: "):
+            config(**filled(options, value))
+
+
 def test_constant() -> None:
-    assert rates(config(lr=0.5, schedule={"name": "constant"}), [1, 1000]) == [0.5, 0.5]
+    assert rates(config(lr=0.5, warmup=0, schedule={"name": "constant"}), [1, 1000]) == [0.5, 0.5]
 
 
 def test_inverse_square_root_falls_after_the_hold() -> None:
@@ -34,18 +114,18 @@ def test_inverse_square_root_falls_after_the_hold() -> None:
 
 @pytest.mark.parametrize(("epoch", "expected"), [(1, 1.0), (5, 1.0), (6, 0.5), (7, 0.25), (10, 0.03125)])
 def test_decay_halves_every_epoch_after_the_fifth(epoch: int, expected: float) -> None:
-    assert rates(config(lr=1.0, schedule={"name": "decay"}), [1, 99], epoch) == [expected, expected]
+    assert rates(config(lr=1.0, warmup=0, schedule={"name": "decay"}), [1, 99], epoch) == [expected, expected]
 
 
 def test_decay_by_updates_in_steps_down_to_a_floor() -> None:
     schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 50, "floor": 0.2}
-    falling = config(lr=1.0, schedule=schedule)
+    falling = config(lr=1.0, warmup=0, schedule=schedule)
     assert rates(falling, [1, 50, 51, 60, 61, 70, 71, 500], epoch=99) == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.2, 0.2]
 
 
 def test_decay_little_by_little() -> None:
     schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 20, "factor": 0.25, "staircase": False}
-    found = rates(config(lr=1.0, schedule=schedule), [20, 25, 30, 40])
+    found = rates(config(lr=1.0, warmup=0, schedule=schedule), [20, 25, 30, 40])
     assert found == pytest.approx([1.0, 0.5, 0.25, 0.0625])
 
 
@@ -69,7 +149,7 @@ def test_a_floor_does_not_raise_the_warmup() -> None:
     ],
 )
 def test_plateau_falls_after_bad_validations(bad: list[int], expected: float) -> None:
-    plateau = config(lr=1.0, schedule={"name": "plateau", "factor": 0.5, "patience": 1})
+    plateau = config(lr=1.0, warmup=0, schedule={"name": "plateau", "factor": 0.5, "patience": 1})
     assert rate(plateau, update=50, epoch=3, bad_validations=bad) == pytest.approx(expected)
 
 
@@ -112,7 +192,7 @@ def test_adadelta_takes_the_step_of_its_paper() -> None:
 def test_adagrad_divides_by_all_gradients_so_far() -> None:
     model = nn.Linear(1, 1, bias=False)
     before = model.weight.detach().clone()
-    optimizer = build_optimizer(config(name="adagrad", lr=0.5, accumulated=7.0), model)
+    optimizer = build_optimizer(config(name="adagrad", lr=0.5, initial_accumulator_value=7.0), model)
     (3 * model.weight).sum().backward()
     optimizer.step()
     torch.testing.assert_close(model.weight.detach(), before - 0.5 * 3 / 4)  # 4: the root of 7 + 3 * 3

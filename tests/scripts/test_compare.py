@@ -17,23 +17,28 @@ def test_runs_below_a_folder(call, runs: Path, corpora: Path, tmp_path: Path) ->
     done = call("compare", runs, "--corpora", corpora, "--out", tmp_path / "out", "--baseline", "mocha")
     assert (done.status, done.err) == (0, "")
     table = (tmp_path / "out/table.md").read_text(encoding="utf-8")
-    assert done.out == f"{table}\n{tmp_path / 'out/index.html'}\n"
-    rows = json.loads((tmp_path / "out/comparison.json").read_text())["rows"]
-    assert [row["name"] for row in rows] == ["general", "mocha encoder=lstm"]
-    for row, folder in zip(rows, sorted(runs.iterdir()), strict=True):
+    cells = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
+    assert [line.split("|")[1].strip() for line in done.out.splitlines() if line.startswith("|")] == cells
+    assert done.out.endswith(f"\n\n{tmp_path / 'out/index.html'}\n")
+    rows, folders = json.loads((tmp_path / "out/comparison.json").read_text())["rows"], sorted(runs.iterdir())
+    first, second = (json.loads((path / "today/checkpoints/best/config.json").read_text()) for path in folders)
+    names = [first["attention"]["name"], f"{second['attention']['name']} encoder=lstm"]
+    assert [row["name"] for row in rows] == names
+    for row, folder in zip(rows, folders, strict=True):
         results = json.loads((folder / "today/results.json").read_text())
         assert row["scores"]["BLEU"]["score"] == pytest.approx(results["bleu"]["score"])
         assert row["scores"]["chrF"]["score"] == pytest.approx(results["chrf"]["score"])
         assert row["facts"]["perplexity"] == results["perplexity"]
     assert [row["scores"]["BLEU"]["p_value"] is None for row in rows] == [False, True]
     page = (tmp_path / "out/index.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") >= 2 and page.count("<h2>") == 4
+    assert page.count("data:image/png;base64,") >= 2 and page.count("<h2>Test sentence") == 4
+    assert page.count("<polyline") == 2 * len(["loss", "bleu", "chrf"])
 
 
 def test_an_unknown_baseline(call, runs: Path, corpora: Path, tmp_path: Path) -> None:
-    done = call("compare", runs, "--corpora", corpora, "--out", tmp_path / "out", "--baseline", "genral")
+    done = call("compare", runs, "--corpora", corpora, "--out", tmp_path / "out", "--baseline", "mocah")
     assert done.status == 2
-    assert done.err.startswith("error: no run is genral, to be the baseline: did you mean general?")
+    assert done.err.startswith("error: no run is mocah, to be the baseline: did you mean mocha?")
     assert not (tmp_path / "out").exists()
 
 

@@ -14,30 +14,43 @@ def test_the_test_split_scores_as_training_said(call, run: Path, corpora: Path) 
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     done = call("evaluate", run, "--corpora", corpora)
     assert done.status == 0
-    results = json.loads((run / "evaluations/test-beam/results.json").read_text())
+    results = json.loads((run / "evaluations/test-best-beam/results.json").read_text())
     trained = json.loads((run / "results.json").read_text())
     for name in ("bleu", "chrf", "search", "parameters"):
         assert results[name] == trained[name]
     assert results["loss"] == pytest.approx(trained["loss"])
-    assert f"bleu               {results['bleu']['score']:8.2f}   nrefs:1|" in done.out
-    assert done.out.endswith(f"\n\n{run}/evaluations/test-beam\n")
+    assert results["checkpoint"] == trained["checkpoint"]
+    assert f"  bleu {results['bleu']['score']:36.2f}\n" in done.out and "nrefs:" not in done.out
+    assert done.out.endswith(f"\n\n{run}/evaluations/test-best-beam\n")
     assert all(path.read_bytes() == content for path, content in before.items())
-    written = run / "evaluations/test-beam/hypotheses/test.txt"
+    written = run / "evaluations/test-best-beam/hypotheses/test.txt"
     assert written.read_bytes() == (run / "hypotheses/test.txt").read_bytes()
 
 
 def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path) -> None:
     call("evaluate", run, "--corpora", corpora, "--split", "dev", "--search", "greedy", "--checkpoint", "last")
-    results = json.loads((run / "evaluations/dev-greedy/results.json").read_text())
+    results = json.loads((run / "evaluations/dev-last-greedy/results.json").read_text())
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     last = [line for line in lines if line["kind"] == "dev"][-1]
     assert results["bleu"]["score"] == pytest.approx(last["bleu"]) and results["loss"] == pytest.approx(last["loss"])
-    assert results["checkpoint"] == "last" and results["split"] == "dev"
+    assert results["checkpoint"] == {"name": "last", "update": last["update"]} and results["split"] == "dev"
     wide = ["--beam", 7, "--length-penalty", 0, "--min-length", 2, "--max-length", 3, "--no-repeat-ngram-size", 1]
     call("evaluate", run, "--corpora", corpora, *wide, "--out", tmp_path / "wide")
     search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
-    assert (search["name"], search["beam"], search["length_penalty"]) == ("beam", 7, 0.0)
+    assert (search["name"], search["beam_size"], search["length_penalty"]) == ("beam", 7, 0.0)
     assert (search["min_length"], search["max_length"], search["no_repeat_ngram_size"]) == (2, 3, 1)
+
+
+def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corpora: Path) -> None:
+    for options in ([], ["--beam", 2], ["--checkpoint", "last"], ["--length-penalty", 0], ["--search", "greedy"]):
+        assert call("evaluate", run, "--corpora", corpora, *options).status == 0
+    assert sorted(path.name for path in (run / "evaluations").iterdir()) == [
+        "test-best-beam",
+        "test-best-beam-beam_size=2",
+        "test-best-beam-length_penalty=0.0",
+        "test-best-greedy",
+        "test-last-beam",
+    ]
 
 
 @pytest.mark.parametrize(

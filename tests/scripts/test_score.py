@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import runpy
@@ -7,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from mt.metrics import METRICS, score_names
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "score.py"
@@ -89,7 +92,39 @@ def test_tokenizer(write, capsys):
     files = [write("hyp", "今日は朝から雨が降る。\n"), write("ref", "今日は夜から雨が降る。\n")]
     main(["--task", "translation", "--tokenizer", "char", "--json", *files])
     assert json.loads(capsys.readouterr().out)["bleu"]["score"] > 50
-    assert "did you mean char?" in refusal(capsys, "--task", "translation", "--tokenizer", "chat", *files)
+    message = refusal(capsys, "--task", "translation", "--tokenizer", "chat", *files)
+    assert message.startswith("error: --tokenizer=chat is an invalid choice: did you mean char?")
+
+
+def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_references(write, capsys):
+    text, other = "今天从早上开始下雨。\n", "今天从晚上开始下雨。\n"
+    hypotheses, plain, ending = write("hyp.txt", text), write("ref", other), write("test.zh_CN", other)
+    packed = write("test.zh.gz", gzip.compress(other.encode()))
+
+    def scored(*arguments):
+        main(["--metrics", "bleu", hypotheses, *arguments])
+        return capsys.readouterr()
+
+    out, err = scored(plain)
+    assert "|tok:13a|" in out
+    assert err.startswith("note: BLEU's tokenizer 13a looks for words between blanks, and most references have none:")
+    for arguments in ([ending], [packed], [plain, "--target-language", "zho"]):
+        out, err = scored(*arguments)
+        assert "|tok:zh|" in out and err == ""
+    assert "|tok:char|" in scored(ending, "--tokenizer", "char").out
+
+
+def test_metrics_are_chosen(write, capsys):
+    files = [write("hyp", "a b c d\nx\n"), write("ref", "a b c e\nx\n")]
+    main(["--metrics", "accuracy,wer,rouge,cer", *files])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["accuracy", "wer", "rouge1", "rouge2", "rougeL", "rougeLsum", "cer"]
+    assert [float(line[1]) for line in lines] == [50, 20, 87.5, 33.33, 87.5, 87.5, 12.5]
+    main(["--metrics", ",".join(METRICS), "--json", *files])
+    assert list(json.loads(capsys.readouterr().out)) == score_names(list(METRICS))
+    message = refusal(capsys, "--metrics", "bleu,chr", *files)
+    assert message.startswith("error: --metrics=chr is an invalid choice: did you mean chrf?")
+    assert refusal(capsys, "--metrics", "", *files).startswith("error: --metrics= is an invalid choice: ")
 
 
 def test_line_ends_marks_and_blank_lines_do_not_count(write, capsys):
@@ -120,6 +155,34 @@ def test_missing_and_empty_files(write, tmp_path, capsys):
     assert "Is a directory" in refusal(capsys, "--task", "translation", str(tmp_path), good)
     message = refusal(capsys, "--task", "translation", empty, good)
     assert message == f"error: {empty} is empty: give a file with one sentence per line\n"
+
+
+def test_named_pipes_are_not_waited_for(write, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    message = refusal(capsys, write("hyp", "a\n"), str(tmp_path / "pipe"))
+    assert message == (
+        f"error: {tmp_path / 'pipe'} is a named pipe: give a file, or /dev/stdin and the text on standard input\n"
+    )
+
+
+def shell(command):
+    """Runs a line of bash, in which $score stands for the script."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "score": f"{sys.executable} {SCRIPT}"}
+    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_pipes_of_the_shell_and_standard_input(write):
+    good = write("hyp", "a b c d\n")
+    for command in (f"$score --metrics wer <(cat {good}) {good}", f"$score --metrics wer /dev/stdin {good} < {good}"):
+        done = shell(command)
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("wer         0.00  nrefs:1|")
+
+
+@pytest.mark.parametrize("command", ["$score /dev/stdin {good} <&-", "$score {good} {good} > /dev/full"])
+def test_closed_and_full_streams_are_one_sentence(command, write):
+    done = shell(command.format(good=write("hyp", "a b c d\n")))
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
 
 
 def test_as_a_command(write):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import mt.training.run as training
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
+from mt.training import validation
 from mt.training.state import Run, begin
 
 
@@ -22,10 +22,16 @@ def start(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> C
 
 @pytest.fixture
 def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Replaces what validations measure by a list of BLEU scores, in turn, and by a health of the attention."""
+    """Replaces what validations measure by a list of scores, in turn, of statistics of the attention, and of losses."""
 
-    def replace(values: list[float], name: str = "bleu", health: Mapping[str, float] = {}) -> None:
-        turn = iter(values)
-        monkeypatch.setattr(training, "dev_scores", lambda *_: Validation({name: next(turn)}, [], health))
+    def replace(
+        values: list[float],
+        name: str = "bleu",
+        stats: Mapping[str, float] = {},
+        others: Mapping[str, list[float]] = {},
+    ) -> None:
+        columns = {"loss": [9.0] * len(values), **others, name: values}
+        turn = iter([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+        monkeypatch.setattr(validation, "dev_scores", lambda *_, **__: Validation(next(turn), [], dict(stats)))
 
     return replace

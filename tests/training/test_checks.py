@@ -45,7 +45,7 @@ def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
     assert longest == max(max(of_split) for of_split in lengths.values())
 
     def fit(limit: int) -> None:
-        config = configure({"attention": {"name": "general", "energy": {"name": "location", "longest": limit}}})
+        config = configure({"attention": {"name": "location", "max_source_length": limit}})
         require_fit(config, corpus, Seq2Seq(config, *(len(side) for side in corpus.tokenizers)))
 
     fit(longest)
@@ -53,8 +53,8 @@ def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
         fit(longest - 1)
     assert str(caught.value) == (
         f"source {lengths['train'].index(longest) + 1} of train has {longest} tokens, and this model reads at most "
-        f"{longest - 1}: raise attention.energy.max_source_length or encoder.max_source_length, whichever it has, or lower "
-        "dataset.cleaning.max_length"
+        f"{longest - 1}: raise max_source_length of the attention, its energy or the encoder, whichever limits, or "
+        "lower dataset.cleaning.max_length"
     )
 
 

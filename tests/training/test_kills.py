@@ -12,12 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import mt.training.run as training
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
 from mt.inference import Translator
+from mt.training import validation
 from mt.training.run import choose_best, train
 from mt.training.state import Run, begin, resume
 
@@ -50,13 +50,13 @@ class Deaths:
 
 @pytest.fixture(autouse=True)
 def scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores that the weights alone decide, up and down, and that averages mostly raise."""
+    """Scores that the weights alone decide, up and down, which averages mostly improve."""
 
-    def scored(translator: Translator, *_: object) -> Validation:
+    def scored(translator: Translator, *_: object, **__: object) -> Validation:
         weights = torch.cat([parameter.detach().flatten() for parameter in translator.model.parameters()])
-        return Validation({"bleu": float((weights.double().sum() * 1e3).sin())}, [], {})
+        return Validation({"loss": 1 - float((weights.double().sum() * 1e3).sin())}, [], {})
 
-    monkeypatch.setattr(training, "dev_scores", scored)
+    monkeypatch.setattr(validation, "dev_scores", scored)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def config(configure: Callable[..., Config]) -> Callable[[int], Config]:
     def limited(max_updates: int) -> Config:
         options = {
             "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": 2, "log_every": 1,
-            "plots": 0,
+            "plots": 0, "metric": "loss",
         }  # fmt: skip
         return configure({"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}})
 

@@ -1,11 +1,21 @@
+import errno
+import functools
 import json
+import re
+import threading
+import time
 from pathlib import Path
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
+from mt.config import Config
+from mt.models.attention import ATTENTIONS
+from mt.parsing import parse
 from mt.plots import heatmap
-from mt.training.log import Log
+from mt.training.log import HYPERPARAMETERS, Log
 
 
 def records(folder: Path) -> list[dict]:
@@ -46,27 +56,105 @@ def test_resuming_forgets_what_came_later_and_a_half_written_line(tmp_path: Path
     assert [(e.step, e.value) for e in events(tmp_path).Scalars("train/loss")] == [(1, 1), (2, 2), (3, 3), (4, 40)]
 
 
-def test_pictures_texts_and_hyperparameters_can_be_read_back(tmp_path: Path) -> None:
+def test_what_is_no_line_of_ours_is_forgotten(tmp_path: Path) -> None:
+    good = b'{"kind": "train", "update": 1, "loss": 2.0}'
+    deep = b"[" * 200_000
+    (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([b"\xff\xfe", good, deep, b"3", b'{"update": 1e999}', b""]))
+    Log(tmp_path, update=5).close()
+    assert (tmp_path / "metrics.jsonl").read_bytes() == good + b"\n"
+
+
+def test_pictures_and_texts_can_be_read_back(tmp_path: Path) -> None:
     log = Log(tmp_path, update=0)
     log.figure("dev/alignment_0", 7, heatmap([[0.5, 0.5]], ["größer", "鳥"], ["</s>"]))
     log.text("dev/translations", 7, "| source |\n|---|\n| für 鳥 |")
-    options = {"seed": 1, "encoder": {"name": "bilstm", "hidden_size": 16}, "betas": (0.9, 0.98), "device": None}
-    log.hyperparameters(options, {"bleu": {"score": 12.5, "signature": "x"}, "loss": 1.5, "split": "test"})
     log.close()
     found = events(tmp_path)
     assert found.Images("dev/alignment_0")[0].step == 7
     assert found.Images("dev/alignment_0")[0].encoded_image_string.startswith(b"\x89PNG")
     text = found.Tensors("dev/translations/text_summary")[0].tensor_proto.string_val[0].decode()
     assert "für 鳥" in text
-    assert found.Scalars("test/bleu.score")[0].value == 12.5 and found.Scalars("test/loss")[0].value == 1.5
-    session = found.PluginTagToContent("hparams")["_hparams_/session_start_info"]
-    chosen = HParamsPluginData.FromString(session).session_start_info.hparams
-    assert chosen["encoder.name"].string_value == "bilstm" and chosen["encoder.hidden_size"].number_value == 16
-    assert chosen["betas"].string_value == "(0.9, 0.98)" and chosen["device"].string_value == "None"
 
 
-def test_the_console_is_standard_output(tmp_path: Path, capsys) -> None:
-    log = Log(tmp_path, update=0)
-    log.say("update 3: bleu 12")
+RESULTS = {
+    "split": "test",
+    "search": {"name": "beam", "length_penalty": 0.6},
+    "bleu": {"score": 12.5, "signature": "x"},
+    "chrf": {"score": 30.0, "signature": "x"},
+    "loss": 1.5,
+    "perplexity": 4.5,
+    "attention": {"entropy": 0.5},
+    "seconds": 2.0,
+    "updates": 40,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("2026-12-31_10-00-00", "10-00-00 2026-12-31 mocha"),
+        ("2026-12-31_10-00-00-2", "10-00-00-2 2026-12-31 mocha"),
+        ("attention.chunk_size=4", "attention.chunk_size=4 mocha"),
+    ],
+)
+def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_differ(
+    name: str, shown: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mocha" / name
+    folder.mkdir(parents=True)
+    log = Log(folder, update=0)
+    options = Config().model_dump()
+    log.hyperparameters(options, RESULTS, "chrf")
     log.close()
-    assert capsys.readouterr().out == "update 3: bleu 12\n"
+    found = events(folder)
+    scores = {"test/bleu": 12.5, "test/chrf": 30.0, "test/loss": 1.5, "test/perplexity": 4.5}
+    assert {tag: found.Scalars(tag)[0].value for tag in found.Tags()["scalars"]} == scores
+    assert all(found.Scalars(tag)[0].step == 40 for tag in scores)
+    plugin = found.PluginTagToContent("hparams")
+    start = HParamsPluginData.FromString(plugin["_hparams_/session_start_info"]).session_start_info
+    # What tells runs apart comes first: TensorBoard cuts long names.
+    assert start.group_name == shown
+    chosen = {name: value.string_value or value.number_value for name, value in start.hparams.items()}
+    assert chosen["attention.name"] == "general" and chosen["optimizer.lr"] == options["optimizer"]["lr"]
+    assert set(chosen) <= set(HYPERPARAMETERS) and len(chosen) >= len(HYPERPARAMETERS) - 1
+    experiment = HParamsPluginData.FromString(plugin["_hparams_/experiment"]).experiment
+    assert [info.name.tag for info in experiment.metric_infos] == [
+        "test/chrf",  # the metric that chooses: the only one that is shown at first
+        "test/bleu",
+        "test/loss",
+        "test/perplexity",
+    ]
+
+
+@pytest.mark.parametrize("name", HYPERPARAMETERS)
+def test_the_columns_of_the_comparison_are_options(name: str) -> None:
+    plains = [parse({"attention": {"name": attention}}, Config).model_dump() for attention in ATTENTIONS]
+    assert any(functools.reduce(lambda part, key: (part or {}).get(key), name.split("."), plain) for plain in plains)
+
+
+def test_the_custom_charts_have_the_losses_in_one_and_the_scores(tmp_path: Path) -> None:
+    log = Log(tmp_path, update=0)
+    log.layout(["bleu", "chrf"])
+    log.close()
+    content = events(tmp_path).Tensors("custom_scalars__config__")[0].tensor_proto.string_val[0]
+    [category] = Layout.FromString(content).category
+    charts = {chart.title: list(chart.multiline.tag) for chart in category.chart}
+    assert list(charts) == ["loss", "bleu", "chrf"]
+    assert charts["loss"] == ["^train/loss$", "^dev/loss(_soft|_hard)?$"]
+    assert re.match(charts["bleu"][0], "dev/bleu_hard") and not re.match(charts["bleu"][0], "dev/gap_bleu")
+
+
+def test_a_full_disk_is_an_error_and_no_traceback_of_a_thread(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = threading.excepthook
+    log = Log(tmp_path, update=0)
+    log._board._get_file_writer().event_writer._async_writer._worker._record_writer.write = full
+    with pytest.raises(OSError, match="No space left"):
+        for update in range(1000):
+            log.scalars("train", update, {"loss": 1.0})
+            time.sleep(0.001)
+    with pytest.raises(OSError, match="No space left"):
+        log.close()
+    assert "Traceback" not in capsys.readouterr().err and threading.excepthook is before

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from mt.config import Config
+from mt.data.batches import batch_order, collate
 from mt.data.corpus import Corpus, Split
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
-from mt.training.loop import Progress, Update, updates, updates_per_epoch
+from mt.training.loop import Progress, Update, Window, updates, updates_per_epoch
 
 
 class Seen:
@@ -106,9 +107,44 @@ def test_what_the_attention_adds_to_the_loss_is_learnt_from(trainer: Callable[..
     assert none.loss == some.loss == more.loss and none.auxiliary_loss == 0
     assert some.auxiliary_loss > 0.01
     assert more.auxiliary_loss == pytest.approx(2 * some.auxiliary_loss, rel=1e-5)
-    assert (one["attention.energy.offset"] - plain["attention.energy.offset"]).abs() > 1e-5
+    bias = "decoder.attention.energy.bias"
+    assert (one[bias] - plain[bias]).abs() > 1e-5
     for name, moved in two.items():
         torch.testing.assert_close(moved - plain[name], 2 * (one[name] - plain[name]), atol=2e-6, rtol=1e-3)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_of_a_kind_with_the_one_on_dev(smoothing: float, trainer: Callable[..., Trainer]) -> None:
+    """Without label smoothing, per target token, whatever is minimised."""
+    options = {"epochs": 1, "batch_tokens": 600, "gradient_accumulation": 2, "label_smoothing": smoothing}
+    training = trainer(options | {"normalization": "sentence"})
+    model, split = training.model, training.split.split
+    rows = [i for batch in batch_order(*split.lengths(), max_tokens=600, seed=1, epoch=1)[:2] for i in batch]
+    batch = collate(split.ids(np.array(rows)))
+    with torch.no_grad():
+        plain, smoothed = model(batch), model(batch, label_smoothing=smoothing)
+    (update,) = take(training, 1)
+    # Sums of some thousand float32 numbers, in another order.
+    assert update.loss == pytest.approx(float(plain.sum) / update.tokens, rel=1e-5)
+    assert update.smoothed_loss == pytest.approx(float(smoothed.sum) / update.tokens, rel=1e-5)
+    assert (abs(update.smoothed_loss - update.loss) > 1e-4) == (smoothing > 0)
+
+
+def test_a_window_has_means_over_tokens_and_its_own_speed() -> None:
+    def update(loss: float, norm: float, lr: float, tokens: int) -> Update:
+        return Update(loss, 2 * loss, 0.5, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=False)
+
+    window = Window()
+    window.add(update(1.0, 2.0, 0.1, 100), 0.5)
+    window.add(update(4.0, 4.0, 0.2, 300), 1.5)
+    assert window.means() == {
+        "loss": pytest.approx(3.25),
+        "smoothed_loss": pytest.approx(6.5),
+        "auxiliary_loss": pytest.approx(0.5),
+        "gradient_norm": 3.0,
+        "lr": 0.2,
+        "tokens_per_second": pytest.approx(200),
+    }
 
 
 def test_a_step_is_as_long_as_the_clipped_gradient(trainer: Callable[..., Trainer]) -> None:

@@ -11,12 +11,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import mt.training.run as training
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Interrupted
 from mt.evaluation.score import dev_scores
+from mt.training import run as training, validation
 from mt.training.run import complete
 from mt.training.signals import Signals
 from mt.training.state import Run, begin, resume
@@ -44,7 +44,7 @@ def outcome(folder: Path) -> tuple[list, list, list]:
 
 @pytest.fixture(scope="module")
 def config(configure: Callable[..., Config]) -> Config:
-    options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0}
+    options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
     return configure(
         {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
     )
@@ -103,7 +103,7 @@ def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], N
         case "update":
             patch.setattr(torch.nn.utils, "clip_grad_norm_", signalled(torch.nn.utils.clip_grad_norm_))
         case "validation":
-            patch.setattr(training, "dev_scores", signalled(dev_scores))
+            patch.setattr(validation, "dev_scores", signalled(dev_scores))
         case "test":
             patch.setattr(training, "report", signalled(training.report))
 

@@ -11,7 +11,12 @@ from mt.models.attention.base import Memory
 from mt.models.attention.energy import Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
 from mt.models.encoders import Encoded
-from mt.ops import look_back, spread, spread_between
+from mt.ops import (
+    adaptive_chunkwise_attention,
+    chunkwise_attention,
+    hard_adaptive_chunkwise_attention,
+    infinite_lookback_attention,
+)
 from mt.parsing import MAX_SIZE
 
 
@@ -42,7 +47,7 @@ class Chunkwise(Monotonic):
         keys = (self.energy.keys(encoded.keys, start), self.chunk_energy.keys(encoded.keys, start))
         return Memory(keys, encoded.values, encoded.mask)
 
-    def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+    def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
@@ -62,7 +67,7 @@ class MoChA(Chunkwise):
         self.chunk_size = config.chunk_size
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        return spread(alignment.alpha, energy, self.chunk_size)
+        return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
 
 
 class MAtChA(Chunkwise):
@@ -71,7 +76,9 @@ class MAtChA(Chunkwise):
     Config = MAtChAConfig
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        return spread_between(alignment.previous, alignment.p_choose, energy)
+        if alignment.hard:
+            return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
+        return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
 
 
 class MILk(Chunkwise):
@@ -80,4 +87,4 @@ class MILk(Chunkwise):
     Config = MILkConfig
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        return look_back(alignment.alpha, energy)
+        return infinite_lookback_attention(alignment.alpha, energy)

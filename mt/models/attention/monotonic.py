@@ -60,6 +60,8 @@ class MonotonicAlignment(NamedTuple):
     """The probability of stopping at a position, given that it is reached."""
     alpha: Tensor
     """The probability of stopping at a position."""
+    hard: bool
+    """Whether all three are 0 and 1."""
 
 
 class Monotonic(Attention):
@@ -118,8 +120,8 @@ class Monotonic(Attention):
         """previous: [B, S], alpha of the step before the first."""
         p_choose = self._p_choose(queries, memory, hard)
         alpha = expected_alignment(p_choose, previous)
-        alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha)
-        weights = self._weights(alignment, queries, memory, hard)
+        alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
+        weights = self._weights(alignment, queries, memory)
         return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, p_choose)
 
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
@@ -134,6 +136,6 @@ class Monotonic(Attention):
         forced = last(memory.mask) if memory.complete is None else last(memory.mask) & memory.complete[:, None]
         return p_choose.masked_fill(forced[:, None], 1.0)
 
-    def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+    def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha

@@ -1,8 +1,11 @@
 import gzip
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from data_prep import shards
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Example
@@ -81,7 +84,7 @@ def test_what_is_left_out_is_noted(folder: Path) -> None:
 
 def test_preparation_says_the_notes_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _write(folder / "train.en", "a house\r\ntwo dogs\r\nold\r\n")
-    config = _config(folder, tokenizer={"model_type": "char", "size": 100}, workers=1)
+    config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
     prepare(config, tmp_path / "corpora")
     assert capsys.readouterr().out.count(f"{folder}/train.en: carriage returns left out\n") == 1
 
@@ -146,7 +149,7 @@ def test_missing_files_are_named(folder: Path) -> None:
     (folder / "dev.de").unlink()
     with pytest.raises(
         UserError,
-        match=r"lacks dev\.de \(there is: dev\.en, test\.de, test\.en, train\.de, train\.en\): set .*test=dev",
+        match=r"lacks dev\.de \(it holds: dev\.en, test\.de, .*train\.en\): set .*dataset\.dev_size=1000",
     ):
         open_source(_config(folder))
     with pytest.raises(UserError, match=r"nowhere lacks train\.en, .* \(no such folder\): set dataset\.folder"):
@@ -170,3 +173,61 @@ def test_real_files(name: str, source: str, target: str, splits: dict[str, str],
     counted = tuple(sum(1 for _ in opened.examples(split)) for split in SPLITS)
     assert counted == tuple(opened.size(split) for split in SPLITS)
     assert sizes is None or counted == sizes
+
+
+@pytest.mark.parametrize(("one", "other"), [("dev.en", "dev.de"), ("dev.en", "test.en")])
+def test_the_same_bytes_in_another_role_make_another_corpus(folder: Path, one: str, other: str) -> None:
+    first = open_source(_config(folder)).identity()
+    (folder / one).rename(folder / "x")
+    (folder / other).rename(folder / one)
+    (folder / "x").rename(folder / other)
+    assert open_source(_config(folder)).identity() != first
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (Path.mkdir, "folder"),
+        (os.mkfifo, "pipe or device"),
+        (lambda path: path.symlink_to("nowhere"), "link to nothing"),
+    ],
+)
+@pytest.mark.parametrize("name", ["train.de", "dev.en"])
+def test_what_is_no_file_is_called_by_its_name(
+    folder: Path, name: str, make: Callable[[Path], object], kind: str
+) -> None:
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(UserError, match=rf"/{name} is a {kind}: expected a file, which can be read several times$"):
+        open_source(_config(folder))
+
+
+def test_carriage_returns_alone_are_refused(folder: Path, tmp_path: Path) -> None:
+    for side in ("en", "de"):
+        (folder / f"dev.{side}").write_bytes(b"one\rtwo\rthree")
+    with pytest.raises(
+        UserError, match=r"dev\.en has carriage returns and no newline, and would be read as one line: "
+    ):
+        prepare(_config(folder), tmp_path / "corpora", progress=False)
+
+
+@pytest.mark.parametrize("sides", [["en", "de"], ["de"]])
+def test_text_that_grows_while_it_is_read_makes_no_corpus(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sides: list[str]
+) -> None:
+    clean = shards.clean
+
+    def grow(*arguments) -> shards.Shards:
+        for side in sides:
+            with (folder / f"train.{side}").open("a") as file:
+                file.write("more\n")
+        return clean(*arguments)
+
+    monkeypatch.setattr(shards, "clean", grow)
+    sentence = (
+        "changed while it was read: start again" if len(sides) == 2 else "have different numbers of lines: line N"
+    )
+    config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
+    with pytest.raises(UserError, match=sentence):
+        prepare(config, tmp_path / "corpora", progress=False)
+    assert list((tmp_path / "corpora").iterdir()) == []

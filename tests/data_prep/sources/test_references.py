@@ -104,7 +104,7 @@ def test_other_references_make_another_corpus(texts: Path) -> None:
 def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> None:
     with pytest.raises(
         UserError,
-        match=r"^neither dev nor test has references ref3: There is: de, de2, de3, en; set dataset\.references$",
+        match=r"^neither dev nor test has references ref3: .*de, de2, de3, en; set dataset\.references$",
     ):
         prepare(_config(texts, "de2", "ref3"), tmp_path / "corpora", progress=False)
     assert not (tmp_path / "corpora").exists()
@@ -162,7 +162,7 @@ def test_columns(tmp_path: Path, layout: str) -> None:
     assert [example.more_references for example in source.examples("test")] == [("b", "c"), ("d", "")]
     with pytest.raises(
         UserError,
-        match=r"has references ref3: did you mean ref2\? There is: de, en, ref1, ref2; set dataset\.references",
+        match=r"has references ref3: did you mean ref2\? .*de, en, ref1, ref2; set dataset\.references",
     ):
         prepare(_config(tmp_path, "ref1", "ref3"), tmp_path / "corpora", progress=False)
 
@@ -239,7 +239,7 @@ def test_tables_of_the_hub(tmp_path: Path, streaming: bool) -> None:
     made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
     assert made.split("train").column("references") == [["b"], ["f"]]
     assert made.split("test").column("references") == [["b", "c", "d"], ["f"]]
-    with pytest.raises(UserError, match=r"has references ref: There is: de, en, r; set dataset\.references$"):
+    with pytest.raises(UserError, match=r"has references ref: .*de, en, r; set dataset\.references$"):
         prepare(
             _config(copy, "ref", hub={"id": "somebody/captions"}, streaming=streaming),
             tmp_path / "corpora",

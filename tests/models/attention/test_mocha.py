@@ -144,7 +144,7 @@ def test_soft_weights_of_mocha_are_equation_13(energy, batch, shake):
     _, weights = attention(batch.queries, memory)
     p, u = energies(attention, memory, batch.queries)
     start = torch.eye(11)[:1].expand(8, -1)
-    truth = oracle.spread(oracle.expected_alignment(p * batch.mask[:, None], start), u, 3)
+    truth = oracle.chunkwise_attention(oracle.expected_alignment(p * batch.mask[:, None], start), u, 3)
     torch.testing.assert_close(weights.double(), truth, atol=1e-6, rtol=0)
 
 
@@ -189,3 +189,13 @@ def test_one_position_is_read_for_certain(kind: Kind, shake):
     for hard in (False, True):
         _, weights = attention(torch.ones(1, 3, SIZE), memory, hard=hard)
         torch.testing.assert_close(weights, torch.ones(1, 3, 1))
+
+
+def test_a_hard_step_of_matcha_takes_no_chunk_but_the_one_it_reads(batch, shake, monkeypatch: pytest.MonkeyPatch):
+    """Time O(S), where the expectation over all chunks takes O(S^2)."""
+    attention = build(Kind(MAtChA, {}), shake)
+    monkeypatch.setattr("mt.models.attention.mocha.adaptive_chunkwise_attention", None)
+    memory = attention.remember(batch.values, batch.mask)
+    attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True)
+    with pytest.raises(TypeError, match="not callable"):
+        attention.step(batch.queries[:, 0], memory, attention.start(memory))

@@ -119,6 +119,16 @@ def test_a_tie_stops(batch):
     assert (attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True).stops == 0).all()
 
 
+def test_an_energy_just_below_zero_does_not_stop(batch):
+    """Though its sigmoid is 0.5 in float32."""
+    attention = Monotonic(MonotonicConfig(offset=-1e-9, exhausted="zeros"), SIZE, SIZE).eval()
+    with torch.no_grad():
+        attention.energy.gain.zero_()
+    memory = attention.remember(batch.values, batch.mask)
+    assert (probabilities(attention, memory, batch.queries) == 0.5).all()
+    assert (attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True).stops == 11).all()
+
+
 def test_a_first_step_begins_at_the_first_position(batch, shake):
     attention = build(shake)
     memory = attention.remember(batch.values, batch.mask)

@@ -8,8 +8,13 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
-import mt.ops.between
-from mt.ops import expected_alignment, oracle, spread_between
+import mt.ops.adaptive_chunkwise
+from mt.ops import (
+    adaptive_chunkwise_attention,
+    expected_alignment,
+    hard_adaptive_chunkwise_attention,
+    oracle,
+)
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
 STARTS = ("distribution", "one position")
@@ -21,7 +26,7 @@ def test_worked_out_by_hand():
     previous, p = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 1.0])
     energy = torch.tensor([0.0, math.log(3.0), math.log(4.0)])
     truth = torch.tensor([0.0625 + 0.03125, 0.1875 + 0.09375 + 0.25 + 0.75 / 7, 0.125 + 1 / 7])
-    torch.testing.assert_close(spread_between(previous, p, energy), truth)
+    torch.testing.assert_close(adaptive_chunkwise_attention(previous, p, energy), truth)
 
 
 @given(
@@ -50,30 +55,32 @@ def test_equals_the_equation(
     previous = pad(probabilities(start, shape, seed), (0, padded))
     p = pad(probabilities(kind, shape, seed + 1), (0, padded))
     energy = pad(energies(size, shape, seed), (0, padded), value=fill)
-    assert_agree(spread_between, oracle.spread_between, (previous, p, energy), seed)
+    assert_agree(adaptive_chunkwise_attention, oracle.adaptive_chunkwise_attention, (previous, p, energy), seed)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_equation_on_a_longer_source(probabilities, energies, assert_agree, kind: str):
     shape = (2, 40)
     arguments = (probabilities("distribution", shape, 3), probabilities(kind, shape, 4), energies(50.0, shape, 3))
-    assert_agree(spread_between, oracle.spread_between, arguments)
+    assert_agree(adaptive_chunkwise_attention, oracle.adaptive_chunkwise_attention, arguments)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_from_known_starts_it_looks_back_as_far_as_those(probabilities, energies, assert_agree, kind: str):
-    """Which is a sum over stops alone, and so can be checked on a long source."""
+def test_known_starts_on_a_long_source(probabilities, energies, assert_agree, kind: str):
+    """The equation is then a sum over stops alone, which is fast enough."""
     begins, shape = (0, 137, 399), (2, 400)
 
     def ours(weights: Tensor, p: Tensor, energy: Tensor) -> Tensor:
         previous = torch.zeros(shape).index_copy(1, torch.tensor(begins), weights)
-        return spread_between(previous, p, energy)
+        return adaptive_chunkwise_attention(previous, p, energy)
 
     def truth(weights: Tensor, p: Tensor, energy: Tensor) -> Tensor:
         beta = torch.zeros(shape, dtype=torch.float64)
         for begin, weight in zip(begins, weights.T, strict=True):
             stops = oracle.expected_alignment(p[:, None, begin:], torch.eye(400 - begin)[:1].expand(2, -1))[:, 0]
-            beta = beta + weight[:, None] * pad(oracle.look_back(stops, energy[:, begin:]), (begin, 0))
+            beta = beta + weight[:, None] * pad(
+                oracle.infinite_lookback_attention(stops, energy[:, begin:]), (begin, 0)
+            )
         return beta
 
     p = probabilities(kind, shape, 4) * (0.1 if kind == "any" else 1.0)
@@ -89,7 +96,7 @@ def test_from_known_starts_it_looks_back_as_far_as_those(probabilities, energies
 @settings(max_examples=30, deadline=None)
 def test_mass_is_that_of_the_stops(probabilities, energies, kind: str, size: float, positions: int, seed: int):
     previous, p = probabilities("distribution", (3, positions), seed), probabilities(kind, (3, positions), seed + 1)
-    beta = spread_between(previous, p, energies(size, (3, positions), seed))
+    beta = adaptive_chunkwise_attention(previous, p, energies(size, (3, positions), seed))
     stops = expected_alignment(p[:, None].double(), previous.double())[:, 0]
     assert (beta >= 0).all()
     torch.testing.assert_close(beta.double().sum(-1), stops.sum(-1), atol=1e-6, rtol=0)
@@ -99,26 +106,26 @@ def test_mass_is_that_of_the_stops(probabilities, energies, kind: str, size: flo
 def test_decisions_give_the_softmax_of_the_chunk(energies, begin: int, stop: int):
     energy = energies(50.0, (9,), begin)
     p = (torch.arange(9) == stop).float()
-    p[:begin], p[stop + 1 :] = 1.0, 1.0  # what lies before the start and behind the stop is not looked at
-    beta = spread_between(one_hot(torch.tensor(begin), 9).float(), p, energy)
+    p[:begin], p[stop + 1 :] = 1.0, 1.0  # what lies before the start and behind the stop is not reached
+    beta = adaptive_chunkwise_attention(one_hot(torch.tensor(begin), 9).float(), p, energy)
     truth = pad(energy[begin : stop + 1].softmax(0), (begin, 8 - stop))
     torch.testing.assert_close(beta, truth, atol=1e-7, rtol=0)
     assert not beta[:begin].any() and not beta[stop + 1 :].any()
 
 
-def test_without_a_stop_nothing_is_spread(energies):
-    assert not spread_between(torch.eye(4)[:1], torch.zeros(1, 4), energies(50.0, (1, 4), 0)).any()
+def test_without_a_stop_nothing_is_distributed(energies):
+    assert not adaptive_chunkwise_attention(torch.eye(4)[:1], torch.zeros(1, 4), energies(50.0, (1, 4), 0)).any()
 
 
 def test_padding_has_no_weight_and_no_gradient(probabilities, energies):
     previous, p, energy = probabilities("distribution", (2, 7), 1), probabilities("any", (2, 7), 2), torch.randn(2, 7)
     upstream = torch.randn(2, 12)
     alone = [x.clone().requires_grad_() for x in (previous, p, energy)]
-    beta = spread_between(*alone)
+    beta = adaptive_chunkwise_attention(*alone)
     beta.backward(upstream[:, :7])
     for fill in (-math.inf, 0.0, 1e4):
         padded = [pad(x, (0, 5), value=v).requires_grad_() for x, v in ((previous, 0.0), (p, 0.0), (energy, fill))]
-        padded_beta = spread_between(*padded)
+        padded_beta = adaptive_chunkwise_attention(*padded)
         padded_beta.backward(upstream)
         torch.testing.assert_close(padded_beta, pad(beta, (0, 5)), atol=1e-7, rtol=0)
         assert not padded_beta[:, 7:].any()
@@ -134,7 +141,7 @@ def test_padding_has_no_weight_and_no_gradient(probabilities, energies):
 def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree):
     arguments = (probabilities("distribution", (1, 9), 5), probabilities("any", (1, 9), 6), energies(3.0, (1, 9), 6))
     arguments[2][0, 0:2] = arguments[2][0, 4] = arguments[2][0, 6:] = -math.inf
-    assert_agree(spread_between, oracle.spread_between, arguments)
+    assert_agree(adaptive_chunkwise_attention, oracle.adaptive_chunkwise_attention, arguments)
 
 
 def test_a_row_does_not_see_its_batch_nor_its_block(probabilities, energies, monkeypatch: pytest.MonkeyPatch):
@@ -146,13 +153,15 @@ def test_a_row_does_not_see_its_batch_nor_its_block(probabilities, energies, mon
             energies(50.0, (8, 3, 20), 2),
         )
     ]
-    whole = spread_between(*arguments)
+    whole = adaptive_chunkwise_attention(*arguments)
     gradients = torch.autograd.grad(whole.square().sum(), arguments)
     for row in range(8):
-        torch.testing.assert_close(spread_between(*(x[row] for x in arguments)), whole[row], atol=1e-7, rtol=0)
+        torch.testing.assert_close(
+            adaptive_chunkwise_attention(*(x[row] for x in arguments)), whole[row], atol=1e-7, rtol=0
+        )
     # A row has 210 chunks, of 3 numbers forward and 5 backward, of 8 bytes: 5 rows at a time and 3, of 24.
-    monkeypatch.setitem(mt.ops.between.BLOCK_BYTES, "cpu", 5 * 210 * 3 * 8)
-    blocks = spread_between(*arguments)
+    monkeypatch.setitem(mt.ops.adaptive_chunkwise.BLOCK_BYTES, "cpu", 5 * 210 * 3 * 8)
+    blocks = adaptive_chunkwise_attention(*arguments)
     torch.testing.assert_close(blocks, whole, atol=1e-7, rtol=0)
     for ours, truth in zip(torch.autograd.grad(blocks.square().sum(), arguments), gradients, strict=True):
         torch.testing.assert_close(ours, truth, atol=1e-7, rtol=1e-6)
@@ -162,7 +171,7 @@ def test_a_row_does_not_see_its_batch_nor_its_block(probabilities, energies, mon
 def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
     # One position has all but exp(-40) of the chunk: the derivative of the softmax, times the gradients' difference.
     energy = torch.tensor([0.0, gap], requires_grad=True)
-    beta = spread_between(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), energy)
+    beta = adaptive_chunkwise_attention(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), energy)
     beta.backward(torch.tensor([3.0, 1.0]))
     truth = 2 * math.exp(-40.0)
     assert energy.grad is not None
@@ -173,8 +182,8 @@ def test_gradients_in_float64(probabilities, energies):
     previous, p = probabilities("distribution", (2, 5), 7).double(), probabilities("any", (2, 5), 8).double()
     p[0, 2], p[1, 1] = 0.0, 1.0
     arguments = (previous, p, energies(2.0, (2, 5), 8).double())
-    assert spread_between(*arguments).dtype == torch.float64
-    assert torch.autograd.gradcheck(spread_between, [x.requires_grad_() for x in arguments])
+    assert adaptive_chunkwise_attention(*arguments).dtype == torch.float64
+    assert torch.autograd.gradcheck(adaptive_chunkwise_attention, [x.requires_grad_() for x in arguments])
 
 
 def test_half_precision_returns_single(probabilities, energies):
@@ -186,16 +195,35 @@ def test_half_precision_returns_single(probabilities, energies):
             energies(5.0, (2, 12), 2),
         )
     ]
-    beta = spread_between(*arguments)
+    beta = adaptive_chunkwise_attention(*arguments)
     assert beta.dtype == torch.float32
-    assert torch.equal(beta, spread_between(*(x.float() for x in arguments)))
+    assert torch.equal(beta, adaptive_chunkwise_attention(*(x.float() for x in arguments)))
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3), (4,)])
-def test_any_shape(shape: tuple[int, ...]):
-    assert spread_between(*torch.zeros(3, *shape)).shape == shape
+@given(size=st.sampled_from([1.0, 300.0]), positions=st.integers(1, 20), data=st.data(), seed=st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_hard_equals_soft_with_decisions(energies, size: float, positions: int, data: st.DataObject, seed: int):
+    """Values and gradients of the energy. A stop of `positions` is none."""
+    begin = data.draw(st.integers(0, positions))
+    stop = data.draw(st.integers(begin, positions))
+    previous, p_choose = (torch.arange(positions) == j for j in (begin, stop))
+    alpha = p_choose if begin < positions else torch.zeros(positions)
+    energy = energies(size, (positions,), seed)
+    energy[torch.rand(positions, generator=torch.Generator().manual_seed(seed)) < 0.2] = -math.inf
+    soft, hard = energy.clone().requires_grad_(), energy.clone().requires_grad_()
+    beta = hard_adaptive_chunkwise_attention(previous.float(), alpha.float(), hard)
+    truth = adaptive_chunkwise_attention(previous.float(), p_choose.float(), soft)
+    torch.testing.assert_close(beta, truth, atol=1e-6, rtol=1e-6)
+    upstream = torch.randn(positions, generator=torch.Generator().manual_seed(seed))
+    beta.backward(upstream)
+    truth.backward(upstream)
+    torch.testing.assert_close(hard.grad, soft.grad, atol=1e-6, rtol=1e-5)
 
 
-def test_refuses_shapes_that_differ():
-    with pytest.raises(ValueError, match=r"must have one shape, got \(1, 3\) and \(1, 4\) and \(1, 3\)"):
-        spread_between(torch.zeros(1, 3), torch.zeros(1, 4), torch.zeros(1, 3))
+def test_hard_does_not_look_at_every_pair_of_positions():
+    """10^5 positions have 5 10^9 chunks."""
+    previous, alpha = torch.zeros(2, 100_000), torch.zeros(2, 100_000)
+    previous[:, 10], alpha[:, -10] = 1.0, 1.0
+    beta = hard_adaptive_chunkwise_attention(previous, alpha, torch.zeros(2, 100_000))
+    torch.testing.assert_close(beta.sum(-1), torch.ones(2))
+    assert beta[0].nonzero()[[0, -1], 0].tolist() == [10, 99_990]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops import look_back, oracle, spread
+from mt.ops import chunkwise_attention, infinite_lookback_attention, oracle
 
 KINDS = ("distribution", "one position", "zeros", "sharp")
 
@@ -14,7 +14,9 @@ KINDS = ("distribution", "one position", "zeros", "sharp")
 def test_worked_out_by_hand():
     # The stop at 1 shares 0.5 between 1 and 3; the stop at 2 shares 0.4 between 1, 3 and 4.
     alpha, energy = torch.tensor([0.1, 0.5, 0.4]), torch.tensor([0.0, math.log(3.0), math.log(4.0)])
-    torch.testing.assert_close(look_back(alpha, energy), torch.tensor([0.1 + 0.125 + 0.05, 0.375 + 0.15, 0.2]))
+    torch.testing.assert_close(
+        infinite_lookback_attention(alpha, energy), torch.tensor([0.1 + 0.125 + 0.05, 0.375 + 0.15, 0.2])
+    )
 
 
 @given(
@@ -31,40 +33,42 @@ def test_equals_the_equation(
     alpha, energy = probabilities(kind, (2, positions), seed), energies(size, (2, positions), seed)
     alpha = alpha / alpha.sum(-1, keepdim=True).clamp(min=1.0)
     energy[:, positions - min(padded, positions - 1) :] = -math.inf
-    assert_agree(look_back, oracle.look_back, (alpha, energy), seed)
+    assert_agree(infinite_lookback_attention, oracle.infinite_lookback_attention, (alpha, energy), seed)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_equation_on_a_long_source(probabilities, energies, assert_agree, kind: str):
     alpha = probabilities(kind, (1, 400), 4)
     alpha = alpha / alpha.sum(-1, keepdim=True).clamp(min=1.0)
-    assert_agree(look_back, oracle.look_back, (alpha, energies(50.0, (1, 400), 4)))
+    assert_agree(infinite_lookback_attention, oracle.infinite_lookback_attention, (alpha, energies(50.0, (1, 400), 4)))
 
 
 def test_a_large_energy_takes_nothing_from_the_stops_before_it():
     # A common offset for the sentence would leave exp(-2000) = 0 of the first two positions, and divide by it.
     alpha, energy = torch.tensor([0.0, 1.0, 0.0]), torch.tensor([-1000.0, -1000.0, 1000.0])
-    assert look_back(alpha, energy).tolist() == [0.5, 0.5, 0.0]
+    assert infinite_lookback_attention(alpha, energy).tolist() == [0.5, 0.5, 0.0]
 
 
 @given(size=st.sampled_from([1.0, 300.0]), positions=st.integers(1, 400), seed=st.integers(0, 2**31))
 @settings(max_examples=30, deadline=None)
 def test_mass_is_kept(probabilities, energies, size: float, positions: int, seed: int):
     alpha = 0.7 * probabilities("distribution", (3, positions), seed)
-    beta = look_back(alpha, energies(size, (3, positions), seed))
+    beta = infinite_lookback_attention(alpha, energies(size, (3, positions), seed))
     assert (beta >= 0).all()
     torch.testing.assert_close(beta.double().sum(-1), alpha.double().sum(-1), atol=1e-6, rtol=0)
 
 
 def test_equals_a_chunk_as_wide_as_the_sentence(probabilities, energies):
     alpha, energy = probabilities("distribution", (5, 30), 1), energies(3.0, (5, 30), 1)
-    torch.testing.assert_close(look_back(alpha, energy), spread(alpha, energy, 30), atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        infinite_lookback_attention(alpha, energy), chunkwise_attention(alpha, energy, 30), atol=1e-6, rtol=0
+    )
 
 
 def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree):
     alpha, energy = probabilities("distribution", (1, 9), 6), energies(3.0, (1, 9), 6)
     energy[0, 0:2] = energy[0, 4] = energy[0, 6:] = -math.inf
-    assert_agree(look_back, oracle.look_back, (alpha, energy))
+    assert_agree(infinite_lookback_attention, oracle.infinite_lookback_attention, (alpha, energy))
 
 
 def test_padding_right_of_every_stop_changes_nothing(probabilities, energies):
@@ -72,25 +76,25 @@ def test_padding_right_of_every_stop_changes_nothing(probabilities, energies):
     upstream = torch.randn(2, 16)
     for fill in (-math.inf, 0.0, 1e4):
         padded = torch.nn.functional.pad(energy, (0, 6), value=fill).requires_grad_()
-        beta = look_back(torch.nn.functional.pad(alpha, (0, 6)), padded)
+        beta = infinite_lookback_attention(torch.nn.functional.pad(alpha, (0, 6)), padded)
         beta.backward(upstream)
-        torch.testing.assert_close(beta[:, :10], look_back(alpha, energy), atol=1e-7, rtol=0)
+        torch.testing.assert_close(beta[:, :10], infinite_lookback_attention(alpha, energy), atol=1e-7, rtol=0)
         assert padded.grad is not None
         assert not beta[:, 10:].any() and not padded.grad[:, 10:].any()
 
 
 def test_a_row_does_not_see_its_batch(probabilities, energies):
     alpha, energy = probabilities("distribution", (8, 3, 20), 2), energies(50.0, (8, 3, 20), 2)
-    whole = look_back(alpha, energy)
+    whole = infinite_lookback_attention(alpha, energy)
     for row in range(8):
-        torch.testing.assert_close(look_back(alpha[row], energy[row]), whole[row], atol=1e-7, rtol=0)
+        torch.testing.assert_close(infinite_lookback_attention(alpha[row], energy[row]), whole[row], atol=1e-7, rtol=0)
 
 
 @pytest.mark.parametrize("gap", [-40.0, 40.0])
 def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
     # One position has all but exp(-40) of the sum: the derivative of the softmax, times the gradients' difference.
     energy = torch.tensor([0.0, gap], requires_grad=True)
-    look_back(torch.tensor([0.0, 1.0]), energy).backward(torch.tensor([3.0, 1.0]))
+    infinite_lookback_attention(torch.tensor([0.0, 1.0]), energy).backward(torch.tensor([3.0, 1.0]))
     truth = 2 * math.exp(-40.0)
     assert energy.grad is not None
     torch.testing.assert_close(energy.grad, torch.tensor([truth, -truth]), atol=0, rtol=1e-6)
@@ -98,22 +102,12 @@ def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
 
 def test_gradients_in_float64(probabilities, energies):
     alpha, energy = probabilities("distribution", (2, 6), 8).double(), energies(2.0, (2, 6), 8).double()
-    assert look_back(alpha, energy).dtype == torch.float64
-    assert torch.autograd.gradcheck(look_back, (alpha.requires_grad_(), energy.requires_grad_()))
+    assert infinite_lookback_attention(alpha, energy).dtype == torch.float64
+    assert torch.autograd.gradcheck(infinite_lookback_attention, (alpha.requires_grad_(), energy.requires_grad_()))
 
 
 def test_half_precision_returns_single(probabilities, energies):
     alpha, energy = probabilities("distribution", (2, 12), 9).bfloat16(), energies(5.0, (2, 12), 9).bfloat16()
-    beta = look_back(alpha, energy)
+    beta = infinite_lookback_attention(alpha, energy)
     assert beta.dtype == torch.float32
-    assert torch.equal(beta, look_back(alpha.float(), energy.float()))
-
-
-@pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
-def test_nothing_gives_nothing(shape: tuple[int, int]):
-    assert look_back(torch.zeros(shape), torch.zeros(shape)).shape == shape
-
-
-def test_refuses_shapes_that_differ():
-    with pytest.raises(ValueError, match=r"alpha and energy must have one shape, got \(1, 3\) and \(1, 4\)"):
-        look_back(torch.zeros(1, 3), torch.zeros(1, 4))
+    assert torch.equal(beta, infinite_lookback_attention(alpha.float(), energy.float()))

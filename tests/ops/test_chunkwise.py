@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import oracle, spread
+from mt.ops import chunkwise_attention, oracle
 
 KINDS = ("any", "one stop", "nothing", "everywhere")
 
@@ -25,10 +25,10 @@ def energies(size: float, shape: tuple[int, int], seed: int) -> Tensor:
     return size * (2 * torch.rand(shape, generator=torch.Generator().manual_seed(seed + 1)) - 1)
 
 
-def by_hand(alpha: list[float], energy: list[float], width: int) -> list[float]:
+def by_hand(alpha: list[float], energy: list[float], chunk_size: int) -> list[float]:
     beta = [0.0] * len(alpha)
     for stop, probability in enumerate(alpha):
-        window = [j for j in range(stop - width + 1, stop + 1) if j >= 0 and energy[j] > -math.inf]
+        window = [j for j in range(stop - chunk_size + 1, stop + 1) if j >= 0 and energy[j] > -math.inf]
         if window:
             largest = max(energy[j] for j in window)
             total = math.fsum(math.exp(energy[j] - largest) for j in window)
@@ -37,12 +37,12 @@ def by_hand(alpha: list[float], energy: list[float], width: int) -> list[float]:
     return beta
 
 
-def assert_equals_oracle(alpha: Tensor, energy: Tensor, width: int) -> None:
+def assert_equals_oracle(alpha: Tensor, energy: Tensor, chunk_size: int) -> None:
     """Values to 1e-6, both gradients to 1e-5 of their largest entry (1e-14 is the rounding of the truth itself)."""
     upstream = torch.randn(alpha.shape, generator=torch.Generator().manual_seed(0))
     fast = [alpha.clone().requires_grad_(), energy.clone().requires_grad_()]
     slow = [alpha.double().requires_grad_(), energy.double().requires_grad_()]
-    beta, truth = spread(*fast, width), oracle.spread(*slow, width)
+    beta, truth = chunkwise_attention(*fast, chunk_size), oracle.chunkwise_attention(*slow, chunk_size)
     assert beta.dtype == torch.float32
     torch.testing.assert_close(beta.double(), truth, atol=1e-6, rtol=0)
     beta.backward(upstream)
@@ -56,20 +56,20 @@ def assert_equals_oracle(alpha: Tensor, energy: Tensor, width: int) -> None:
 def test_worked_out_by_hand():
     # The stop at 1 shares 0.5 between energies of one size; the stop at 2 has exp(log 3) = 3 against 1.
     alpha, energy = torch.tensor([[0.25, 0.5, 0.25]]), torch.tensor([[0.0, 0.0, math.log(3.0)]])
-    torch.testing.assert_close(spread(alpha, energy, 2), torch.tensor([[0.5, 0.25 + 0.0625, 0.1875]]))
+    torch.testing.assert_close(chunkwise_attention(alpha, energy, 2), torch.tensor([[0.5, 0.25 + 0.0625, 0.1875]]))
 
 
 @given(
     kind=st.sampled_from(KINDS),
     size=st.sampled_from([0.0, 1.0, 50.0, 1000.0]),
     positions=st.integers(1, 30),
-    width=st.integers(1, 33),
+    chunk_size=st.integers(1, 33),
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_equation(kind: str, size: float, positions: int, width: int, seed: int):
+def test_equals_the_equation(kind: str, size: float, positions: int, chunk_size: int, seed: int):
     shape = (1, positions)
-    assert_equals_oracle(alphas(kind, shape, seed), energies(size, shape, seed), width)
+    assert_equals_oracle(alphas(kind, shape, seed), energies(size, shape, seed), chunk_size)
 
 
 @given(
@@ -82,83 +82,85 @@ def test_equals_the_equation(kind: str, size: float, positions: int, width: int,
 )
 @settings(max_examples=80, deadline=None)
 def test_equals_one_softmax_for_each_stop(kind: str, size: float, positions: int, extra: int, padded: int, seed: int):
-    width = max(1, positions + extra)
+    chunk_size = max(1, positions + extra)
     alpha, energy = alphas(kind, (2, positions), seed), energies(size, (2, positions), seed)
     energy[:, positions - min(padded, positions - 1) :] = -math.inf
-    for ours, a, u in zip(spread(alpha, energy, width), alpha, energy, strict=True):
-        truth = torch.tensor(by_hand(a.double().tolist(), u.double().tolist(), width), dtype=torch.float64)
+    for ours, a, u in zip(chunkwise_attention(alpha, energy, chunk_size), alpha, energy, strict=True):
+        truth = torch.tensor(by_hand(a.double().tolist(), u.double().tolist(), chunk_size), dtype=torch.float64)
         torch.testing.assert_close(ours.double(), truth, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("width", [1, 8])
-def test_equals_the_equation_on_a_long_source(width: int):
-    assert_equals_oracle(alphas("any", (1, 400), 4), energies(50.0, (1, 400), 4), width)
+@pytest.mark.parametrize("chunk_size", [1, 8])
+def test_equals_the_equation_on_a_long_source(chunk_size: int):
+    assert_equals_oracle(alphas("any", (1, 400), 4), energies(50.0, (1, 400), 4), chunk_size)
 
 
 def test_a_window_far_below_the_rest_keeps_its_mass():
     # A common offset for the sentence would leave exp(-2000) = 0 of the last window, and divide by it.
     alpha, energy = torch.tensor([[0.0, 0.0, 0.0, 1.0]]), torch.tensor([[1000.0, 1000.0, -1000.0, -1000.0]])
-    assert spread(alpha, energy, 2).tolist() == [[0.0, 0.0, 0.5, 0.5]]
+    assert chunkwise_attention(alpha, energy, 2).tolist() == [[0.0, 0.0, 0.5, 0.5]]
 
 
 @given(
     kind=st.sampled_from(KINDS),
     size=st.sampled_from([1.0, 1000.0]),
-    width=st.integers(1, 40),
+    chunk_size=st.integers(1, 40),
     positions=st.integers(1, 40),
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_mass_is_kept(kind: str, size: float, width: int, positions: int, seed: int):
+def test_mass_is_kept(kind: str, size: float, chunk_size: int, positions: int, seed: int):
     alpha = alphas(kind, (3, positions), seed)
-    beta = spread(alpha, energies(size, (3, positions), seed), width)
+    beta = chunkwise_attention(alpha, energies(size, (3, positions), seed), chunk_size)
     assert (beta >= 0).all()
     torch.testing.assert_close(beta.double().sum(-1), alpha.double().sum(-1), atol=1e-5, rtol=1e-6)
 
 
-def test_width_one_is_the_alignment_itself():
+def test_chunks_of_one_are_the_alignment_itself():
     alpha = alphas("any", (4, 25), 1)
-    assert torch.equal(spread(alpha, energies(50.0, (4, 25), 1), 1), alpha)
+    assert torch.equal(chunkwise_attention(alpha, energies(50.0, (4, 25), 1), 1), alpha)
 
 
 def test_padding_right_of_every_stop_changes_nothing():
     alpha, energy = alphas("any", (2, 10), 2), energies(5.0, (2, 10), 2)
     for fill in (-math.inf, 0.0, 1e4):
-        padded = spread(torch.nn.functional.pad(alpha, (0, 6)), torch.nn.functional.pad(energy, (0, 6), value=fill), 4)
-        assert torch.equal(padded[:, :10], spread(alpha, energy, 4))
+        padded = chunkwise_attention(
+            torch.nn.functional.pad(alpha, (0, 6)), torch.nn.functional.pad(energy, (0, 6), value=fill), 4
+        )
+        assert torch.equal(padded[:, :10], chunkwise_attention(alpha, energy, 4))
         assert not padded[:, 10:].any()
 
 
-@pytest.mark.parametrize("width", [1, 3, 12])
-def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(width: int):
+@pytest.mark.parametrize("chunk_size", [1, 3, 12])
+def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(chunk_size: int):
     alpha, energy = alphas("everywhere", (1, 9), 6), energies(3.0, (1, 9), 6)
     energy[0, 0:2] = energy[0, 4] = energy[0, 6:] = -math.inf
-    assert_equals_oracle(alpha, energy, width)
+    assert_equals_oracle(alpha, energy, chunk_size)
 
 
 def test_gradients_in_float64():
     alpha, energy = alphas("any", (2, 6), 8).double(), energies(2.0, (2, 6), 8).double()
     arguments = (alpha.requires_grad_(), energy.requires_grad_())
-    for width in (1, 3, 9):
-        assert torch.autograd.gradcheck(lambda a, u, w=width: spread(a, u, w), arguments)
+    for chunk_size in (1, 3, 9):
+        assert torch.autograd.gradcheck(lambda a, u, w=chunk_size: chunkwise_attention(a, u, w), arguments)
 
 
 def test_half_precision_is_computed_in_single():
     alpha, energy = alphas("any", (2, 12), 9).bfloat16(), energies(5.0, (2, 12), 9).bfloat16()
-    beta = spread(alpha, energy, 3)
+    beta = chunkwise_attention(alpha, energy, 3)
     assert beta.dtype == torch.float32
-    assert torch.equal(beta, spread(alpha.float(), energy.float(), 3))
+    assert torch.equal(beta, chunkwise_attention(alpha.float(), energy.float(), 3))
 
 
 def test_any_number_of_leading_dimensions():
     alpha, energy = alphas("any", (6, 7), 3), energies(1.0, (6, 7), 3)
     torch.testing.assert_close(
-        spread(alpha.view(2, 3, 7), energy.view(2, 3, 7), 2), spread(alpha, energy, 2).view(2, 3, 7)
+        chunkwise_attention(alpha.view(2, 3, 7), energy.view(2, 3, 7), 2),
+        chunkwise_attention(alpha, energy, 2).view(2, 3, 7),
     )
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match="at least one position wide, got 0"):
-        spread(torch.zeros(1, 3), torch.zeros(1, 3), 0)
-    with pytest.raises(ValueError, match=r"one shape, got \(1, 3\) and \(1, 4\)"):
-        spread(torch.zeros(1, 3), torch.zeros(1, 4), 2)
+@pytest.mark.parametrize("chunk_size", [0, -1])
+def test_refuses_chunks_of_nothing(chunk_size: int):
+    with pytest.raises(ValueError, match=f"chunk_size must be at least 1, got {chunk_size}"):
+        chunkwise_attention(torch.zeros(1, 3), torch.zeros(1, 3), chunk_size)

@@ -1,0 +1,56 @@
+"""Files that are written whole or not at all, and that are found as they were written."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+Record = Mapping[str, Mapping[str, int | str]]
+"""The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Gives a name beside `path`, and renames what was written there at the end: `path` is whole or not there.
+
+    Nothing is at that name: what was, a file or a link to one, is deleted.
+    """
+    draft = path.with_name(f"{path.name}.draft")
+    if draft.is_dir() and not draft.is_symlink():
+        shutil.rmtree(draft)
+    else:
+        draft.unlink(missing_ok=True)
+    yield draft
+    os.replace(draft, path)
+
+
+def record(folder: Path, paths: Iterable[Path]) -> Record:
+    """What the files are now."""
+    return {
+        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)} for path in paths
+    }
+
+
+def require_sizes(folder: Path, written: Record) -> None:
+    """Raises ValueError where a file has another size, or the record is none; OSError where a file is missing."""
+    try:
+        expected = {name: about["size"] for name, about in written.items()}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("no record of its files") from error
+    for name, size in expected.items():
+        if (found := (folder / name).stat().st_size) != size:
+            raise ValueError(f"{name} has {found} bytes, not {size}")
+
+
+def require_contents(folder: Path, written: Record, below: str) -> None:
+    """Raises ValueError where a file of the folder `below` has other contents: a second or two per GB."""
+    for name, about in written.items():
+        if name.startswith(f"{below}/") and _sha256(folder / name) != about.get("sha256"):
+            raise ValueError(f"{name} has changed since it was written")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

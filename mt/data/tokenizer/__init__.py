@@ -1,0 +1,21 @@
+"""Tokenizers: the one door to SentencePiece."""
+
+from mt.data.tokenizer.config import SideConfig, TokenizerConfig
+from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, Unit, normalize, units
+from mt.data.tokenizer.sides import Tokenizers
+from mt.data.tokenizer.training import train
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "UNK",
+    "SideConfig",
+    "Tokenizer",
+    "TokenizerConfig",
+    "Tokenizers",
+    "Unit",
+    "normalize",
+    "train",
+    "units",
+]

@@ -1,0 +1,138 @@
+"""Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018)."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal
+
+import sentencepiece
+
+from mt.data.words import words
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+
+Unit = Literal["word", "char"]
+"""What alignments link."""
+
+_SPACE = "▁"  # SentencePiece's mark on a piece that starts a word
+_JOINER = "￭"  # on a token of a word model that follows without a space
+_UNKNOWN = "⁇"  # as an unknown piece is decoded
+_SPECIAL = {"<pad>", "<s>", "</s>"}
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a piece of a model with byte fallback
+_CONTINUATION = re.compile(r"<0x[89AB][0-9A-F]>")  # a byte of UTF-8 that begins no character
+_PUNCTUATION_EDGE = re.compile(r"(?<=\S)(?=[^\w\s])|(?<=[^\w\s])(?=\S)")
+
+
+class Tokenizer:
+    """One trained SentencePiece model. Special ids: pad 0, unk 1, bos 2, eos 3.
+
+    A text survives encoding and decoding up to Unicode composition (NFC) and the kind and number of its blanks;
+    characters that the vocabulary lacks come back as ⁇. Nothing else is normalised, so that fullwidth or
+    typographic characters of a reference can be produced.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        """`model`: a serialized SentencePiece model. Raises ValueError where it is none, or has other special ids."""
+        self.model = model
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=1)
+        except RuntimeError as error:
+            raise ValueError("not a SentencePiece model") from error
+        processor = self._processor
+        special = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
+        if not model or special != (PAD, UNK, BOS, EOS):
+            raise ValueError("not a SentencePiece model with the ids pad 0, unk 1, bos 2, eos 3")
+        try:
+            pieces = [processor.id_to_piece(i) for i in range(len(self))]
+        except UnicodeDecodeError as error:
+            raise ValueError("a damaged SentencePiece model (a piece is not UTF-8)") from error
+        ordinary = pieces[EOS + 1 :]
+        # Every other type of model has pieces for the single characters, which start no word.
+        self._of_words = all(piece.startswith(_SPACE) for piece in ordinary)
+        self.of_characters = not any(len(piece.removeprefix(_SPACE)) > 1 for piece in ordinary)
+
+    def __len__(self) -> int:
+        return self._processor.get_piece_size()
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, EOS last."""
+        return self._processor.encode([self._prepared(text) for text in texts], out_type=int, add_eos=True)
+
+    def split(self, text: str) -> list[str]:
+        """The pieces of a text, one per id of `encode`, unknown ones as they are spelt; the last is `</s>`.
+
+        A piece that starts a word starts with `▁`.
+        """
+        return self._readable(self._processor.encode(self._prepared(text), out_type=str, add_eos=True))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
+        return self._readable([self._processor.id_to_piece(int(i)) for i in ids])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
+        text = " ".join(self._processor.decode([int(i) for i in ids]).split())
+        return text.replace(" " + _JOINER, "").removeprefix(_JOINER) if self._of_words else text
+
+    def unit_ids(self, text: str, unit: Unit = "word") -> list[int | None]:
+        """For each piece of `split` the index among `units(text)` of the one it shares most characters with (of equals
+        the first); None for `</s>`. A piece that is only a blank belongs to the unit that follows."""
+        return _unit_ids(self.split(text), units(text, unit))
+
+    def decoded_unit_ids(self, ids: Sequence[int], unit: Unit = "word") -> list[int | None]:
+        """The same for decoded ids and the units of `decode(ids)`; None for special ids."""
+        pieces = [_UNKNOWN if i == UNK else piece for i, piece in zip(ids, self.pieces(ids), strict=True)]
+        return _unit_ids(pieces, units(self.decode(ids), unit))
+
+    def _prepared(self, text: str) -> str:
+        text = normalize(text)
+        return marked(text) if self._of_words else text
+
+    def _readable(self, pieces: list[str]) -> list[str]:
+        return [piece.removeprefix(_SPACE + _JOINER) for piece in pieces] if self._of_words else pieces
+
+
+def units(text: str, unit: Unit) -> list[str]:
+    """What alignments link: the words of a text (`mt.data.words.words`), or its characters, blanks apart."""
+    return words(normalize(text)) if unit == "word" else [*_bare(normalize(text))]
+
+
+def _unit_ids(pieces: Sequence[str], spelt: Sequence[str]) -> list[int | None]:
+    owners = [index for index, unit in enumerate(spelt) for _ in _bare(unit)]
+    indices: list[int | None] = []
+    start = 0
+    for piece in pieces:
+        length = 0 if piece in _SPECIAL else _characters(piece)
+        # Byte pieces after the first of a character belong to it. What lower-casing made longer is cut off.
+        first = start - 1 if _CONTINUATION.fullmatch(piece) else min(start, len(owners) - 1)
+        covered = owners[max(first, 0) : max(first, 0) + max(length, 1)]
+        # `max` takes the first of equally frequent units, since the slice is in order.
+        indices.append(None if piece in _SPECIAL or not covered else max(covered, key=covered.count))
+        start += length
+    return indices
+
+
+def normalize(text: str) -> str:
+    """The text as the tokenizer sees it: composed (NFC), every run of white space one blank."""
+    # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
+    blanks = text.isprintable() and "  " not in text and text == text.strip()
+    if blanks and unicodedata.is_normalized("NFC", text):
+        return text
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def marked(text: str) -> str:
+    """Set punctuation apart by blanks that can be undone: `Oh, ja!` becomes `Oh ￭, ja ￭!`."""
+    return _PUNCTUATION_EDGE.sub(" " + _JOINER, text)
+
+
+def _bare(text: str) -> str:
+    """Without blanks and the marks that this module and SentencePiece set."""
+    return "".join(text.replace(_SPACE, "").replace(_JOINER, "").split())
+
+
+def _characters(piece: str) -> int:
+    """How many characters of a text without blanks a piece stands for."""
+    if _BYTE.fullmatch(piece):
+        return 0 if _CONTINUATION.fullmatch(piece) else 1
+    return len(_bare(piece))

@@ -1,0 +1,68 @@
+"""The tokenizers of the two sides of a corpus, on disk and in memory."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from mt.data.tokenizer.config import TokenizerConfig
+from mt.data.tokenizer.processor import Tokenizer
+from mt.data.tokenizer.training import train
+from mt.errors import UserError
+
+
+class Tokenizers(NamedTuple):
+    """The tokenizers of the two sides: one and the same object where the vocabulary is joint."""
+
+    source: Tokenizer
+    target: Tokenizer
+
+    @classmethod
+    def train(cls, config: TokenizerConfig, pairs: Sequence[tuple[str, str]]) -> Self:
+        """Learn from (source, target) texts; the same texts give the same vocabularies.
+
+        Raises:
+            UserError: the vocabulary's size does not suit the text, or a model_file cannot be used.
+        """
+        if config.joint:
+            both = train(config, (text for pair in pairs for text in pair))
+            return cls(both, both)
+        source, target = config.side("source"), config.side("target")
+        return cls(train(source, (pair[0] for pair in pairs)), train(target, (pair[1] for pair in pairs)))
+
+    @property
+    def joint(self) -> bool:
+        return self.source is self.target
+
+    def digest(self) -> str:
+        """SHA-256 (hex) of the models: tells whether ids were made by these tokenizers."""
+        return hashlib.sha256(b"".join(side.model for side in self)).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`."""
+        if self.joint:
+            (folder / "tokenizer.model").write_bytes(self.source.model)
+        else:
+            (folder / "tokenizer.source.model").write_bytes(self.source.model)
+            (folder / "tokenizer.target.model").write_bytes(self.target.model)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save` wrote.
+
+        Raises:
+            UserError: a file is missing or is no such model.
+        """
+        if (folder / "tokenizer.model").is_file():
+            both = _load(folder / "tokenizer.model")
+            return cls(both, both)
+        return cls(_load(folder / "tokenizer.source.model"), _load(folder / "tokenizer.target.model"))
+
+
+def _load(path: Path) -> Tokenizer:
+    try:
+        return Tokenizer(path.read_bytes())
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing: the tokenizer belongs beside what was made with it") from error
+    except ValueError as error:
+        raise UserError(f"{path} is {error}: restore the file, or make what it belongs to again") from error

@@ -1,0 +1,52 @@
+"""One pass over a split under teacher forcing: loss, attention statistics and word links."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from mt.data.batches import collate, fixed_order
+from mt.data.corpus import Split
+from mt.device import autocast
+from mt.evaluation.attention_stats import AttentionStats
+from mt.evaluation.links import pharaoh
+from mt.inference import Translator
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What a model does when the targets of a split are given to it, token by token."""
+
+    loss: float
+    """Nats per target token, EOS included, without label smoothing."""
+    stats: AttentionStats
+    links: list[str]
+    """For each pair its word alignment in Pharaoh format; none where they were not asked for."""
+
+    @property
+    def perplexity(self) -> float:
+        """Per target token, EOS included."""
+        return math.exp(min(self.loss, 700.0))
+
+
+@torch.no_grad()
+def forced_pass(translator: Translator, split: Split, *, hard: bool = False, links: bool = False) -> Forced:
+    """hard: whether the attention decides, where it can. links: whether to make word alignments, too."""
+    model, device = translator.model.eval(), translator.device
+    loss = tokens = 0.0
+    stats, lines = AttentionStats(), [""] * (len(split) if links else 0)
+    sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
+    for indices in fixed_order(split.lengths()[0], max_tokens=translator.config.training.batch_tokens):
+        batch = collate(split.ids(indices)).to(device)
+        with autocast(device, translator.config.precision):
+            found = model(batch, hard=hard)
+        loss += found.sum.item()
+        tokens += found.tokens.item()
+        stats.add(found.attention, found.source_mask, batch.target_mask)
+        if not links:
+            continue
+        for i, weights in zip(indices, found.attention.weights.float().cpu().numpy(), strict=True):
+            source = translator.tokenizers.source.unit_ids(sources[i])
+            target = translator.tokenizers.target.unit_ids(targets[i])
+            lines[i] = pharaoh(weights[: len(target), : len(source)], source, target)
+    return Forced(loss / tokens, stats, lines)

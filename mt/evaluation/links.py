@@ -1,0 +1,31 @@
+"""Word alignments out of attention weights, and their error against gold ones."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mt.inference import Translator
+from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
+from mt.metrics.score import Score
+
+
+def forced_links(translator: Translator, sources: Sequence[str], targets: Sequence[str], *, hard: bool) -> list[str]:
+    """Word alignments in Pharaoh format: each target word with the source word that has most of its attention."""
+    tokenizers = translator.tokenizers
+    return [
+        pharaoh(forced.alignment, tokenizers.source.unit_ids(source), tokenizers.target.unit_ids(target))
+        for source, target, forced in zip(sources, targets, translator.align(sources, targets, hard=hard), strict=True)
+    ]
+
+
+def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]) -> str:
+    """A line of Pharaoh format out of attention weights [T, S] between pieces: each target piece links its unit to that
+    of the source piece with its largest weight. source: [S], target: [T], what `Tokenizer.unit_ids` gives."""
+    return to_pharaoh(project(links_from_weights(weights), source, target))
+
+
+def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> Score:
+    """AER of Pharaoh lines against gold ones, in percent. name: what to call the gold lines where one is wrong."""
+    return alignment_error_rate(
+        [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, name)
+    )

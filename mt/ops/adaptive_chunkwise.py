@@ -1,0 +1,154 @@
+"""MAtChA, monotonic adaptive chunkwise attention: soft attention over the positions from the previous stop of the
+monotonic attention to its present stop, both included (Chiu & Raffel 2018, appendix C).
+
+    beta[j] = sum over k <= j <= l of  w[k, l] softmax(u[k .. l])[j]
+    w[k, l] = reached[k, l] p[l],   reached[k, l] = previous[k] prod over n = k .. l-1 of (1 - p[n])    (equation 28)
+
+The paper evaluates it with partial sums of exp(u), which overflow, and divides by partial products, which underflow.
+Here only ratios in [0, 1] occur. With share[k, l] = softmax(u[k .. l])[l] and rest = 1 - share,
+
+    beta[l] = sum over k of  share[k, l] mass[k, l],   mass[k, l] = w[k, l] + rest[k, l+1] mass[k, l+1]
+
+All chunks of one length are computed at once, from those of the next greater length: S vectorised steps. Rows are
+computed in blocks, and the chunks computed again for the gradient, so that memory does not grow with T.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from mt.ops.precision import compute_dtype, result_dtype
+from mt.ops.softmax import masked_softmax
+
+BLOCK_BYTES = {"cpu": 32 * 2**20}
+"""Size of the chunks of one block of rows, by the kind of device: on a CPU, what fits its cache."""
+OTHER_BLOCK_BYTES = 512 * 2**20
+"""The same on other devices, which need more rows at once to be kept busy."""
+
+
+def adaptive_chunkwise_attention(
+    previous: Float[Tensor, "*batch S"], p_choose: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"]
+) -> Float[Tensor, "*batch S"]:
+    """Distributes the probability of each stop over the positions from the previous stop to it, by their softmax.
+
+    previous: alpha of the previous step, the probability that this step starts at each position.
+    p_choose: p, the probability of stopping at a position that is reached; 0 on padding keeps the result exact.
+    energy: u, finite or -inf.
+    Returns beta, whose sum is the probability of stopping, less the stops with only energies of -inf in their chunk.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where an argument is float64.
+    Differentiable once, in all arguments. Time is O(S^2) per row; memory is O(S) per row beside one block.
+    """
+    dtype = compute_dtype(energy.device)
+    columns = (torch.atleast_2d(x).flatten(0, -2).T.to(dtype).contiguous() for x in (previous, p_choose, energy))
+    beta = _AdaptiveChunkwise.apply(*columns)
+    return beta.T.reshape(energy.shape).to(result_dtype(previous, p_choose, energy))
+
+
+def hard_adaptive_chunkwise_attention(
+    previous: Float[Tensor, "*batch S"], alpha: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"]
+) -> Float[Tensor, "*batch S"]:
+    """`adaptive_chunkwise_attention` where both stops are known: the softmax from the previous to the present one.
+
+    previous, alpha: one-hot, or all zeros for no stop, in which case beta is all zeros. energy: u, finite or -inf.
+
+    Computed and returned in float32, or float64 where `energy` is float64. Differentiable in `energy`. O(S) per row.
+    """
+    reached = previous.cumsum(-1) > 0
+    after_stop = (alpha.cumsum(-1) - alpha) > 0
+    stopped = (alpha > 0).any(-1, keepdim=True)
+    return masked_softmax(energy, reached & ~after_stop & stopped & (energy != -torch.inf))
+
+
+class _AdaptiveChunkwise(Function):
+    """On [S, N]: positions first, so that the chunks of one length are contiguous, whichever it is."""
+
+    @staticmethod
+    def forward(ctx, previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
+        ctx.save_for_backward(previous, p_choose, energy)
+        beta = torch.empty_like(energy)
+        for block in _blocks(energy, kept=3):
+            beta[:, block] = _distribute(previous[:, block], p_choose[:, block], energy[:, block])
+        return beta
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        arguments = (*ctx.saved_tensors, grad_beta)
+        grads = torch.empty_like(grad_beta), torch.empty_like(grad_beta), torch.empty_like(grad_beta)
+        for block in _blocks(grad_beta, kept=5):
+            for whole, part in zip(grads, _gradients(*(x[:, block] for x in arguments)), strict=True):
+                whole[:, block] = part
+        return grads
+
+
+def _blocks(x: Tensor, kept: int) -> Iterator[slice]:
+    """Slices of the columns of x [S, N], few enough that `kept` numbers for each of their chunks fit the bound."""
+    positions, columns = x.shape
+    bound = BLOCK_BYTES.get(x.device.type, OTHER_BLOCK_BYTES)
+    size = max(1, bound // (kept * x.element_size() * max(1, positions * (positions + 1) // 2)))
+    return (slice(first, first + size) for first in range(0, columns, size))
+
+
+def _chunks(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """share, rest and reached of the chunks k .. k+m, for all k at once, each [S - m, n]; for m = 0, 1, ... in turn."""
+    passed, reached = 1 - p_choose, previous
+    # The log of an empty sum is finite, so that a first energy of -inf has a share of 0 rather than NaN.
+    log_total = torch.full_like(energy, torch.finfo(energy.dtype).min)
+    for m in range(len(energy)):
+        before, last = log_total[: len(energy) - m], energy[m:]
+        log_odds = last - before
+        yield log_odds.sigmoid(), log_odds.neg_().sigmoid_(), reached
+        log_total = torch.logaddexp(before, last)
+        reached = reached[:-1] * passed[m:-1]
+
+
+def _distribute(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
+    """beta, from the longest chunk to the shortest. All [S, n]."""
+    beta = torch.zeros_like(energy)
+    left = energy[:0]  # rest * mass of the chunks one longer
+    for m, (share, rest, reached) in reversed(list(enumerate(_chunks(previous, p_choose, energy)))):
+        mass = reached * p_choose[m:]
+        mass[:-1] += left
+        beta[m:].addcmul_(share, mass)
+        left = rest.mul_(mass)
+    return beta
+
+
+def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of previous, p_choose and energy, where that of beta is g. All [S, n].
+
+    mean[k, l] = rest[k, l] mean[k, l-1] + share[k, l] g[l]                  (of g under softmax(u[k .. l]))
+    value[k, l] = p[l] mean[k, l] + (1 - p[l]) value[k, l+1]                 (the gradient of reached[k, l])
+    gain[k, l] = mass[k, l] share[k, l] rest[k, l] (g[l] - mean[k, l-1])     (by u[l] in share[k, l], rest[k, l])
+    total[k, l] = gain[k, l] + rest[k, l] total[k, l+1]
+
+    grad_previous[k] = value[k, k]
+    grad_p[l] = sum over k of  reached[k, l] (mean[k, l] - value[k, l+1])
+    grad_energy[l] = sum over k of  gain[k, l] - share[k, l] total[k, l+1]
+    """
+    chunks = []
+    mean = torch.zeros_like(g)
+    for m, (share, rest, reached) in enumerate(_chunks(previous, p_choose, energy)):
+        gap = g[m:] - mean[: len(share)]
+        mean = torch.addcmul(mean[: len(share)], share, gap)
+        chunks.append((share, rest, reached, mean, gap.mul_(share).mul_(rest)))
+    grad_p, grad_energy, passed = torch.zeros_like(g), torch.zeros_like(g), 1 - p_choose
+    value = left = total = g[:0]
+    for m, (share, rest, reached, mean, gain) in reversed(list(enumerate(chunks))):
+        difference = mean.clone()
+        difference[:-1] -= value
+        grad_p[m:].addcmul_(reached, difference)
+        value = mean.addcmul_(passed[m:], difference, value=-1)
+        mass = reached * p_choose[m:]
+        mass[:-1] += left
+        gain *= mass
+        grad_energy[m:] += gain
+        grad_energy[m:-1].addcmul_(share[:-1], total, value=-1)
+        gain[:-1].addcmul_(rest[:-1], total)
+        left, total = rest.mul_(mass), gain
+    return value, grad_p, grad_energy

@@ -1,0 +1,88 @@
+"""MoChA, monotonic chunkwise attention: soft attention over a chunk that ends where the monotonic attention stops
+(Chiu & Raffel 2018, section 2.3).
+
+    beta[j] = sum over k = j .. j+w-1 of  alpha[k] exp(u[j]) / sum over l = k-w+1 .. k of exp(u[l])        (equation 13)
+
+The paper's moving sums of exp(u) (equation 19) need one offset for the whole sentence, and underflow where a chunk lies
+far below it. Here each chunk has its own offset, the largest energy inside it.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+from mt.ops.precision import result_dtype
+from mt.ops.scan import shift_left, shift_right
+
+
+def chunkwise_attention(
+    alpha: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"], chunk_size: int
+) -> Float[Tensor, "*batch S"]:
+    """Distributes the probability of each stop over the `chunk_size` positions ending there, by their softmax.
+
+    alpha: the probability of stopping at each position. energy: u, finite, or -inf on padding.
+    chunk_size: w >= 1; chunks are cut at the left edge of the sentence.
+    Returns beta, whose sum is that of alpha.
+
+    Computed and returned in float32, or float64 where an argument is float64. Differentiable once, in both arguments.
+    Time is O(S w) per row; memory is O(S) per row for any w.
+    """
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be at least 1, got {chunk_size}")
+    dtype = result_dtype(alpha, energy)
+    alpha, energy = alpha.to(dtype), energy.to(dtype)
+    if alpha.numel() == 0:
+        return alpha * energy
+    return _Chunkwise.apply(alpha, energy, min(chunk_size, alpha.shape[-1]))
+
+
+class _Chunkwise(Function):
+    @staticmethod
+    def forward(ctx, alpha: Tensor, energy: Tensor, chunk_size: int) -> Tensor:
+        largest, peak, total = _chunks(energy, chunk_size)
+        per_unit, beta = alpha / total, torch.zeros_like(alpha)
+        for offset in range(chunk_size):
+            beta += shift_left(per_unit, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
+        ctx.save_for_backward(alpha, energy, largest, peak, total)
+        ctx.chunk_size = chunk_size
+        return beta
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_beta: Tensor) -> tuple[Tensor, Tensor, None]:
+        """With s[k, j] the softmax of chunk k, and g = grad_beta:
+
+            grad_alpha[k] = sum over j of s[k, j] g[j] =: mean[k]
+            grad_energy[j] = sum over k of alpha[k] s[k, j] (g[j] - mean[k])
+
+        Where one position has nearly all of s, g[j] - mean[k] would be lost in rounding. So g is taken relative to its
+        value at the chunk's largest energy: mean = at_peak + rest, in which rest is as small as the other shares.
+        """
+        alpha, energy, largest, peak, total = ctx.saved_tensors
+        at_peak = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
+        rest = torch.zeros_like(alpha)
+        for offset in range(ctx.chunk_size):
+            weight = (shift_right(energy, offset, -torch.inf) - largest).exp()
+            rest += weight * (shift_right(grad_beta, offset) - at_peak)
+        rest /= total
+        per_unit, grad_energy = alpha / total, torch.zeros_like(energy)
+        for offset in range(ctx.chunk_size):
+            weight = shift_left(per_unit, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
+            grad_energy += weight * ((grad_beta - shift_left(at_peak, offset)) - shift_left(rest, offset))
+        return at_peak + rest, grad_energy, None
+
+
+def _chunks(energy: Tensor, chunk_size: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the chunk ending at each position: its largest energy, the position of that, and sum of exp(u - largest)."""
+    largest, peak = pad(energy, (chunk_size - 1, 0), value=-torch.inf).unfold(-1, chunk_size, 1).max(-1)
+    positions = torch.arange(energy.shape[-1], device=energy.device)
+    peak = (peak + positions - (chunk_size - 1)).clamp(min=0)
+    # Finite, so that a chunk of nothing but -inf has zeros rather than NaN.
+    largest = largest.clamp(min=torch.finfo(energy.dtype).min)
+    total = torch.zeros_like(energy)
+    for offset in range(chunk_size):
+        total += (shift_right(energy, offset, -torch.inf) - largest).exp()
+    return largest, peak, total.clamp(min=1.0)

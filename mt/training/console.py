@@ -1,0 +1,123 @@
+"""What a run shows of itself: a bar on a terminal; a line every so often in a log file or a pipe."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from tqdm import tqdm
+
+from mt.config import Config
+from mt.data.corpus import SPLITS, Corpus
+from mt.models.seq2seq import Seq2Seq
+from mt.training.loop import Progress
+
+SECONDS = 30.0
+"""Between lines in a log file or a pipe."""
+_LABEL = 8
+"""Columns of the names at the start."""
+
+
+class Console:
+    """Text goes to standard output, and bars to standard error, where that is a terminal."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.bars = sys.stderr.isatty()
+        """Whether to show bars."""
+        self._lines = not (self.bars and sys.stdout.isatty())
+        self._seconds, self._said = seconds, time.monotonic()
+        self._bar: tqdm | None = None
+        self._total: int | None = None
+
+    def say(self, text: str) -> None:
+        """Without tearing a bar, and at once."""
+        tqdm.write(text, file=sys.stdout)
+        sys.stdout.flush()
+
+    @contextlib.contextmanager
+    def training(self, progress: Progress, total: int | None) -> Iterator[None]:
+        """Shows the progress of training meanwhile. total: the updates of the whole run, None where unknown."""
+        self._total = total
+        with tqdm(
+            total=total,
+            initial=progress.update,
+            desc="training",
+            unit="update",
+            dynamic_ncols=True,
+            disable=not self.bars,
+        ) as self._bar:
+            yield
+
+    def updated(self) -> None:
+        """After each update."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
+        """After each line of the log. means: of `Window`."""
+        if self._bar is not None:
+            self._bar.set_postfix(epoch=progress.epoch, loss=f"{means['loss']:.3f}", refresh=False)
+        if self._lines and time.monotonic() - self._said >= self._seconds:
+            self._said = time.monotonic()
+            self.say(_line(progress, means, self._total))
+
+
+def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progress: Progress, total: int | None) -> str:
+    """What begins: where, on what, of what size."""
+    parameters, device = sum(p.numel() for p in model.parameters()), next(model.parameters()).device
+    sizes = {name: len(corpus.split(name)) for name in SPLITS}
+    tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
+    train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
+    source, target = (f"{len(side):,}" for side in corpus.tokenizers)
+    epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
+    amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
+    begun = f", from update {progress.update:,}" if progress.update else ""
+    rows = {
+        "folder": str(folder),
+        "device": f"{device}, {config.precision}",
+        "model": f"{config.encoder.name}, {config.attention.name}, {config.decoder.name}: {parameters:,} parameters",
+        "data": f"{config.dataset.name}: {train}; dev {sizes['dev']:,}, test {sizes['test']:,}",
+        "pieces": f"{source} source, {target} target",
+        "training": f"{amount}{begun}",
+        "loss": "nats per target token without label smoothing, in training as on dev",
+    }
+    notes = [("note", metric.notice) for metric in config.metrics() if metric.notice]
+    return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))
+
+
+def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
+    """The scores of a validation, on one line, or as a table of soft and hard ones.
+
+    name: of what was scored: `update 40`; note: what became of it.
+    """
+    both = [key.removesuffix("_soft") for key in scores if key.endswith("_soft")]
+    if not both:
+        return f"{name}: {'  '.join(f'{key} {_shown(key, value)}' for key, value in scores.items())}{note}"
+    widths = [max(len(key), 7) + 2 for key in both]
+    label = max(len(name) + 1, 8)
+    rows = [(f"{name}:", both)]
+    rows += [(f"  {mode}", [_shown(key, scores[f"{key}_{mode}"]) for key in both]) for mode in ("soft", "hard")]
+    head, *others = [f"{first:<{label}}{_columns(cells, widths)}" for first, cells in rows]
+    return "\n".join([head + note, *others])
+
+
+def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _shown(name: str, value: float) -> str:
+    return f"{value:.3f}" if name == "loss" else f"{value:.2f}"
+
+
+def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> str:
+    """`update 300/960  epoch 1  loss 3.214  lr 0.0015  8,123 tokens/s  0:00:41 left`"""
+    whole, left = "", ""
+    if total is not None:
+        seconds = progress.seconds / progress.update * (total - progress.update)
+        whole, left = f"/{total}", f"  {timedelta(seconds=round(seconds))} left"
+    return (
+        f"update {progress.update}{whole}  epoch {progress.epoch}  loss {means['loss']:.3f}  lr {means['lr']:.3g}  "
+        f"{means['tokens_per_second']:,.0f} tokens/s{left}"
+    )

@@ -1,0 +1,54 @@
+"""What happens at a validation: the dev split is scored, and the scores are logged, shown and compared."""
+
+from typing import TYPE_CHECKING
+
+from mt.evaluation.attention_stats import warnings
+from mt.evaluation.report import draw, samples
+from mt.evaluation.score import Validation, dev_scores
+from mt.training.console import scores_shown
+from mt.training.selection import advice, improves
+
+if TYPE_CHECKING:  # a run validates itself
+    from mt.training.state import Run
+
+_SETTLED = 3
+"""Validations after which a score that is still near zero is spoken of."""
+
+
+def measure(run: "Run") -> Validation:
+    limit = run.config.training.validate_limit
+    with run.signals.at_once():
+        return dev_scores(run.translator, run.corpus.split("dev"), limit, progress=run.console.bars)
+
+
+def validate(run: "Run") -> bool:
+    """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
+    progress, log, count = run.progress, run.log, run.config.training.plots
+    scores, translations, stats = measure(run)
+    is_best = improves(scores, progress.best, run.metric)
+    progress.validations.append(progress.update)
+    if is_best:
+        progress.best = scores
+        progress.bad_validations.append(0)
+    else:
+        progress.bad_validations[-1] += 1
+    log.scalars("dev", progress.update, scores)
+    log.scalars("attention", progress.update, stats)
+    run.console.say(scores_shown(f"update {progress.update}", scores, "  (best)" if is_best else ""))
+    for warning in warnings(stats):
+        run.console.say(f"  warning: {warning}")
+    say_advice(run)
+    log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
+    for number, translation in enumerate(translations[:count] if run.model.uses_source else []):
+        if translation.tokens:
+            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.chunk_size))
+    return is_best
+
+
+def say_advice(run: "Run", *, at_the_end: bool = False) -> None:
+    """Says once in a run, after some validations or at its end, that its metric cannot choose, where that is so."""
+    best, count = run.progress.best, len(run.progress.validations)
+    if best is not None and (count < _SETTLED if at_the_end else count == _SETTLED):
+        found = advice(best, run.metric, run.config.metrics(), run.corpus.split("dev").column("references"))
+        if found:
+            run.console.say(f"  warning: {found}")

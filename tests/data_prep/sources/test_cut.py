@@ -1,0 +1,179 @@
+"""Dev and test cut from train."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from data_prep.prepare import prepare
+from data_prep.sources import open_source
+from data_prep.stream import open_corpus
+from mt.data.corpus import SPLITS, Corpus, Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+Rows = Sequence[tuple[str, str]]
+
+
+def _rows(count: int) -> list[tuple[str, str]]:
+    return [(f"one {number}", f"eins {number}") for number in range(count)]
+
+
+def _texts(folder: Path, rows: Rows, name: str = "train") -> None:
+    for side, texts in zip(("en", "de"), zip(*rows, strict=True), strict=True):
+        (folder / f"{name}.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+
+
+def _jsonl(folder: Path, rows: Rows) -> None:
+    lines = [json.dumps({"en": source, "de": target}) + "\n" for source, target in rows]
+    (folder / "train.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def _tsv(folder: Path, rows: Rows) -> None:
+    lines = ["en\tde\n", *(f"{source}\t{target}\n" for source, target in rows)]
+    (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def _config(folder: Path, **settings) -> DatasetConfig:
+    plain = {"folder": str(folder), "source": "en", "target": "de", "workers": 1, "dev_size": 30, "test_size": 20}
+    return DatasetConfig.model_validate_json(json.dumps(plain | {"tokenizer": {"model_type": "char"}} | settings))
+
+
+def _read(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
+    source = open_source(config)
+    found = {split: [example[:2] for example in source.examples(split)] for split in SPLITS}
+    assert {split: len(rows) for split, rows in found.items()} == {split: source.size(split) for split in SPLITS}
+    return found
+
+
+@pytest.mark.parametrize("write", [_texts, _jsonl, _tsv])
+@pytest.mark.parametrize("hub", [False, True])
+def test_every_pair_comes_to_one_split_in_order(tmp_path: Path, write: Callable[[Path, Rows], None], hub: bool) -> None:
+    if hub and write is _texts:
+        pytest.skip("the hub has tables")
+    rows = _rows(400)
+    write(tmp_path, rows)
+    found = _read(_config(tmp_path, hub={"id": "somebody/captions"} if hub else None))
+    assert [len(found[split]) for split in SPLITS] == [350, 30, 20]
+    assert sorted(pair for part in found.values() for pair in part) == sorted(rows)
+    assert all(part == sorted(part, key=rows.index) for part in found.values())
+    # Not the first and not the last ones: the places are spread.
+    assert 100 < sum(map(rows.index, found["dev"])) / 30 < 300
+    # The same whatever holds the text.
+    other = tmp_path / "other"
+    other.mkdir()
+    _texts(other, rows)
+    assert _read(_config(other)) == found
+
+
+def test_a_corpus_that_grows_keeps_its_splits(tmp_path: Path) -> None:
+    _texts(tmp_path, _rows(1000))
+    before = _read(_config(tmp_path))
+    _texts(tmp_path, _rows(1200))
+    after = _read(_config(tmp_path))
+    assert not {*before["dev"]} & {*after["test"]} and not {*before["test"]} & {*after["dev"]}
+    for split, size in (("dev", 30), ("test", 20)):
+        assert len({*after[split]} - {*before[split]}) <= size // 2  # a sixth is expected
+        assert {*after[split]} - {*before[split]} <= {*_rows(1200)[1000:]}  # none of train
+
+
+def test_dev_does_not_depend_on_whether_test_is_cut(tmp_path: Path) -> None:
+    _texts(tmp_path, _rows(400))
+    both = _read(_config(tmp_path))
+    _texts(tmp_path, [("a", "b")], "test")
+    alone = _read(_config(tmp_path, test_size=None))
+    assert alone["dev"] == both["dev"]
+    assert alone["test"] == [("a", "b")]
+    assert len(alone["train"]) == 370
+
+
+def test_equal_pairs_stay_together(tmp_path: Path) -> None:
+    draws = random.Random(1)
+    rows = [pair for pair in _rows(300) for _ in range(draws.randint(1, 9))]
+    draws.shuffle(rows)
+    _texts(tmp_path, rows)
+    found = _read(_config(tmp_path, dev_size=100, test_size=50))
+    assert 100 <= len(found["dev"]) < 109 and 50 <= len(found["test"]) < 59
+    counts = Counter(rows)
+    for part in found.values():
+        assert all(counts[pair] == count for pair, count in Counter(part).items())
+    assert sum(map(len, found.values())) == len(rows)
+
+
+def test_what_dev_and_test_could_not_hold_stays_in_train(tmp_path: Path) -> None:
+    rows = [("", "eins"), ("one", " "), ("long " * 20, "lang " * 20)] * 100 + _rows(100)
+    _texts(tmp_path, rows)
+    config = _config(tmp_path, dev_size=10, test_size=10, cleaning={"max_evaluation_length": 10})
+    made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
+    texts = [text for split in ("dev", "test") for text in made.split(split).column("source")]
+    assert len(texts) == 20 and all(text.startswith("one ") for text in texts)
+    assert made.meta["dropped"] == {"empty": 200}
+
+
+def test_a_corpus_is_made_of_train_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = _rows(400)
+    _texts(tmp_path, rows)
+    made = Corpus.open(prepare(_config(tmp_path), tmp_path / "corpora"))
+    assert made.meta["counts"] == {"train": 350, "dev": 30, "test": 20}
+    assert "cut from train by a hash of each pair: 30 for dev and 20 for test\n" in capsys.readouterr().out
+    found = {pair for s in SPLITS for pair in zip(*map(made.split(s).column, ("source", "target")), strict=True)}
+    assert found == {*rows}
+
+
+def test_a_stream_leaves_out_what_is_cut(tmp_path: Path) -> None:
+    _texts(tmp_path, _rows(400))
+    made = open_corpus(_config(tmp_path, streaming=True), tmp_path / "corpora")
+    trained = [
+        made.tokenizers.source.decode(ids) for part in made.training.parts() for ids, _ in part.ids(range(len(part)))
+    ]
+    assert len(trained) == 350
+    assert not {*trained} & {*made.split("dev").column("source"), *made.split("test").column("source")}
+
+
+def test_further_references_are_read_with_train(tmp_path: Path) -> None:
+    _texts(tmp_path, _rows(400))
+    (tmp_path / "train.de2").write_text("".join(f"ein {number}\n" for number in range(400)), encoding="utf-8")
+    source = open_source(_config(tmp_path, references=["de2"]))
+    assert "de2" in source.columns("dev")
+    for example in source.examples("test"):
+        number = example.source.split()[1]
+        assert example == Example(f"one {number}", f"eins {number}", "", (f"ein {number}",))
+
+
+def test_other_sizes_make_another_corpus(tmp_path: Path) -> None:
+    _texts(tmp_path, _rows(400))
+    made = {
+        prepare(_config(tmp_path, dev_size=dev, test_size=test), tmp_path / "corpora", progress=False)
+        for dev, test in ((30, 20), (31, 20), (30, 21))
+    }
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize(("size", "split"), [(40, "dev"), (60, "test")])
+def test_more_than_a_quarter_is_refused(tmp_path: Path, size: int, split: str) -> None:
+    _texts(tmp_path, _rows(100))
+    sizes = {"dev_size": 5, "test_size": 5} | {f"{split}_size": size}
+    sentence = rf"^dataset\.{split}_size={size} is too much to cut from train: choose at most 2\d, which is about a "
+    with pytest.raises(
+        UserError, match=sentence + rf"quarter of it, or leave it out and give {split} files of its own$"
+    ):
+        prepare(_config(tmp_path, **sizes), tmp_path / "corpora", progress=False)
+    assert not (tmp_path / "corpora").exists()
+
+
+def test_sides_of_unequal_length_are_refused_as_ever(tmp_path: Path) -> None:
+    _texts(tmp_path, _rows(100))
+    (tmp_path / "train.de").write_text("eins\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"train\.en has 100 lines and .*train\.de has 1: line N of one must"):
+        prepare(_config(tmp_path), tmp_path / "corpora", progress=False)
+
+
+def test_the_choice_is_the_same_everywhere(tmp_path: Path) -> None:
+    """Literals: a corpus prepared on another machine, or next year, is cut alike."""
+    _texts(tmp_path, _rows(30))
+    found = _read(_config(tmp_path, dev_size=2, test_size=2))
+    assert [source for source, _ in found["dev"]] == ["one 12", "one 21"]
+    assert [source for source, _ in found["test"]] == ["one 4", "one 5"]

@@ -1,0 +1,103 @@
+"""What all metrics of the table have in common."""
+
+import random
+
+import pytest
+
+from mt.errors import UserError
+from mt.metrics import DEFAULTS, METRICS, build, higher_is_better, require_known, score_names
+from mt.metrics.significance import LEVEL
+
+EVERY = pytest.mark.parametrize("metric", [kind() for kind in METRICS.values()], ids=list(METRICS))
+TEXT = [" ".join(f"word{(7 * i + j) % 23}" for j in range(2 + i % 7)) for i in range(60)]
+
+
+def spoilt(seed: int, share: float) -> list[str]:
+    """The text with that share of its words replaced."""
+    draw = random.Random(seed)
+    return [" ".join("other" if draw.random() < share else word for word in line.split()) for line in TEXT]
+
+
+@EVERY
+def test_the_text_itself_has_the_best_score(metric) -> None:
+    references = [[line] for line in TEXT]
+    best, worse = metric.score(TEXT, references), metric.score(spoilt(1, 0.4), references)
+    assert list(best) == list(metric.headings()) and metric.main() in best
+    for name, score in best.items():
+        assert score.score == pytest.approx(100 if metric.higher_is_better else 0, abs=1e-4)
+        assert (score.score > worse[name].score) == metric.higher_is_better == higher_is_better(name)
+        assert score.signature.startswith("nrefs:1|")
+
+
+@EVERY
+def test_systems_beside_the_first(metric) -> None:
+    references = [[line] for line in TEXT]
+    base = spoilt(1, 0.4)
+    near = [TEXT[0], *base[1:50], *spoilt(2, 0.6)[50:]]
+    systems = {"base": base, "again": list(base), "near": near, "good": spoilt(3, 0.1)}
+    found = metric.compare(systems, references)
+    assert metric.main() in found and set(found) <= set(metric.headings())
+    for name, results in found.items():
+        assert list(results) == list(systems)
+        for system, result in results.items():
+            assert result.score == pytest.approx(metric.score(systems[system], references)[name].score)
+            assert result.mean == pytest.approx(result.score, abs=2) and 0 < result.ci < 20
+            assert result.signature.startswith("nrefs:1|bs:1000|seed:12345|")
+        assert results["base"].p_value is None and results["again"].p_value == 1
+        assert LEVEL < results["near"].p_value <= 1 and results["good"].significant
+        assert (results["good"].score > results["base"].score) == metric.higher_is_better
+
+
+@EVERY
+def test_a_further_reference_never_harms(metric, random_corpus) -> None:
+    hypotheses, references = random_corpus(5)
+    pairs = list(zip(hypotheses, references, strict=True))
+    more = [[*group, text] if i % 2 else group for i, (text, group) in enumerate(pairs)]
+    before, after = metric.score(hypotheses, references), metric.score(hypotheses, more)
+    for name in before:
+        assert (after[name].score > before[name].score) == metric.higher_is_better
+        assert after[name].signature.startswith("nrefs:var|")
+
+
+@EVERY
+def test_nothing_written_is_a_score_too(metric) -> None:
+    for score in metric.score([""], [["a b c d"]]).values():
+        assert score.score == pytest.approx(0 if metric.higher_is_better else 100)
+
+
+@EVERY
+def test_refusals(metric) -> None:
+    with pytest.raises(UserError, match=r"^there are 2 hypotheses but 1 references: give one entry per sentence"):
+        metric.score(["a", "b"], [["a"]])
+    with pytest.raises(UserError, match=r"^there is nothing to score: give at least one hypothesis"):
+        metric.score([], [])
+    with pytest.raises(UserError, match=r"^sentence 2 has no reference: give each sentence at least one$"):
+        metric.score(["a", "b"], [["a"], []])
+    with pytest.raises(TypeError, match="not a string"):
+        metric.score(["a", "b"], ["a", "b"])
+    with pytest.raises(UserError, match=r"^there are 1 hypotheses but 2 references: "):
+        metric.compare({"long": ["a", "b"], "short": ["a"]}, [["a"], ["b"]])
+
+
+def test_names_and_directions() -> None:
+    assert all(METRICS[name].name == name for name in METRICS)
+    everything = score_names(list(METRICS))
+    assert len(everything) == len(set(everything))
+    assert score_names(["rouge", "wer"]) == ["rouge1", "rouge2", "rougeL", "rougeLsum", "wer"]
+    assert [higher_is_better(name) for name in ("bleu_hard", "wer_soft", "loss", "loss_hard")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [metric.name for metric in build(["wer", "bleu", "wer"])] == ["wer", "bleu"]
+    for names in DEFAULTS.values():
+        require_known(names, "metrics")
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UserError, match=r"^dataset\.metrics=chr is an invalid choice: did you mean chrf\?.* accuracy"):
+        require_known(["bleu", "chr"], "dataset.metrics")
+    with pytest.raises(UserError) as caught:
+        require_known([], "--metrics")
+    assert str(caught.value) == f"--metrics is empty: name at least one of {', '.join(METRICS)}"

@@ -1,0 +1,67 @@
+"""docs/results.md explains every key that a run writes, and every metric of the table."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mt.data.corpus import Corpus
+from mt.evaluation.report import report
+from mt.inference import load
+from mt.metrics import METRICS, score_names
+from mt.search.config import SearchConfig
+
+PAGE = Path(__file__).parents[1] / "docs" / "results.md"
+
+
+def documented() -> dict[str, list[str]]:
+    """For each key in the first column of a table the cells of its row."""
+    rows = [
+        line.strip("|").split("|") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
+    ]
+    return {key: cells for cells in rows for key in re.findall(r"`([^`]+)`", cells[0])}
+
+
+def is_documented(key: str) -> bool:
+    """Whether a key stands on the page, in full or as a mode of a score that does."""
+    keys = documented()
+    patterns = [re.escape(known).replace("<score>", "(.+)") for known in keys if "<score>" in known]
+    scores = [found[1] for pattern in patterns if (found := re.fullmatch(pattern, key))]
+    return key in keys or any(score in keys for score in scores)
+
+
+def undocumented(keys: Iterator[str]) -> list[str]:
+    return sorted({key for key in keys if not is_documented(key)})
+
+
+@pytest.mark.parametrize("run", ["trained", "trained_hard"])
+def test_every_key_of_a_run_is_explained(run: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(run)
+    results = json.loads((folder / "results.json").read_text())
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert undocumented(iter([*results, *results["attention"]])) == []
+    assert {line["kind"] for line in lines} == {"train", "dev", "attention"}
+    assert undocumented(key for line in lines for key in line if key not in ("kind", "update")) == []
+
+
+def test_every_key_of_online_decoding_is_explained(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:
+    translator = load(trained_hard, device="cpu")
+    results = report(translator, corpus.split("dev"), "dev", tmp_path, search=SearchConfig(name="online"))
+    assert {"ap", "al", "dal"} < results.keys() and undocumented(iter(results)) == []
+
+
+def test_every_metric_is_explained_with_its_direction() -> None:
+    keys = documented()
+    for metric in METRICS.values():
+        for name in score_names([metric.name]):
+            assert keys[name][2].strip() == ("↑" if metric.higher_is_better else "↓"), name
+
+
+def test_every_row_has_all_its_cells() -> None:
+    assert {len(cells) for cells in documented().values()} == {4}
+
+
+def test_a_missing_key_is_noticed() -> None:
+    assert undocumented(iter(["bleu", "bleu_hard", "gap_loss", "blue", "blue_hard"])) == ["blue", "blue_hard"]

@@ -1,0 +1,118 @@
+"""Which checkpoint is the best, what is kept beside it, and which weights are tested."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt import checkpoint
+from mt.evaluation.report import origin
+from mt.training.run import choose_best, train
+from mt.training.state import Run, resume
+
+
+def names(run: Run) -> list[str]:
+    return sorted(path.name for path in run.checkpoints.iterdir())
+
+
+def folders(*updates: int) -> list[str]:
+    return [f"update-{update:07d}" for update in updates]
+
+
+@pytest.mark.parametrize("average", [1, 2])
+def test_best_last_and_the_last_validations_are_kept(
+    average: int, start: Callable[..., Run], scored: Callable[..., None]
+) -> None:
+    scored([10, 30, 20, 25, 15])
+    run = start({"training": {"validate_every": 4, "save_every": 1, "max_updates": 18, "average_checkpoints": average}})
+    train(run)
+    run.close()
+    # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
+    assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best["bleu"] == 30
+    assert run.progress.bad_validations == [0, 0, 3]
+    assert names(run) == ["best", "last", *folders(8, *([16, 18] if average == 2 else [18]))]
+    assert (run.checkpoints / "best").resolve().name == "update-0000008"
+    assert (run.checkpoints / "last").resolve().name == "update-0000018"
+    kinds = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["bleu"] for line in kinds if line["kind"] == "dev"] == [10, 30, 20, 25, 15]
+
+
+def test_the_lower_loss_is_the_better(start: Callable[..., Run], scored: Callable[..., None]) -> None:
+    scored([3.0, 1.0, 2.0], "loss")
+    run = start({"training": {"metric": "loss", "validate_every": 1, "max_updates": 3}})
+    train(run)
+    run.close()
+    assert run.progress.best == {"loss": 1.0} and (run.checkpoints / "best").resolve().name == "update-0000002"
+
+
+@pytest.mark.parametrize("averaged", [40.0, 20.0])
+def test_the_average_is_taken_where_it_is_better(
+    averaged: float, start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
+) -> None:
+    scored([10, 30, 20, averaged, averaged])
+    run = start({"training": {"validate_every": 2, "max_updates": 6, "average_checkpoints": 2}})
+    train(run)
+    states = [load_file(run.checkpoints / name / checkpoint.MODEL) for name in folders(4, 6)]
+    won = averaged == 40
+    for _ in range(2):  # the second as when a finished run is resumed
+        choose_best(run)
+        best = checkpoint.load_model(run.folder, "best")[0].state_dict()
+        assert all(torch.equal(tensor, best[name]) for name, tensor in run.model.state_dict().items())
+        for name, tensor in states[0].items():
+            torch.testing.assert_close(best[name], (tensor + states[1][name]) / 2 if won else tensor)
+        assert run.progress.best["bleu"] == (40 if won else 30)
+    run.close()
+    assert ("average" in names(run)) == won
+    shown = capsys.readouterr().out.splitlines()
+    assert (
+        f"average of the last 2: loss 9.000  bleu {averaged:.2f}  ({'best' if won else 'not better than the best'})"
+        in shown
+    )
+    tested = "average of updates 4, 6" if won else "best checkpoint (update 4)"
+    assert shown[-1] == f"testing the {tested}"
+    told = {"name": "average", "update": 6, "averaged": [4, 6]} if won else {"name": "best", "update": 4}
+    assert origin(run.folder, "best") == told
+
+
+def test_a_worse_validation_does_not_replace_an_average_after_resuming(
+    start: Callable[..., Run], scored: Callable[..., None]
+) -> None:
+    scored([10, 30, 20, 40, 35])
+    options = {"validate_every": 2, "max_updates": 6, "average_checkpoints": 2}
+    run = start({"training": options})
+    train(run)
+    choose_best(run)
+    run.close()
+    assert (run.checkpoints / "best").resolve().name == "average"
+    longer = run.config.model_copy(update={"training": run.config.training.model_copy(update={"max_updates": 8})})
+    again = resume(longer, run.corpus, run.folder)
+    assert again.progress.best["bleu"] == 40
+    train(again)
+    again.close()
+    assert again.progress.validations == [2, 4, 6, 8]
+    assert (again.checkpoints / "best").resolve().name == "average"
+
+
+def test_a_score_of_0_throughout_leaves_the_choice_to_chrf(
+    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
+) -> None:
+    scored([0.0, 0.0, 0.0, 0.0], others={"chrf": [27.8, 46.9, 40.0, 41.0]})
+    run = start({"training": {"validate_every": 1, "max_updates": 4}})
+    train(run)
+    run.close()
+    assert (run.checkpoints / "best").resolve().name == "update-0000002"
+    assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
+
+
+def test_it_is_said_at_the_end_of_a_short_run_and_again_in_none(
+    start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
+) -> None:
+    scored([0.0])
+    run = start({"training": {"validate_every": 1, "max_updates": 1}})
+    train(run)
+    assert "too low" not in capsys.readouterr().out
+    choose_best(run)
+    run.close()
+    assert capsys.readouterr().out.count("warning: bleu is 0.00 in the best validation, too low to tell") == 1
