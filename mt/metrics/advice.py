@@ -1,7 +1,7 @@
 """What the data says against a metric, for a user to read."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from mt.metrics.base import References
 
