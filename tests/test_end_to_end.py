@@ -91,7 +91,11 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
     assert left[0] == left[1], about
 
 
-ENDING = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted by SIGTERM", signal.SIGHUP: "interrupted by SIGHUP"}
+ENDING = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "interrupted by SIGTERM",
+    signal.SIGHUP: "interrupted by SIGHUP",
+}
 
 
 @pytest.mark.parametrize("number", ENDING)

@@ -15,7 +15,7 @@ from mt.evaluation.score import evaluate
 from mt.inference import Translation, Translator, decodes_hard
 from mt.plots import save
 from mt.search.config import SearchConfig
-from mt.storage import replaced, subfolder, write_text
+from mt.storage import refuse_link, replaced, subfolder, write_text
 
 _UNITS = {"loss": "nats per token", "perplexity": "per token", "seconds": "of decoding", "peak_memory_mb": "MiB"}
 """Of the numbers that a table shows; the others say it by their name."""
@@ -53,12 +53,13 @@ def report(
     gold = split.column("links")
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
-    alignments = subfolder(folder, "alignments")
     hypotheses = [translation.text for translation in evaluation.translations]
     write_text(subfolder(folder, "hypotheses") / f"{name}.txt", hypotheses)
-    for stale in alignments.glob("[0-9][0-9][0-9][0-9].*"):
+    refuse_link(folder / "alignments")
+    for stale in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
         stale.unlink()
     if model.uses_source:
+        alignments = subfolder(folder, "alignments")
         write_text(alignments / f"{name}.pharaoh", forced.links)
         drawn = evaluation.translations[: translator.config.training.plots]
         for number, translation in enumerate(drawn):
@@ -126,10 +127,6 @@ def _keep(translation: Translation, path: Path) -> None:
     if not translation.tokens:
         return
     save(translation.figure(), path.with_suffix(".png"))
+    source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:
-        np.savez_compressed(
-            file,
-            weights=translation.alignment,
-            source=np.array(translation.source_tokens),
-            target=np.array(translation.tokens),
-        )
+        np.savez_compressed(file, weights=translation.alignment, source=source, target=target)
