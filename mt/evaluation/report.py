@@ -53,15 +53,14 @@ def report(
     gold = split.column("links")
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
-    alignments = subfolder(folder, "alignments")
     hypotheses = [translation.text for translation in evaluation.translations]
     write_text(subfolder(folder, "hypotheses") / f"{name}.txt", hypotheses)
-    for stale in alignments.glob("[0-9][0-9][0-9][0-9].*"):
-        stale.unlink()
     if model.uses_source:
+        alignments = subfolder(folder, "alignments")
+        for stale in alignments.glob("[0-9][0-9][0-9][0-9].*"):
+            stale.unlink()
         write_text(alignments / f"{name}.pharaoh", forced.links)
-        drawn = evaluation.translations[: translator.config.training.plots]
-        for number, translation in enumerate(drawn):
+        for number, translation in enumerate(evaluation.translations[: translator.config.training.plots]):
             _keep(translation, model.chunk_size, alignments / f"{number:04d}")
     return results
 
@@ -77,7 +76,7 @@ def origin(run: Path, name: str) -> dict[str, Any]:
 def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
     """A folder's name for an evaluation: split, checkpoint, search, and each option of it that is not as usual.
 
-    >>> variant("test", "best", SearchConfig(beam_size=10), SearchConfig())
+    >>> variant("test", "best", BeamConfig(beam_size=10), BeamConfig())
     'test-best-beam-beam_size=10'
     """
     own, chosen = usual.model_dump(), search.model_dump(exclude={"name"})

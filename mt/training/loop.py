@@ -29,8 +29,61 @@ Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
-# Read from checkpoints, so that what it holds is checked.
-@pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
+@dataclass(frozen=True)
+class Update:
+    loss: float
+    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
+    smoothed_loss: float
+    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
+    auxiliary_loss: float
+    """Nats per target token that the attention adds to it."""
+    gradient_norm: float
+    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
+    lr: float
+    tokens: int
+    """Real target tokens, EOS included."""
+    ends_epoch: bool
+
+
+# These two are read from checkpoints, so that what they hold is checked.
+_checked = pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
+
+
+@_checked
+class Window:
+    """Sums over the updates since the last line of the log."""
+
+    updates: Count = 0
+    tokens: Count = 0
+    loss: float = 0.0
+    """Of all tokens, in nats, as the next two."""
+    smoothed_loss: float = 0.0
+    auxiliary_loss: float = 0.0
+    gradient_norm: float = 0.0
+    """Of all updates."""
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+
+    def add(self, update: Update, seconds: float) -> None:
+        self.updates += 1
+        self.tokens += update.tokens
+        self.loss += update.loss * update.tokens
+        self.smoothed_loss += update.smoothed_loss * update.tokens
+        self.auxiliary_loss += update.auxiliary_loss * update.tokens
+        self.gradient_norm += update.gradient_norm
+        self.seconds += seconds
+
+    def means(self) -> dict[str, float]:
+        """Of losses over tokens, of norms over updates, of which there is at least one; and the speed."""
+        return {
+            "loss": self.loss / self.tokens,
+            "smoothed_loss": self.smoothed_loss / self.tokens,
+            "auxiliary_loss": self.auxiliary_loss / self.tokens,
+            "gradient_norm": self.gradient_norm / self.updates,
+            "tokens_per_second": self.tokens / max(self.seconds, 1e-9),
+        }
+
+
+@_checked
 class Progress:
     """How far a run is: with the weights, the optimizer and the random state, all that resuming needs."""
 
@@ -42,6 +95,7 @@ class Progress:
     """Target tokens learnt from."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
     """Spent in updates."""
+    window: Annotated[Window, Field(strict=False)] = field(default_factory=Window)
     validation_due: bool = False
     """After the last update, when the run stopped before it was validated."""
     validations: list[Count] = field(default_factory=list)
@@ -64,48 +118,6 @@ class Progress:
         if (self.best is None) != (not self.validations) or self.bad_validations[-1] >= max(1, len(self.validations)):
             return "validations that do not add up"
         return None
-
-
-@dataclass(frozen=True)
-class Update:
-    loss: float
-    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
-    smoothed_loss: float
-    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
-    auxiliary_loss: float
-    """Nats per target token that the attention adds to it."""
-    gradient_norm: float
-    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
-    lr: float
-    tokens: int
-    """Real target tokens, EOS included."""
-    ends_epoch: bool
-
-
-class Window:
-    """Means over the updates since the last line of the log: of losses over target tokens, of norms over updates."""
-
-    def __init__(self) -> None:
-        self._updates: list[Update] = []
-        self._seconds = 0.0
-
-    def __len__(self) -> int:
-        return len(self._updates)
-
-    def add(self, update: Update, seconds: float) -> None:
-        self._updates.append(update)
-        self._seconds += seconds
-
-    def means(self) -> dict[str, float]:
-        """Of at least one update."""
-        tokens = sum(update.tokens for update in self._updates)
-        losses = {
-            name: sum(getattr(update, name) * update.tokens for update in self._updates) / tokens
-            for name in ("loss", "smoothed_loss", "auxiliary_loss")
-        }
-        norm = sum(update.gradient_norm for update in self._updates) / len(self._updates)
-        speed = tokens / max(self._seconds, 1e-9)
-        return losses | {"gradient_norm": norm, "lr": self._updates[-1].lr, "tokens_per_second": speed}
 
 
 def updates_per_epoch(training: Training, config: Config) -> int | None:
