@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: parts of a clone that are packages of `mt` in the wheel, under names nobody else has."""
+"""What pyproject.toml cannot say: two folders of a clone are packages of `mt` in the wheel, under names of its own."""
 
 from setuptools import find_packages, setup
 

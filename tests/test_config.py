@@ -1,12 +1,10 @@
 """Plain data in, a frozen configuration or one sentence out."""
 
 import json
-import math
-from collections.abc import Iterator
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
@@ -92,7 +90,8 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
         ),
         (
             {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
-            "attention.energy.name=genral is an invalid choice: did you mean general? choices: concat, dot, general, location",
+            "attention.energy.name=genral is an invalid choice: did you mean general? "
+            "choices: concat, dot, general, location",
         ),
         (
             {"attention": {"name": "none", "context": "lst"}},
@@ -174,8 +173,8 @@ def test_text_of_a_user_makes_no_second_line():
 
 def test_what_is_no_text_at_all_is_refused():
     assert sentence({"device": "\udc80"}) == (
-        "the options cannot be read (lone leading surrogate in hex escape): write plain numbers, text, true, false, null "
-        "and lists"
+        "the options cannot be read (lone leading surrogate in hex escape): write plain numbers, text, true, false, "
+        "null and lists"
     )
     assert sentence({"device": b"cpu"}).startswith("the options cannot be read (Object of type bytes is not JSON ")
     assert sentence({"seed": 10**5000}).startswith("the options cannot be read (Exceeds the limit ")
@@ -206,53 +205,6 @@ def test_a_part_can_be_parsed_alone():
 
 def test_a_revision_is_as_valid_as_what_was_read():
     search = BeamConfig(beam_size=4)
-    assert revised(search, {"n_best": 3, "mode": None}) == BeamConfig(beam_size=4, n_best=3)
-    with pytest.raises(UserError, match=r"^search\.n_best=5 "):
+    assert revised(search, {"n_best": 3, "name": None}) == BeamConfig(beam_size=4, n_best=3)
+    with pytest.raises(UserError, match="n_best=5 asks for more"):
         revised(search, {"n_best": 5})
-
-
-def classes(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """A configuration class and all that can stand in it."""
-    yield kind
-    for option in kind.model_fields.values():
-        for leaf in leaves(option.annotation):
-            if isinstance(leaf, type) and issubclass(leaf, BaseModel):
-                yield from classes(leaf)
-
-
-def leaves(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation is made of."""
-    if get_origin(annotation) is Literal:
-        return
-    parts = get_args(annotation)
-    yield from (leaf for part in parts for leaf in leaves(part)) if parts else [annotation]
-
-
-def numbers() -> list[Any]:
-    """Each option that is a number, or has some in it, by its class and name."""
-    found = {
-        (kind, name)
-        for kind in classes(Config)
-        for name, option in kind.model_fields.items()
-        if {int, float} & set(leaves(option.annotation))
-    }
-    return sorted(found, key=lambda option: (option[0].__name__, option[1]))
-
-
-HUGE = {int: (2**63, -(2**63), 10**30, -(10**30)), float: (1e30, -1e30, math.inf, -math.inf, math.nan)}
-
-
-@pytest.mark.parametrize(("kind", "name"), numbers(), ids=lambda value: getattr(value, "__name__", value))
-def test_every_number_has_bounds(kind: type[BaseModel], name: str):
-    option = kind.model_fields[name]
-    types = {int, float} & set(leaves(option.annotation))
-    for value in (value for number in types for value in HUGE[number]):
-        given = [value, *option.default[1:]] if isinstance(option.default, tuple) else value
-        with pytest.raises(ValidationError) as refusal:
-            kind.model_validate_json(json.dumps({name: given}))
-        assert name in {error["loc"][0] for error in refusal.value.errors()}, given
-
-
-def test_the_numbers_are_found():
-    found = {f"{kind.__name__}.{name}" for kind, name in numbers()}
-    assert found > {"Config.seed", "AdamConfig.betas", "DecayConfig.floor", "MoChAConfig.chunk_size", "ConcatConfig.attention_dim"}

@@ -86,7 +86,7 @@ def _parts(composed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _notes(title: str, root: Path, chosen: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
-    """The comments of a part's options: of the chosen files; else of others of their groups, the most complete first."""
+    """The comments of a part's options: of the chosen files, else of others of their groups, the fullest first."""
     notes = comments(root)
     for group in (group for group in chosen if title and (group == title or group.startswith(f"{title}/"))):
         files = {choice: comments(_file(group, choice, roots)) for choice in choices(group, roots)}

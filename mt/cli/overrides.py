@@ -51,8 +51,8 @@ def translated() -> Iterator[None]:
 
 def _unreadable(line: str) -> str:
     return (
-        f"{shown(line)} cannot be read: write group=choice or key=value, and put a value with brackets, commas or equals "
-        "signs into quotes"
+        f"{shown(line)} cannot be read: write group=choice or key=value, and put a value with brackets, commas or "
+        "equals signs into quotes"
     )
 
 
