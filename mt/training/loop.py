@@ -45,11 +45,8 @@ class Update:
     ends_epoch: bool
 
 
-# These two are read from checkpoints, so that what they hold is checked.
-_checked = pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
-
-
-@_checked
+# Read from checkpoints, as is `Progress`, so that what they hold is checked. Strict would take no mapping for it.
+@pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Window:
     """Sums over the updates since the last line of the log."""
 
@@ -83,7 +80,7 @@ class Window:
         }
 
 
-@_checked
+@pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class Progress:
     """How far a run is: with the weights, the optimizer and the random state, all that resuming needs."""
 
@@ -95,7 +92,7 @@ class Progress:
     """Target tokens learnt from."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
     """Spent in updates."""
-    window: Annotated[Window, Field(strict=False)] = field(default_factory=Window)
+    window: Window = field(default_factory=Window)
     validation_due: bool = False
     """After the last update, when the run stopped before it was validated."""
     validations: list[Count] = field(default_factory=list)
