@@ -61,8 +61,7 @@ def report(
     if model.uses_source:
         alignments = subfolder(folder, "alignments")
         write_text(alignments / f"{name}.pharaoh", forced.links)
-        drawn = evaluation.translations[: translator.config.training.plots]
-        for number, translation in enumerate(drawn):
+        for number, translation in enumerate(evaluation.translations[: translator.config.training.plots]):
             _keep(translation, alignments / f"{number:04d}")
     return results
 

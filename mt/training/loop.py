@@ -31,7 +31,57 @@ Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Score = Annotated[float, Field(allow_inf_nan=True)]
 
 
-# Read from checkpoints, so that what it holds is checked.
+@dataclass(frozen=True)
+class Update:
+    loss: float
+    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
+    smoothed_loss: float
+    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
+    auxiliary_loss: float
+    """Nats per target token that the attention adds to it."""
+    gradient_norm: float
+    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
+    lr: float
+    tokens: int
+    """Real target tokens, EOS included."""
+    ends_epoch: bool
+
+
+# Read from checkpoints, as is `Progress`, so that what they hold is checked. Strict would take no mapping for it.
+@pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class Window:
+    """Sums over the updates since the last line of the log."""
+
+    updates: Count = 0
+    tokens: Count = 0
+    loss: float = 0.0
+    """Of all tokens, in nats, as the next two."""
+    smoothed_loss: float = 0.0
+    auxiliary_loss: float = 0.0
+    gradient_norm: float = 0.0
+    """Of all updates."""
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+
+    def add(self, update: Update, seconds: float) -> None:
+        self.updates += 1
+        self.tokens += update.tokens
+        self.loss += update.loss * update.tokens
+        self.smoothed_loss += update.smoothed_loss * update.tokens
+        self.auxiliary_loss += update.auxiliary_loss * update.tokens
+        self.gradient_norm += update.gradient_norm
+        self.seconds += seconds
+
+    def means(self) -> dict[str, float]:
+        """Of losses over tokens, of norms over updates, of which there is at least one; and the speed."""
+        return {
+            "loss": self.loss / self.tokens,
+            "smoothed_loss": self.smoothed_loss / self.tokens,
+            "auxiliary_loss": self.auxiliary_loss / self.tokens,
+            "gradient_norm": self.gradient_norm / self.updates,
+            "tokens_per_second": self.tokens / max(self.seconds, 1e-9),
+        }
+
+
 @pydantic.dataclasses.dataclass(config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class Progress:
     """How far a run is: with the weights, the optimizer and the random state, all that resuming needs."""
@@ -44,6 +94,7 @@ class Progress:
     """Target tokens learnt from."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
     """Spent in updates."""
+    window: Window = field(default_factory=Window)
     validation_due: bool = False
     """After the last update, when the run stopped before it was validated."""
     validations: list[Count] = field(default_factory=list)
@@ -68,48 +119,6 @@ class Progress:
         if self.best is not None and not {metric, "loss" + metric.removeprefix(without_mode(metric))} <= set(self.best):
             return f"a best validation without {metric} or loss"
         return None
-
-
-@dataclass(frozen=True)
-class Update:
-    loss: float
-    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
-    smoothed_loss: float
-    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
-    auxiliary_loss: float
-    """Nats per target token that the attention adds to it."""
-    gradient_norm: float
-    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
-    lr: float
-    tokens: int
-    """Real target tokens, EOS included."""
-    ends_epoch: bool
-
-
-class Window:
-    """Means over the updates since the last line of the log: of losses over target tokens, of norms over updates."""
-
-    def __init__(self) -> None:
-        self._updates: list[Update] = []
-        self._seconds = 0.0
-
-    def __len__(self) -> int:
-        return len(self._updates)
-
-    def add(self, update: Update, seconds: float) -> None:
-        self._updates.append(update)
-        self._seconds += seconds
-
-    def means(self) -> dict[str, float]:
-        """Of at least one update."""
-        tokens = sum(update.tokens for update in self._updates)
-        losses = {
-            name: sum(getattr(update, name) * update.tokens for update in self._updates) / tokens
-            for name in ("loss", "smoothed_loss", "auxiliary_loss")
-        }
-        norm = sum(update.gradient_norm for update in self._updates) / len(self._updates)
-        speed = tokens / max(self._seconds, 1e-9)
-        return losses | {"gradient_norm": norm, "lr": self._updates[-1].lr, "tokens_per_second": speed}
 
 
 def updates_per_epoch(training: Training, config: Config) -> int | None:

@@ -63,7 +63,7 @@ def _how_to_go_on(run: Run) -> str:
 
 
 def train(run: Run) -> None:
-    options, progress, console, window = run.config.training, run.progress, run.console, Window()
+    options, progress, console = run.config.training, run.progress, run.console
     total = total_updates(run.corpus.training, run.config)
     console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
     run.log.layout(score_names(run.config.dataset.metrics))
@@ -74,16 +74,14 @@ def train(run: Run) -> None:
         for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress):
             seconds = time.perf_counter() - began
             progress.seconds += seconds
-            window.add(update, seconds)
+            progress.window.add(update, seconds)
             console.updated()
             due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
             due |= progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
             progress.validation_due = due
+            if due or progress.update % options.log_every == 0:
+                log_window(run, update.lr)
             saves = due or run.signals.received or (options.save_every and progress.update % options.save_every == 0)
-            # Before each checkpoint, too: a run that goes on from there logs what one that never stopped does.
-            if saves or progress.update % options.log_every == 0:
-                log_window(run, window)
-                window = Window()
             if saves and not saved(run):
                 return
             run.signals.check()
@@ -97,16 +95,17 @@ def saved(run: Run) -> bool:
     run.progress.validation_due = False
     save(run, is_best=is_best)
     if due and stopped_early(run):
-        patience = run.config.training.patience
-        run.console.say(f"stopped: no new best {run.metric} in {patience} validations")
+        run.console.say(f"stopped: no new best {run.metric} in {run.config.training.patience} validations")
         return False
     return True
 
 
-def log_window(run: Run, window: Window) -> None:
-    progress, means = run.progress, window.means()
-    counts = {"epoch": progress.epoch, "tokens": progress.tokens}
-    run.log.scalars("train", progress.update, counts | means)
+def log_window(run: Run, lr: float) -> None:
+    """Logs the updates since the line before. lr: of the last of them."""
+    progress = run.progress
+    means = progress.window.means() | {"lr": lr}
+    progress.window = Window()
+    run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
     run.console.logged(progress, means)
 
 

@@ -199,5 +199,5 @@ def test_adagrad_divides_by_all_gradients_so_far() -> None:
 
 
 def test_an_option_of_another_optimizer_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas: There is: lr, name, schedule, "):
+    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas: choices: lr, name, schedule, "):
         config(name="sgd", betas=[0.9, 0.98])

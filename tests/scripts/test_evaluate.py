@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -76,9 +77,9 @@ def test_a_corpus_that_has_changed_is_refused(call, run: Path, texts: Path, tmp_
     path = (run / "checkpoints/best").resolve()
     config = json.loads((path / "config.json").read_text())
     config["dataset"]["folder"] = str(moved)
-    meta = json.loads((path / "meta.json").read_text())
-    del meta["sha256"]["config.json"]
-    (path / "meta.json").write_text(json.dumps(meta))
     (path / "config.json").write_text(json.dumps(config))
+    meta = json.loads((path / "meta.json").read_text())
+    meta["sha256"]["config.json"] = hashlib.sha256((path / "config.json").read_bytes()).hexdigest()
+    (path / "meta.json").write_text(json.dumps(meta))
     done = call("evaluate", run, "--corpora", tmp_path / "corpora")
     assert done.status == 2 and "would now be prepared with another vocabulary" in done.err

@@ -32,7 +32,7 @@ def test_an_unknown_metric_is_refused_with_the_nearest(configure: Callable[..., 
     config = configure({"training": {"metric": "belu"}})
     with pytest.raises(UserError) as caught:
         require_measured(config, Seq2Seq(config, 9, 9))
-    assert str(caught.value) == ("training.metric=belu is not measured: did you mean bleu? There is: bleu, chrf, loss")
+    assert str(caught.value) == ("training.metric=belu is not measured: did you mean bleu? choices: bleu, chrf, loss")
     mocha = configure({"training": {"metric": "bleu_hard"}, "attention": {"name": "mocha"}})
     require_measured(mocha, Seq2Seq(mocha, 9, 9))
 

@@ -142,7 +142,6 @@ def test_a_window_has_means_over_tokens_and_its_own_speed() -> None:
         "smoothed_loss": pytest.approx(6.5),
         "auxiliary_loss": pytest.approx(0.5),
         "gradient_norm": 3.0,
-        "lr": 0.2,
         "tokens_per_second": pytest.approx(200),
     }
 

@@ -122,9 +122,9 @@ def test_lines_of_training_are_means_since_the_line_before(
     run.close()
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     of_training = [line for line in lines if line["kind"] == "train"]
-    # At multiples of 4, and before the checkpoints of 6, 9 and 10.
-    assert [line["update"] for line in of_training] == [4, 6, 8, 9, 10]
-    for line, (first, last) in zip(of_training, [(0, 4), (4, 6), (6, 8), (8, 9), (9, 10)], strict=True):
+    # At multiples of 4, and before the validations of 9 and 10.
+    assert [line["update"] for line in of_training] == [4, 8, 9, 10]
+    for line, (first, last) in zip(of_training, [(0, 4), (4, 8), (8, 9), (9, 10)], strict=True):
         part = seen[first:last]
         assert line["loss"] == pytest.approx(sum(u.loss * u.tokens for u in part) / sum(u.tokens for u in part))
         assert line["tokens"] == sum(update.tokens for update in seen[:last]) and line["epoch"] == 1
