@@ -24,7 +24,7 @@ from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import Options, parse
-from mt.storage import flush, read_json, remove, replaced_folder, write_json
+from mt.storage import read_json, replaced_folder, write_json
 
 FORMAT = 2
 """Of checkpoints and of run folders: raised whenever files, their names, or what they hold, change."""
@@ -36,19 +36,24 @@ TRAINING = "training.safetensors"
 _REMEDY = "copy the checkpoint again"
 
 
-class Meta(Options):
-    """`meta.json`: what people, and resuming, may want to know."""
+class About(Options):
+    """Where a checkpoint is from."""
 
-    format: int
     update: int
-    averaged: list[int]
-    """The updates whose mean the weights are; none where they are of one update."""
+    averaged: list[int] | None
+    """The updates whose weights were averaged, where they were."""
     metric: str
     """What chooses the best checkpoint."""
     best: dict[str, float] | None
-    """The scores of the best validation so far."""
+    """All scores of the best validation so far."""
     corpus: str
     """The fingerprint of the prepared corpus."""
+
+
+class Meta(About):
+    """`meta.json`: what people, and resuming, may want to know."""
+
+    format: int
     versions: dict[str, str]
     sha256: dict[str, str]
     """Of the other files."""
@@ -59,13 +64,13 @@ def save(
     model: Seq2Seq,
     tokenizers: Tokenizers,
     config: Config,
-    about: Mapping[str, Any],
+    about: About,
     progress: Mapping[str, Any],
     training: Mapping[str, Tensor] | None,
 ) -> None:
     """Writes a checkpoint folder, complete or not at all. Raises OSError where the disk does not take it.
 
-    about: `update`, `metric`, `best` and `corpus` of `Meta`. progress: what `load_progress` gives back, as JSON.
+    progress: what `load_progress` gives back, as JSON.
     training: what `load_training` gives back; None for weights that training cannot go on from.
     """
     with replaced_folder(folder) as draft:
@@ -82,20 +87,8 @@ def save(
         tokenizers.save(draft)
         sums = {path.name: _sha256(path) for path in sorted(draft.iterdir())}
         versions = {name: version(name) for name in ("mt", "torch", "sentencepiece")}
-        meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about)
+        meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about.model_dump())
         write_json(draft / META, meta.model_dump())
-
-
-def point(link: Path, folder: Path) -> None:
-    """Makes `link` point to a checkpoint beside it, atomically."""
-    draft = link.with_name(f".{link.name}.part")
-    draft.unlink(missing_ok=True)
-    draft.symlink_to(folder.name)
-    if not link.is_symlink():
-        # A copy of the run may hold a folder in place of the link.
-        remove(link)
-    draft.replace(link)
-    flush(link.parent)
 
 
 def locate(run: Path, name: str) -> Path:

@@ -65,7 +65,7 @@ def _batches(sources: Sequence[Sequence[int]], search: SearchConfig, vocab_size:
         yield from np.array_split(indices, -(-len(indices) // most))
 
 
-def forced_pass(
+def forced_batches(
     model: Seq2Seq,
     lengths: np.ndarray,
     pairs: Callable[[np.ndarray], list[Pair]],

@@ -17,7 +17,7 @@ from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.data.words import count_words
-from mt.decoding import decode_ids, decodes_hard, forced_pass
+from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -68,65 +68,73 @@ class Translator:
         """
         if isinstance(texts, str):
             return self.translate([texts], search)[0]
-        return [found[0] for found in self.decode(texts, search, progress=progress)]
+        return [found[0] for found in self.n_best(texts, search=search, progress=progress)]
 
     @overload
     def n_best(  # type: ignore[overload-overlap]
-        self, texts: str, n: int, search: SearchConfig | None = None
+        self, texts: str, n: int | None = None, search: SearchConfig | None = None
     ) -> list[Translation]: ...
 
     @overload
-    def n_best(self, texts: Sequence[str], n: int, search: SearchConfig | None = None) -> list[list[Translation]]: ...
+    def n_best(
+        self, texts: Sequence[str], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[list[Translation]]: ...
 
     def n_best(
-        self, texts: str | Sequence[str], n: int, search: SearchConfig | None = None
+        self,
+        texts: str | Sequence[str],
+        n: int | None = None,
+        search: SearchConfig | None = None,
+        *,
+        progress: bool = False,
     ) -> list[Translation] | list[list[Translation]]:
-        """Of each text the `n` best translations, best first; fewer where the search finds no more.
+        """Of each text the `n` best translations, best first; fewer where the search finds no more. The rest as in
+        `translate`.
 
-        It is a beam search, of at least `n` hypotheses, whatever else `search` says.
+        n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
         """
         if isinstance(texts, str):
             return self.n_best([texts], n, search)[0]
-        if not 1 <= n <= MAX_BEAM_SIZE:
-            raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
-        search = revised_search(search or self.config.search, {"name": "beam", "n_best": 1})
-        beam_size = max(search.beam_size, n) if isinstance(search, BeamConfig) else n
-        return self.decode(texts, revised_search(search, {"beam_size": beam_size, "n_best": n}))
+        search = search or self.config.search
+        if n is not None:
+            if not 1 <= n <= MAX_BEAM_SIZE:
+                raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
+            beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
+            search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
+        self.refuse_long(texts)
+        return self.decode(self.tokenizers.source.encode(texts), search, texts=texts, progress=progress)
 
     def decode(
         self,
-        texts: Sequence[str],
+        sources: Sequence[Sequence[int]],
         search: SearchConfig | None = None,
         *,
-        encoded: Sequence[Sequence[int]] | None = None,
+        texts: Sequence[str] | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
-        """Of each text what `search` reports, best first; of a blank text, one empty translation.
+        """As `n_best`, of texts that are encoded already: ids that end in EOS, which a blank text is alone.
 
-        encoded: the ids of the texts, EOS last, where they are at hand.
+        texts: what the ids were made of, for the words of links; by default what they decode to, where a run of unknown
+        characters is a word of its own.
         """
-        results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in texts]
-        self.refuse_long(texts)
-        wanted = [i for i, text in enumerate(texts) if text.strip()]
-        if encoded is None:
-            sources: Sequence[Sequence[int]] = self.tokenizers.source.encode([texts[i] for i in wanted])
-        else:
-            sources = [encoded[i] for i in wanted]
-        self._refuse_many_tokens(sources, wanted)
-        target = self.tokenizers.target
+        results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in sources]
+        wanted = [i for i, ids in enumerate(sources) if len(ids) > 1]
+        given = [sources[i] for i in wanted]
+        self._refuse_many_tokens(given, wanted)
+        source, target = self.tokenizers
         found = decode_ids(
             self.model,
-            sources,
+            given,
             search or self.config.search,
             vocab_size=len(target),
             precision=self.config.precision,
             progress=progress,
         )
-        for i, source, hypotheses in zip(wanted, sources, found, strict=True):
-            units = self.tokenizers.source.unit_ids(texts[i], self.unit)
+        for i, ids, hypotheses in zip(wanted, given, found, strict=True):
+            units = source.unit_ids(texts[i], self.unit) if texts else source.decoded_unit_ids(ids, self.unit)
             results[i] = [
                 self._translation(
-                    target.decode(best.tokens), source, best, units, target.decoded_unit_ids(best.tokens, self.unit)
+                    target.decode(best.tokens), ids, best, units, target.decoded_unit_ids(best.tokens, self.unit)
                 )
                 for best in hypotheses
             ]
@@ -167,7 +175,7 @@ class Translator:
         pairs = [(np.array(source), np.array(target)) for source, target in ids]
         results: dict[int, Translation] = {}
         lengths = np.array([max(len(source), len(target)) for source, target in ids])
-        batches = forced_pass(
+        batches = forced_batches(
             self.model,
             lengths,
             lambda indices: [pairs[i] for i in indices],

@@ -107,6 +107,17 @@ def remove(path: Path) -> None:
         _discard(trash)
 
 
+def point(link: Path, folder: Path) -> None:
+    """Makes `link` point to a folder beside it, atomically."""
+    draft = link.with_name(f".{link.name}.part")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(folder.name)
+    if not link.is_symlink():
+        remove(link)  # a folder, which a copy of the link became
+    draft.replace(link)
+    flush(link.parent)
+
+
 def subfolder(parent: Path, name: str) -> Path:
     """A folder inside another, made where it is missing. Raises UserError where a link leads elsewhere."""
     path = parent / name

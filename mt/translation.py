@@ -44,13 +44,9 @@ class Translation:
         return project(links_from_weights(self.alignment), self.source_units, self.target_units)
 
     def figure(self, title: str | None = None) -> Figure:
-        """The alignment as a heatmap. title: by default the text. Raises UserError where there is nothing to draw."""
+        """The alignment as a heatmap, of at least one token a side. title: by default the text."""
         from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
-        if not self.alignment.any():
-            raise UserError(
-                "there is no alignment to draw: the text is blank, or the model has no attention (attention=none)"
-            )
         return heatmap(
             self.alignment,
             self.source_tokens,
@@ -64,6 +60,10 @@ class Translation:
         """Writes the heatmap to a PNG file. Raises UserError where there is nothing to draw, or no file can be."""
         from mt.plots import save
 
+        if not self.alignment.any():
+            raise UserError(
+                "there is no alignment to draw: the text is blank, or the model attended to nothing (attention=none)"
+            )
         try:
             save(self.figure(), Path(path))
         except OSError as error:

@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         translator = loaded(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
+        if gold:
+            translator.unit = "word"  # as gold links are
         hard = None
         if options.mode:
             search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})

@@ -55,7 +55,7 @@ def translate(
     first, place = 0, f"{options.file or INPUT}, line"
     while chunk := list(islice(lines, options.buffer_size)):
         translator.refuse_long(chunk, place, first + 1)
-        found = translator.decode(chunk, search)
+        found = translator.n_best(chunk, search=search)
         for index, hypotheses in enumerate(found, start=first):
             for best in hypotheses:
                 print(f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text)

@@ -13,6 +13,7 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
+from mt.storage import point
 
 MODELS = {
     "tied": {"embedding": {"embedding_dim": 32, "tie_output": True}},
@@ -22,7 +23,7 @@ MODELS = {
 }
 
 
-ABOUT = {"update": 7, "metric": "bleu", "best": 0.1, "corpus": "x"}
+ABOUT = checkpoint.About(update=7, metric="bleu", best={"bleu": 0.1}, averaged=None, corpus="x")
 
 
 def shared(model: Seq2Seq) -> list[list[str]]:
@@ -109,7 +110,7 @@ def test_an_error_while_saving_leaves_the_checkpoint_before(
     checkpoint.load_model(run, "last")
     # And the next attempt is not in the way of what this one left.
     checkpoint.save(new, model, tokenizers, config, ABOUT, {}, {})
-    checkpoint.point(run / "checkpoints/last", new)
+    point(run / "checkpoints/last", new)
     assert checkpoint.load_meta(run / "checkpoints/last").update == 7
     assert sorted(path.name for path in last.parent.iterdir()) == sorted([*names, new.name])
 
@@ -124,29 +125,11 @@ def test_the_last_checkpoint_is_the_newest_where_a_kill_left_no_link(run: Path) 
     assert checkpoint.load_config(run, "last") and checkpoint.load_meta(checkpoint.locate(run, "last")).update == update
 
 
-def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    link = tmp_path / "last"
-    checkpoint.point(link, tmp_path / "a")
-    assert os.readlink(link) == "a"
-    replaced = []
-
-    def replace(source: Path, target: Path) -> None:
-        assert os.readlink(target) == "a" and os.readlink(source) == "b"
-        replaced.append(target)
-        os.replace(source, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    checkpoint.point(link, tmp_path / "b")
-    assert os.readlink(link) == "b" and replaced == [link]
-
-
 def test_a_link_that_a_copy_turned_into_a_folder_can_move_again(trained: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=False))
     link = run / "checkpoints/last"
     assert link.is_dir() and not link.is_symlink()
     target = next((run / "checkpoints").glob("update-*"))
-    checkpoint.point(link, target)
+    point(link, target)
     assert link.is_symlink() and link.resolve() == target.resolve()
     checkpoint.load_model(run, "last")

@@ -7,7 +7,7 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding import decodes_hard, forced_pass
+from mt.decoding import decodes_hard, forced_batches
 from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.attention import ATTENTIONS
@@ -34,7 +34,9 @@ def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator, monke
 
 def test_between_batches_the_caller_computes_as_before(translator: Translator, corpus: Corpus) -> None:
     split = corpus.split("test")
-    batches = forced_pass(translator.model, split.lengths()[0], split.ids, precision="bf16", hard=False, max_tokens=20)
+    batches = forced_batches(
+        translator.model, split.lengths()[0], split.ids, precision="bf16", hard=False, max_tokens=20
+    )
     count = 0
     for indices, batch, loss in batches:
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")

@@ -76,7 +76,7 @@ def test_characters_outside_ascii_make_the_journey(translator: Translator) -> No
 
 def test_what_a_search_reports(translator: Translator) -> None:
     search = BeamConfig(beam_size=4, n_best=3)
-    found, blank = translator.decode(["the big cats see houses", ""], search)
+    found, blank = translator.n_best(["the big cats see houses", ""], search=search)
     assert len(found) == len({translation.tokens for translation in found}) == 3
     assert [t.score for t in found] == sorted((t.score for t in found), reverse=True)
     assert found[0].text == translator.translate(["the big cats see houses"], search)[0].text
@@ -115,7 +115,7 @@ def test_ids_at_hand_are_not_made_again(
     texts, ids = split.column("source"), [source.tolist() for source, _ in split.ids(range(len(split)))]
     expected = translator.translate(texts)
     monkeypatch.setattr(type(translator.tokenizers.source), "encode", lambda *_: pytest.fail("encoded again"))
-    found = translator.decode(texts, encoded=ids)
+    found = translator.decode(ids, texts=texts)
     assert all(same(best, wanted) for (best,), wanted in zip(found, expected, strict=True))
 
 

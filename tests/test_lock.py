@@ -66,10 +66,18 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine")
     (tmp_path / "lock").symlink_to(outside)
-    with pytest.raises(UserError, match="lock is a link to .*outside, and nothing is written through links: remove it"):
-        with locked(tmp_path / "lock"):
-            pass
+    sentence = r"lock is a link to .*outside, and nothing is written through links: remove it$"
+    with pytest.raises(UserError, match=sentence), locked(tmp_path / "lock"):
+        pytest.fail("locked")
     assert outside.read_text() == "mine"
+
+
+def test_a_file_in_place_of_the_lock_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "foreign").write_text("precious")
+    (tmp_path / "lock").hardlink_to(tmp_path / "foreign")
+    with locked(tmp_path / "lock"):
+        pass
+    assert (tmp_path / "foreign").read_text() == "precious"
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

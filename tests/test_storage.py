@@ -10,6 +10,7 @@ from mt.storage import (
     appended,
     explained,
     mend,
+    point,
     read_json,
     remove,
     replaced,
@@ -141,7 +142,9 @@ def test_a_folder_that_was_being_replaced_gets_its_name_back(replaced_already: b
     assert [path.name for path in tmp_path.rglob("*")] == ["update-1", "new" if replaced_already else "old"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff", b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"null", b"\xff", b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"]
+)
 def test_what_is_no_object_in_json(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(UserError, match=r"a\.json (cannot be read as JSON \(.*\)|is no JSON object): make it again"):
@@ -163,3 +166,21 @@ def test_what_is_no_object_in_json(content: bytes, tmp_path: Path) -> None:
 )
 def test_an_error_of_the_system_names_its_own_remedy(error: OSError, sentence: str) -> None:
     assert explained(error) == sentence
+
+
+def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    link = tmp_path / "last"
+    point(link, tmp_path / "a")
+    assert os.readlink(link) == "a"
+    replaced = []
+
+    def replace(source: Path, target: Path) -> None:
+        assert os.readlink(target) == "a" and os.readlink(source) == "b"
+        replaced.append(target)
+        os.replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    point(link, tmp_path / "b")
+    assert os.readlink(link) == "b" and replaced == [link]

@@ -48,7 +48,7 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
     online = hard.translate("two cats see houses", OnlineConfig())
     legend = online.figure("title").axes[0].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["stop", "chunk of 2"]
-    with pytest.raises(UserError, match=r"^there is no alignment to draw: the text is blank, or the model has no att"):
+    with pytest.raises(UserError, match=r"^there is no alignment to draw: the text is blank, or the model attended to"):
         translator.translate("").plot(tmp_path / "none.png")
     with pytest.raises(
         UserError, match=r"absent/one\.png cannot be written \(No such file or directory\): give a file"

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from mt.data.corpus import Split
-from mt.decoding import forced_pass
+from mt.decoding import forced_batches
 from mt.evaluation.attention_stats import AttentionStats
 from mt.evaluation.links import pharaoh
 from mt.inference import Translator
@@ -26,13 +26,14 @@ class Forced:
         return math.exp(min(self.loss, 700.0))
 
 
-def score_forced(translator: Translator, split: Split, *, hard: bool = False, links: bool = False) -> Forced:
+def forced_pass(translator: Translator, split: Split, *, hard: bool = False, links: bool = False) -> Forced:
     """hard: whether the attention decides, where it can. links: whether to make word alignments, too."""
     loss = tokens = 0.0
     stats, lines = AttentionStats(), [""] * (len(split) if links else 0)
-    sources, targets, gold = (split.column(name) if links else [] for name in ("source", "target", "links"))
-    unit = "word" if any(gold) else translator.unit  # gold links join words
-    batches = forced_pass(
+    sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
+    # Gold links join words, and are compared with.
+    unit = "word" if links and any(split.column("links")) else translator.unit
+    batches = forced_batches(
         translator.model,
         split.lengths()[0],
         split.ids,

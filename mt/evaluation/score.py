@@ -8,7 +8,7 @@ import numpy as np
 
 from mt.data.corpus import Split
 from mt.decoding import decodes_hard
-from mt.evaluation.forced import score_forced
+from mt.evaluation.forced import forced_pass
 from mt.inference import Translator
 from mt.metrics.latency import latency
 from mt.metrics.score import Score
@@ -43,7 +43,7 @@ def evaluate(
     sources, references = split.column("source")[:limit], split.column("references")[:limit]
     encoded = [source.tolist() for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
-    translations = [best for best, *_ in translator.decode(sources, search, encoded=encoded, progress=progress)]
+    translations = [best for best, *_ in translator.decode(encoded, search, texts=sources, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
     for metric in translator.config.metrics():
@@ -71,14 +71,14 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     `perplexity` are those of training's attention, which is soft.
     """
     model = translator.model
-    forced = score_forced(translator, split)
+    forced = forced_pass(translator, split)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
     greedy = revised_search(translator.config.search, {"name": "greedy"})
     if not model.supports_hard:
         decoded = evaluate(translator, split, greedy, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
-    forced_hard = score_forced(translator, split, hard=True)
+    forced_hard = forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
     by_mode = {
         mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit, progress=progress)

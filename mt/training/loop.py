@@ -18,6 +18,7 @@ from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Training
 from mt.device import autocast
 from mt.errors import UserError
+from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
 from mt.parsing import MAX_COUNT
@@ -27,6 +28,7 @@ Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
 
 
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Score = Annotated[float, Field(allow_inf_nan=True)]
 
 
 # Read from checkpoints, so that what it holds is checked.
@@ -46,7 +48,7 @@ class Progress:
     """After the last update, when the run stopped before it was validated."""
     validations: list[Count] = field(default_factory=list)
     """The updates after which there was a validation."""
-    best: Annotated[dict[str, Annotated[float, Field(allow_inf_nan=True)]] | None, Field()] = None
+    best: dict[str, Score] | None = None
     """All scores of the best validation, or of the average of weights where that is better."""
     bad_validations: Annotated[list[Count], Field(min_length=1)] = field(default_factory=lambda: [0])
     """Lengths of the runs of validations without a new best; the last run is the present one."""
@@ -56,13 +58,15 @@ class Progress:
         """The update whose validation was the best so far."""
         return self.validations[-1 - self.bad_validations[-1]] if self.validations else None
 
-    def fault(self) -> str | None:
-        """What cannot be, where the parts contradict one another."""
+    def fault(self, metric: str) -> str | None:
+        """What cannot be, where the parts contradict one another. metric: what chooses the best validation."""
         ordered = all(earlier < later for earlier, later in pairwise([0, *self.validations, self.update + 1]))
         if not ordered or self.position > self.update:
             return "updates out of order"
         if (self.best is None) != (not self.validations) or self.bad_validations[-1] >= max(1, len(self.validations)):
             return "validations that do not add up"
+        if self.best is not None and not {metric, "loss" + metric.removeprefix(without_mode(metric))} <= set(self.best):
+            return f"a best validation without {metric} or loss"
         return None
 
 

@@ -33,11 +33,11 @@ def snapshot(progress: Progress) -> dict[str, Any]:
     return made.model_dump(mode="json")
 
 
-def load_snapshot(folder: Path) -> Snapshot:
-    """Raises UserError where `progress.json` of a checkpoint holds what no run can write."""
+def load_snapshot(folder: Path, metric: str) -> Snapshot:
+    """Raises UserError where `progress.json` of a checkpoint holds what no run with this metric can write."""
     path = folder / checkpoint.PROGRESS
     found = parse(checkpoint.load_progress(folder), Snapshot, str(path))
-    if fault := found.progress.fault():
+    if fault := found.progress.fault(metric):
         raise UserError(f"{path} is damaged ({fault}): copy the checkpoint again")
     return found
 

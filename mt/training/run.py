@@ -67,7 +67,7 @@ def train(run: Run) -> None:
     total = total_updates(run.corpus.training, run.config)
     console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
     run.log.layout(score_names(run.config.dataset.metrics))
-    if stopped_early(run) or (progress.validation_due and not validated(run)):
+    if stopped_early(run) or (progress.validation_due and not saved(run)):
         return
     with console.training(progress, total):
         began = time.perf_counter()
@@ -79,17 +79,28 @@ def train(run: Run) -> None:
             due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
             due |= progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
             progress.validation_due = due
-            saves = due or (options.save_every and progress.update % options.save_every == 0)
+            saves = due or run.signals.received or (options.save_every and progress.update % options.save_every == 0)
             # Before each checkpoint, too: a run that goes on from there logs what one that never stopped does.
-            if saves or run.signals.received or progress.update % options.log_every == 0:
+            if saves or progress.update % options.log_every == 0:
                 log_window(run, window)
                 window = Window()
-            if due and not validated(run):
+            if saves and not saved(run):
                 return
-            if saves:
-                keep(run)
             run.signals.check()
             began = time.perf_counter()
+
+
+def saved(run: Run) -> bool:
+    """Validates where that is due, and saves; returns whether there is reason to go on."""
+    due = run.progress.validation_due
+    is_best = due and validate(run)
+    run.progress.validation_due = False
+    save(run, is_best=is_best)
+    if due and stopped_early(run):
+        patience = run.config.training.patience
+        run.console.say(f"stopped: no new best {run.metric} in {patience} validations")
+        return False
+    return True
 
 
 def log_window(run: Run, window: Window) -> None:
@@ -97,16 +108,6 @@ def log_window(run: Run, window: Window) -> None:
     counts = {"epoch": progress.epoch, "tokens": progress.tokens}
     run.log.scalars("train", progress.update, counts | means)
     run.console.logged(progress, means)
-
-
-def validated(run: Run) -> bool:
-    """Validates and saves; returns whether there is reason to go on."""
-    is_best = validate(run)
-    run.progress.validation_due = False
-    save(run, is_best=is_best)
-    if stopped_early(run):
-        run.console.say(f"stopped: no new best {run.metric} in {run.config.training.patience} validations")
-    return not stopped_early(run)
 
 
 def stopped_early(run: Run) -> bool:

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from mt.inference import Translator, decodes_hard
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.parsing import Options, parse
-from mt.storage import locked, mend, read_json, remove, subfolder, write_json
+from mt.storage import locked, mend, point, read_json, remove, subfolder, write_json
 from mt.training.checks import chosen_metric, require_fit
 from mt.training.console import Console
 from mt.training.log import Log
@@ -29,7 +28,7 @@ RUN = "run.json"
 """Tells a folder for a run's, and in which format it is."""
 
 
-class About(Options):
+class Marked(Options):
     """`run.json`."""
 
     format: int
@@ -106,7 +105,7 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     require_fit(config, corpus, model)
     folder = new_folder(wanted)
     lock = _locked(folder)
-    write_json(folder / RUN, About(format=checkpoint.FORMAT).model_dump())
+    write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
     optimizer = build_optimizer(config.optimizer, model)
     return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)
 
@@ -132,8 +131,8 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
         model = model.to(choose(config.device))
         optimizer = build_optimizer(config.optimizer, model)
         restore_moments(newest, config.optimizer, model, optimizer, about.update)
-        restored = load_snapshot(newest)
-        progress = _linked(folder / "checkpoints", newest, restored.progress)
+        restored = load_snapshot(newest, chosen_metric(config))
+        progress = _linked(folder / "checkpoints", newest, restored.progress, chosen_metric(config))
         restore_generators(newest, restored)
         run = Run(
             config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update), lock.pop_all()
@@ -147,8 +146,8 @@ def save(run: Run, *, is_best: bool) -> None:
     folder = _folder(run.checkpoints, run.progress.update)
     _write(run, folder)
     if is_best:
-        checkpoint.point(run.checkpoints / "best", folder)
-    checkpoint.point(run.checkpoints / "last", folder)
+        point(run.checkpoints / "best", folder)
+    point(run.checkpoints / "last", folder)
     prune(run)
 
 
@@ -158,14 +157,11 @@ def keep(run: Run) -> None:
         save(run, is_best=False)
 
 
-def save_average(run: Run, updates: Sequence[int]) -> None:
-    """Makes the model's present weights, an average that has won, and the progress, the best checkpoint.
-
-    updates: whose weights it is the mean of.
-    """
+def save_average(run: Run, updates: list[int]) -> None:
+    """Makes the model's present weights, the mean of those of some updates, and the progress the best checkpoint."""
     folder = run.checkpoints / "average"
     _write(run, folder, averaged=updates)
-    checkpoint.point(run.checkpoints / "best", folder)
+    point(run.checkpoints / "best", folder)
 
 
 def averaged(run: Run) -> list[Path]:
@@ -187,33 +183,38 @@ def _folder(checkpoints: Path, update: int) -> Path:
     return checkpoints / f"update-{update:07d}"
 
 
-def _write(run: Run, folder: Path, *, averaged: Sequence[int] = ()) -> None:
+def _write(run: Run, folder: Path, averaged: list[int] | None = None) -> None:
     subfolder(run.folder, run.checkpoints.name)
-    progress, corpus = run.progress, run.corpus.meta["fingerprint"]
-    about = {"update": progress.update, "averaged": [*averaged], "metric": run.metric}
-    about |= {"best": progress.best, "corpus": corpus}
+    progress = run.progress
+    about = checkpoint.About(
+        update=progress.update,
+        metric=run.metric,
+        best=progress.best,
+        averaged=averaged,
+        corpus=run.corpus.meta["fingerprint"],
+    )
     training = None if averaged else moments(run.model, run.optimizer)
     checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, snapshot(progress), training)
 
 
-def _linked(checkpoints: Path, newest: Path, progress: Progress) -> Progress:
+def _linked(checkpoints: Path, newest: Path, progress: Progress, metric: str) -> Progress:
     """Points `best` and `last` to where they belong, after a kill at any moment of saving; returns the progress that
     goes with `best`.
 
-    newest: the checkpoint that is resumed, and `progress` its own.
+    newest: the checkpoint that is resumed, and `progress` its own. metric: what chooses the best.
     """
     best, last = checkpoints / "best", checkpoints / "last"
     present = (best / checkpoint.META).is_file()
-    of_average = present and not (best / checkpoint.TRAINING).is_file()
-    if of_average and checkpoint.load_meta(best).update == progress.update:
-        progress = load_snapshot(best).progress
+    about = checkpoint.load_meta(best) if present else None
+    if about and about.averaged and about.update == progress.update:
+        progress = load_snapshot(best, metric).progress
     elif progress.best_update is not None and (progress.best_update == progress.update or not present):
         wanted = _folder(checkpoints, progress.best_update)
         if not (wanted / checkpoint.META).is_file():
             raise UserError(f"{wanted}, the best checkpoint of the run, is missing: copy the whole run folder again")
-        checkpoint.point(best, wanted)
+        point(best, wanted)
     if last.resolve() != newest:
-        checkpoint.point(last, newest)
+        point(last, newest)
     return progress
 
 
@@ -231,7 +232,7 @@ def _require_format(folder: Path) -> None:
     checkpoint.load_meta(newest)
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    about = parse(read_json(path, "copy the whole run folder again"), About, str(path))
+    about = parse(read_json(path, "copy the whole run folder again"), Marked, str(path))
     if about.format != checkpoint.FORMAT:
         raise UserError(
             f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "

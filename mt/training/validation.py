@@ -1,11 +1,12 @@
 """What happens at a validation: the dev split is scored, and the scores are logged, shown and compared."""
 
 from mt.evaluation.attention_stats import warnings
-from mt.evaluation.report import draw, samples
+from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
 from mt.training.console import scores_shown
 from mt.training.selection import advice, improves
 from mt.training.state import Run
+
 
 _SETTLED = 3
 """Validations after which a score that is still near zero is spoken of."""
@@ -37,7 +38,7 @@ def validate(run: Run) -> bool:
     log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
     for number, translation in enumerate(translations[:count] if run.model.uses_source else []):
         if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.chunk_size))
+            log.figure(f"dev/alignment_{number}", progress.update, translation.figure())
     return is_best
 
 

@@ -9,20 +9,20 @@ import sacrebleu
 from mt.config import Config
 from mt.data.corpus import Corpus, Split
 from mt.errors import UserError
-from mt.evaluation.forced import score_forced
+from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
 from mt.inference import Translator, load
 from mt.metrics.alignment import to_pharaoh
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig
+from mt.search.config import GreedyConfig, OnlineConfig
 
 
 def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
     scores, translations, stats = dev_scores(translator, split, None)
     hypotheses = [translation.text for translation in translations]
-    greedy = translator.translate(split.column("source"), SearchConfig(name="greedy"))
+    greedy = translator.translate(split.column("source"), GreedyConfig())
     assert hypotheses == [translation.text for translation in greedy] and len(hypotheses) == 12
     assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [split.column("target")]).score)
     assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [split.column("target")]).score)
@@ -44,7 +44,7 @@ def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
     forced = translator.align(split.column("source"), split.column("target"))
     nats = -sum(pair.score for pair in forced) / sum(len(pair.tokens) for pair in forced)
-    measured = score_forced(translator, split)
+    measured = forced_pass(translator, split)
     # Sums of some 100 float32 numbers, in another order.
     assert measured.loss == pytest.approx(nats, rel=1e-5)
     assert measured.perplexity == pytest.approx(math.exp(nats), rel=1e-4)
@@ -58,11 +58,11 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
     assert scores.keys() == {"loss", "perplexity", "bleu", "chrf"} | pairs | gaps
     for name in ("loss", "bleu", "chrf"):
         assert scores[f"gap_{name}"] == pytest.approx(scores[f"{name}_hard"] - scores[f"{name}_soft"])
-    assert scores["loss"] == scores["loss_soft"] == score_forced(translator, split).loss
-    assert scores["loss_hard"] == score_forced(translator, split, hard=True).loss
+    assert scores["loss"] == scores["loss_soft"] == forced_pass(translator, split).loss
+    assert scores["loss_hard"] == forced_pass(translator, split, hard=True).loss
     assert scores["bleu"] == scores["bleu_hard"]
     for mode in ("soft", "hard"):
-        decoded = evaluate(translator, split, SearchConfig(name="greedy", mode=mode))
+        decoded = evaluate(translator, split, GreedyConfig(mode=mode))
         assert scores[f"chrf_{mode}"] == decoded.scores["chrf"].score
     assert all(translation.stops is not None for translation in translations)
     assert {"lost_mass", "saturation", "disagreement"} < stats.keys()
@@ -77,7 +77,7 @@ def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, co
     assert measured["entropy"] == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
     # A chunk that is read hard ends where the pointer stopped.
     stops = [int(np.flatnonzero(row)[-1]) for pair in hard for row in pair.alignment]
-    assert score_forced(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
+    assert forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
         np.mean(np.array(stops) == 0)
     )
 
@@ -108,7 +108,7 @@ class Blank:
 
 def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) -> None:
     split = Blank(corpus.split("dev"))
-    evaluation = evaluate(load(trained_hard, device="cpu"), split, SearchConfig(name="online"))
+    evaluation = evaluate(load(trained_hard, device="cpu"), split, OnlineConfig())
     assert evaluation.scores["al"].signature.startswith("n:11|") and evaluation.translations[0].text == ""
 
 
@@ -141,18 +141,18 @@ def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_har
     translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
     calls: list[object] = []
     translator.model.register_forward_hook(lambda *_: calls.append(_))
-    forced = score_forced(translator, split, hard=hard, links=True)
+    forced = forced_pass(translator, split, hard=hard, links=True)
     once = len(calls)
     assert once == 1  # the split is one batch
     aligned = translator.align(split.column("source"), split.column("target"), hard=hard)
     assert forced.links == [to_pharaoh(pair.links) for pair in aligned]
-    without = score_forced(translator, split, hard=hard)
+    without = forced_pass(translator, split, hard=hard)
     assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 
-def test_links_of_a_blank_pair_are_blank(trained: Path) -> None:
-    blank, pair = load(trained, device="cpu").align(["", "two cats"], ["", "zwei Katzen"], hard=False)
-    assert not blank.links and pair.links
+def test_forced_links_of_a_blank_pair_are_blank(trained: Path) -> None:
+    blank, pair = load(trained, device="cpu").align(["", "two cats"], ["", "zwei Katzen"])
+    assert blank.links == set() and pair.links
 
 
 def test_alignment_error() -> None:

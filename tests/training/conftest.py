@@ -1,6 +1,5 @@
 """Fixtures of the tests of training: new runs, with scores that are made up."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,17 +10,6 @@ from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
 from mt.training import validation
 from mt.training.state import Run, begin
-
-
-@pytest.fixture
-def run(trained: Path, tmp_path: Path) -> Path:
-    """A copy of the finished run, to be damaged."""
-    return Path(shutil.copytree(trained, tmp_path / "run", symlinks=True))
-
-
-@pytest.fixture
-def last(run: Path) -> Path:
-    return (run / "checkpoints/last").resolve()
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_a_worse_validation_does_not_replace_an_average_after_resuming(
     again = resume(longer, run.corpus, run.folder)
     assert again.progress.best["bleu"] == 40
     train(again)
-    again.log.close()
+    again.close()
     assert again.progress.validations == [2, 4, 6, 8]
     assert (again.checkpoints / "best").resolve().name == "average"
 

@@ -66,7 +66,7 @@ def test_the_baseline_of_a_stochastic_attention_goes_on(
     complete(begin(config(1), corpus, tmp_path / "extended"))
     complete(resume(config(2), corpus, tmp_path / "extended"))
     straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
-    assert straight[2]["attention.baseline"] < 0
+    assert straight[2]["decoder.attention.baseline"] < 0
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
     assert extended[1] == straight[1]
 
@@ -111,17 +111,17 @@ def test_a_later_validation_has_to_beat_an_average_that_won(
     later: list[float], best: str, start: Callable[..., Run], scored: Callable[..., None]
 ) -> None:
     run = finished_with([10, 30, 20, 40], start, scored, max_updates=3)
-    assert os.readlink(run.checkpoints / "best") == "average" and run.progress.best == 40
+    assert os.readlink(run.checkpoints / "best") == "average" and run.progress.best["bleu"] == 40
     scored(later)
     again = resume(longer(run, 4), run.corpus, run.folder)
-    assert again.progress.best == 40 and os.readlink(run.checkpoints / "best") == "average"
+    assert again.progress.best["bleu"] == 40 and os.readlink(run.checkpoints / "best") == "average"
     train(again)
     # And after a second end, before which nothing was averaged.
     again.close()
     assert os.readlink(run.checkpoints / "best") == best
     last = resume(longer(run, 4), run.corpus, run.folder)
     last.close()
-    assert last.progress.best == again.progress.best == max(40, later[0])
+    assert last.progress.best["bleu"] == again.progress.best["bleu"] == max(40, later[0])
     assert os.readlink(run.checkpoints / "best") == best
 
 

@@ -176,8 +176,12 @@ def test_a_missing_training_state(last: Path, configure: Callable[..., Config], 
         ({"tokens": []}, "progress.tokens=[] is not possible"),
         ({"seconds": "long"}, 'progress.seconds="long" is not possible'),
         ({"seconds": -1.0}, "progress.seconds=-1.0 is not possible"),
-        ({"best": float("nan")}, "progress.best=NaN is not possible"),
-        ({"best": float("inf")}, "progress.best=Infinity is not possible"),
+        ({"seconds": float("nan")}, "progress.seconds=NaN is not possible"),
+        ({"seconds": float("inf")}, "progress.seconds=Infinity is not possible"),
+        ({"best": 3.0}, "progress.best=3.0 is not possible"),
+        ({"best": {"bleu": "x", "loss": 1.0}}, 'progress.best.bleu="x" is not possible'),
+        ({"best": {}}, "is damaged (a best validation without bleu or loss)"),
+        ({"best": {"bleu": 3.0}}, "is damaged (a best validation without bleu or loss)"),
         ({"best": None}, "is damaged (validations that do not add up)"),
         ({"validations": 3}, "progress.validations=3 is not possible"),
         ({"validations": ["x"]}, 'progress.validations.0="x" is not possible'),
@@ -232,5 +236,5 @@ def test_a_run_of_gpus_goes_on_without_any(
     taken = []
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: taken.append((state.tolist(), device)))
-    resumption.restore_generators(last, resumption.load_snapshot(last))
+    resumption.restore_generators(last, resumption.load_snapshot(last, "bleu"))
     assert taken == [([1] * 16, 0)]

@@ -16,7 +16,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Interrupted
 from mt.evaluation.score import dev_scores
-from mt.training import validation
+from mt.training import run as training, validation
 from mt.training.run import complete
 from mt.training.signals import Signals
 from mt.training.state import Run, begin, resume
@@ -44,7 +44,7 @@ def outcome(folder: Path) -> tuple[list, list, list]:
 
 @pytest.fixture(scope="module")
 def config(configure: Callable[..., Config]) -> Config:
-    options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0}
+    options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
     return configure(
         {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
     )

@@ -195,11 +195,11 @@ def test_one_position_is_attended_to_for_certain(kind: Kind, shake):
         torch.testing.assert_close(weights, torch.ones(1, 3, 1))
 
 
-def test_a_hard_step_of_matcha_takes_no_chunk_but_the_one_it_reads(batch, shake, monkeypatch: pytest.MonkeyPatch):
+def test_a_hard_step_of_matcha_takes_no_chunk_but_its_own(batch, shake, monkeypatch: pytest.MonkeyPatch):
     """Time O(S), where the expectation over all chunks takes O(S^2)."""
     attention = build(Kind(MAtChA, {}), shake)
     monkeypatch.setattr("mt.models.attention.mocha.adaptive_chunkwise_attention", None)
-    memory = attention.remember(batch.values, batch.mask)
-    attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True)
+    memory = attention.init_memory(batch.encoded)
+    attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=True)
     with pytest.raises(TypeError, match="not callable"):
-        attention.step(batch.queries[:, 0], memory, attention.start(memory))
+        attention.step(batch.queries[:, 0], memory, attention.init_state(memory))

@@ -123,12 +123,12 @@ def test_a_tie_stops(batch):
 
 def test_an_energy_just_below_zero_does_not_stop(batch):
     """Though its sigmoid is 0.5 in float32."""
-    attention = Monotonic(MonotonicConfig(offset=-1e-9, exhausted="zeros"), SIZE, SIZE).eval()
+    attention = Monotonic(MonotonicConfig(energy_bias=-1e-9, mass_preservation=False), SIZE, SIZE).eval()
     with torch.no_grad():
         attention.energy.gain.zero_()
-    memory = attention.remember(batch.values, batch.mask)
+    memory = attention.init_memory(batch.encoded)
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
-    assert (attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True).stops == 11).all()
+    assert (attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=True).stops == NOWHERE).all()
 
 
 def test_a_first_step_begins_at_the_first_position(batch, shake):
