@@ -1,6 +1,5 @@
 """Training: prepare, train, validate, test, draw. `python train.py`, `python -m mt` and `mt-train` are this file."""
 
-import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
 
     earlier, folder = composed.pop("resume"), composed.pop("folder")
     if earlier is not None:
-        run_folder = run_of(_path("resume", earlier))
+        run_folder = run_of(Path(earlier))
         config = merged(checkpoint.load_config(run_folder), overrides)
         run = resume(config, open_corpus(config.dataset, CORPORA), run_folder)
     else:
-        wanted, config = _path("folder", folder), parse(composed, Config)
-        run = begin(config, open_corpus(config.dataset, CORPORA), wanted)
+        config = parse(composed, Config)
+        run = begin(config, open_corpus(config.dataset, CORPORA), Path(folder))
         save_composed(composed, run.folder)
     results = complete(run)
     print(f"{table(results)}\n\n{run.folder}")
@@ -39,15 +38,6 @@ def command() -> None:
     from mt.cli import compose
 
     compose(main, "config")
-
-
-def _path(option: str, value: Any) -> Path:
-    """What was given for a folder. Raises UserError where it is none: `true`, a number, a list, nothing."""
-    from mt.errors import UserError
-
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise UserError(f"{option}={json.dumps(value)} is no path of a folder: write {option}=outputs/NAME")
-    return Path(value)
 
 
 if __name__ == "__main__":

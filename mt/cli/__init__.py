@@ -11,7 +11,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from mt.cli.choices import CONF, check_choice
 from mt.cli.manual import manual
@@ -30,20 +30,23 @@ RESUMABLE = ("device", *(f"training.{name}" for name in _RESUMABLE_TRAINING))
 Main = Callable[[dict[str, Any], list[str]], None]
 
 
-def _names_a_folder(path: str) -> str:
-    if Path(path).name in ("", ".."):
-        raise UserError(f"folder={path} names no folder that can be made: give a path such as outputs/name")
+def _can_be_made(path: str) -> str:
+    if Path(path).name in ("", "..") or "\0" in path:
+        raise UserError(f"folder={shown(path)} names no folder that can be made: give a path such as outputs/name")
     return path
 
 
-FolderName = Annotated[str, AfterValidator(_names_a_folder)]
+def _can_be_opened(path: str) -> str:
+    if not path or "\0" in path:
+        raise UserError(f"resume={shown(path)} names no folder: give that of a run")
+    return path
 
 
 class _TrainOptions(Options, extra="ignore"):
     """What `train.py` takes for itself."""
 
-    folder: FolderName
-    resume: Annotated[str, Field(min_length=1)] | None
+    folder: Annotated[str, AfterValidator(_can_be_made)]
+    resume: Annotated[str, AfterValidator(_can_be_opened)] | None
 
 
 class _PrepareOptions(Options, extra="ignore"):

@@ -1,6 +1,7 @@
 """What is typed: `group=choice` and `key=value`, read by Hydra's parser; and Hydra's complaints as sentences."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -68,4 +69,12 @@ def _sentence(error: Exception) -> str:
         if known:
             return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known)}"
         return f"unknown option {shown(cause.full_key)}: {within} has no options"
+    if isinstance(error, OmegaConfBaseException) and error.full_key:
+        return f"{error.full_key} cannot be read ({_first_line(error)}): give it a plain value"
+    if cause is not None and (merging := re.match("Error merging override (.*)", str(error))):
+        return f"{shown(merging[1])} is not possible ({_first_line(cause)}): give a value of the option's kind"
     return " ".join(str(error).split())
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
