@@ -65,8 +65,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 def config(configure: Callable[..., Config]) -> Callable[[int, int], Config]:
     def limited(max_updates: int, averaged: int) -> Config:
         options = {
-            "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": averaged, "log_every": 1,
-            "plots": 0, "metric": "loss",
+            "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": averaged,
+            "log_every": 1, "plots": 0, "metric": "loss",
         }  # fmt: skip
         return configure({"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}})
 
