@@ -1,4 +1,4 @@
-"""`python -m data_prep dataset=... [dry_run=true]`: make the prepared corpus, or only show what it would be."""
+"""`python -m data_prep dataset=... [dry_run=true]`, or `mt-prepare`: make the prepared corpus, or only show it."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,12 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
         print(prepare(config, Path(composed["corpora"])))
 
 
-if __name__ == "__main__":
+def command() -> None:
+    """Prepares what conf/data_prep.yaml and the command line say."""
     from mt.cli import compose
 
     compose(main, "data_prep")
+
+
+if __name__ == "__main__":
+    command()

@@ -206,10 +206,6 @@ def _workshop(folder: Path, progress: bool) -> Iterator[Path]:
         ) from error
 
 
-def _waiting(folder: Path, progress: bool) -> Callable[[], None]:
-    return lambda: print(f"waiting for another preparation in {folder}") if progress else None
-
-
 def _discard_links(work: Path) -> None:
     """Deletes what is left of a preparation where it has links, since it makes none: files elsewhere stay whole."""
     if work.is_symlink():
@@ -229,6 +225,10 @@ def _warning(kept: Shards) -> Iterator[str]:
         for reason, count in kept.dropped.items():
             yield f"{_LOUD}   {count / kept.read:6.1%} {reason}"
         yield f"{_LOUD} to keep them change the options in brackets, of dataset.cleaning; examples: dry_run=true"
+
+
+def _waiting(folder: Path, progress: bool) -> Callable[[], None]:
+    return lambda: print(f"waiting for another preparation in {folder}") if progress else None
 
 
 def _reasons(kept: Shards) -> str:

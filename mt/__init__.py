@@ -1,7 +1,7 @@
 """Machine translation and summarization on recurrent encoder-decoders in which the attention is the variable.
 
 >>> from mt import load
->>> load("outputs/phrasebook/general/...").translate(["The train leaves at half past seven."])[0].text
+>>> load("outputs/phrasebook/general/...").translate("The train leaves at half past seven.").text
 """
 
 from typing import TYPE_CHECKING, Any

@@ -40,12 +40,12 @@ class About(Options):
     """Where a checkpoint is from."""
 
     update: int
+    averaged: list[int] | None
+    """The updates whose weights were averaged, where they were."""
     metric: str
     """What chooses the best checkpoint."""
     best: dict[str, float] | None
     """All scores of the best validation so far."""
-    averaged: list[int] | None
-    """The updates whose weights were averaged, where they were."""
     corpus: str
     """The fingerprint of the prepared corpus."""
 

@@ -1,4 +1,10 @@
-"""The root configuration: joins what the parts declare, and says how long and how to train."""
+"""The root configuration: joins what the parts declare, and says how long and how to train.
+
+Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
+over every choice of every group: `Config()` is what `python train.py ~recipe` trains. A recipe (conf/recipe/, named
+after a data set) gives the options in which that data set differs from the defaults, so that `python train.py` trains
+`Config()` with the values of conf/recipe/phrasebook.yaml on top; an experiment has all values of a paper.
+"""
 
 from typing import Literal, Self
 
@@ -12,7 +18,7 @@ from mt.metrics.settings import Settings
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, Options
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig, SearchConfig
 
 
 class TrainingConfig(Options):
@@ -60,7 +66,7 @@ class Config(ModelConfig):
     dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
-    search: SearchConfig = SearchConfig()
+    search: SearchConfig = BeamConfig()
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from mt.errors import UserError, nearest
+from mt.errors import UserError, invalid_choice
 
 DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
@@ -25,7 +25,7 @@ def choose(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(DEVICES, name):
-        raise UserError(f"device={name} is no choice: {nearest(name, ['auto', 'cpu', 'cuda', 'cuda:1', 'mps'])}")
+        raise UserError(invalid_choice("device", name, ["auto", "cpu", "cuda", "cuda:1", "mps"]))
     device = torch.device(name)
     counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if (device.index or 0) >= counts[device.type]:

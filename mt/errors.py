@@ -2,9 +2,14 @@
 
 import contextlib
 import difflib
+import io
+import os
+import select
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+
+READER_GONE = "nobody reads standard output any more"
 
 
 class UserError(Exception):
@@ -15,12 +20,27 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     """A clause that lists what exists and, where a known name is close to `wrong`, suggests it.
 
     >>> nearest("mocah", ["dot", "mocha"])
-    'did you mean mocha? There is: dot, mocha'
+    'did you mean mocha? choices: dot, mocha'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(wrong, names, n=1)
+    close = difflib.get_close_matches(wrong[:100], names, n=1)  # of a long text it would take seconds
     hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}There is: {', '.join(names)}"
+    return f"{hint}choices: {', '.join(names)}"
+
+
+def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
+    """The sentence for a value that is not among those that an option can have.
+
+    >>> invalid_choice("attention", "mocah", ["dot", "mocha"])
+    'attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha'
+    """
+    return f"{option}={shown(wrong)} is an invalid choice: {nearest(wrong, known)}"
+
+
+def shown(text: str, limit: int = 80) -> str:
+    """Text of a user's as a part of a sentence: on one line, at most `limit` characters, none of them a terminal's."""
+    plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+    return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
 
 class Interrupted(KeyboardInterrupt):
@@ -34,19 +54,57 @@ class Interrupted(KeyboardInterrupt):
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
     """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives 128
-    and its number, 130 for Ctrl-C."""
+    and its number, 130 for Ctrl-C.
+
+    What is still buffered for standard output is written here, where its failure can be told. A reader that has seen
+    enough, as in `| head`, ends the process quietly, with status 141 as other tools.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.stderr is None:  # closed: `2>&-`
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     try:
-        yield
+        if sys.stdout is None:  # and the next file that is opened would take its place
+            sys.exit(_told("error: standard output is closed: leave it open, or send it to a file with > FILE", 2))
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
     except (UserError, OSError) as error:
         # A full disk or a folder that may not be written is nobody's bug either, and says what it is.
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        fault = output_fault()
+        sys.exit(141 if fault == READER_GONE else _told(f"error: {fault or error}", 2))
     except KeyboardInterrupt as interrupt:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace
         number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
         by = "" if number == signal.SIGINT else f" by {number.name}"
-        print(f"interrupted{by}{': ' if str(interrupt) else ''}{interrupt}", file=sys.stderr)
-        sys.exit(128 + number)
+        sys.exit(_told(f"interrupted{by}{': ' if str(interrupt) else ''}{interrupt}", 128 + number))
+
+
+def output_fault() -> str | None:
+    """What is wrong with standard output, where it cannot be written to: an OSError may come from there or elsewhere.
+
+    What was not written is thrown away then, since Python would try once more at its end, and print a report.
+    """
+    try:
+        sys.stdout.flush()  # what could not be written may still be buffered
+        os.write(sys.stdout.fileno(), b"")
+        ends = select.poll()
+        ends.register(sys.stdout, 0)
+        fault = READER_GONE if any(event & select.POLLERR for _, event in ends.poll(0)) else None
+    except BrokenPipeError:
+        fault = READER_GONE
+    except io.UnsupportedOperation:
+        return None  # a test's own
+    except OSError as error:
+        fault = f"standard output cannot be written ({error.strerror}): send it elsewhere"
+    if fault:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return fault
+
+
+def _told(sentence: str, status: int) -> int:
+    with contextlib.suppress(OSError):  # standard error may be full or closed, too
+        print(shown(sentence, limit=10_000), file=sys.stderr, flush=True)
+    return status

@@ -1,153 +1,218 @@
-"""The Python API, and the one path by which anything is decoded: load a run, translate, align."""
+"""The Python API, and the one path by which anything is decoded: load a run, translate, align.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+translator = load("outputs/phrasebook/general/...")
+translation = translator.translate("The train leaves at half past seven.")
+print(translation.text, translation.links)
+translation.plot("one.png")
+best = translator.n_best(["one text", "another"], n=3)
+"""
+
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import overload
 
 import numpy as np
-import torch
-from torch import Tensor
-from tqdm import tqdm
 
 from mt.checkpoint import load_model
 from mt.config import Config
-from mt.data.batches import collate, fixed_order
-from mt.data.tokenizer import EOS, Tokenizers
+from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.data.words import count_words
-from mt.device import autocast, choose
+from mt.decoding import decode_ids, decodes_hard, forced_batches
+from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import revised
-from mt.search.config import SearchConfig, decode
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A decoded text with its alignment. T target and S source tokens, each side's EOS among them."""
-
-    text: str
-    score: float
-    """What the search ranks by: log-probability over length penalty."""
-    tokens: tuple[str, ...]
-    source_tokens: tuple[str, ...]
-    alignment: np.ndarray
-    """[T, S] float32: attention weights of the hypothesis that won."""
-    source_units: tuple[int | None, ...] = ()
-    """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
-    target_units: tuple[int | None, ...] = ()
-    """[T]: likewise of the target."""
-    stops: np.ndarray | None = None
-    """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
-    delays: np.ndarray | None = None
-    """[T] int64: source tokens read before each target token was written; None unless decoded online."""
-
-
-class _Verbs(NamedTuple):
-    """A model as search sees it, with the mode of its attention fixed."""
-
-    init_state: Callable[[Any], Any]
-    step: Callable[[Tensor, Any, Any], Any]
+from mt.translation import Translation
 
 
 class Translator:
-    """A trained model with its tokenizers. Every text goes in raw and comes out detokenised."""
+    """A trained model with its tokenizers. Texts go in raw and come out detokenised.
+
+    One string is one text, and gives what a list of it would hold.
+    """
 
     def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> None:
         self.model = model.eval()
         self.tokenizers = tokenizers
         self.config = config
         self.device = next(model.parameters()).device
+        self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
+        """What the links of translations join: characters where both sides are cut into characters, else words."""
 
+    def __repr__(self) -> str:
+        config = self.config
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        return (
+            f"Translator(dataset={config.dataset.name}, encoder={config.encoder.name}, "
+            f"attention={config.attention.name}, decoder={config.decoder.name}: {parameters:,} parameters on "
+            f"{self.device})"
+        )
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, search: SearchConfig | None = None
+    ) -> Translation: ...
+
+    @overload
     def translate(
         self, texts: Sequence[str], search: SearchConfig | None = None, *, progress: bool = False
-    ) -> list[Translation]:
-        """The best translation of each text, in order. A blank text gives an empty one.
+    ) -> list[Translation]: ...
+
+    def translate(
+        self, texts: str | Sequence[str], search: SearchConfig | None = None, *, progress: bool = False
+    ) -> Translation | list[Translation]:
+        """The best translation of each text, in order; of one string, its translation. A blank text gives an empty one.
 
         search: how to decode; by default as the run was configured. Raises UserError for a text that is too long.
         """
-        return [hypotheses[0] for hypotheses in self.n_best(texts, search, progress=progress)]
+        if isinstance(texts, str):
+            return self.translate([texts], search)[0]
+        return [found[0] for found in self.n_best(texts, search=search, progress=progress)]
+
+    @overload
+    def n_best(  # type: ignore[overload-overlap]
+        self, texts: str, n: int | None = None, search: SearchConfig | None = None
+    ) -> list[Translation]: ...
+
+    @overload
+    def n_best(
+        self, texts: Sequence[str], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[list[Translation]]: ...
 
     def n_best(
-        self, texts: Sequence[str], search: SearchConfig | None = None, *, progress: bool = False
-    ) -> list[list[Translation]]:
-        """Of each text, the `search.n_best` best translations, best first; of a blank text, one empty translation."""
+        self,
+        texts: str | Sequence[str],
+        n: int | None = None,
+        search: SearchConfig | None = None,
+        *,
+        progress: bool = False,
+    ) -> list[Translation] | list[list[Translation]]:
+        """Of each text the `n` best translations, best first; fewer where the search finds no more. The rest as in
+        `translate`.
+
+        n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
+        """
+        if isinstance(texts, str):
+            return self.n_best([texts], n, search)[0]
+        search = search or self.config.search
+        if n is not None:
+            if not 1 <= n <= MAX_BEAM_SIZE:
+                raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
+            beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
+            search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
         self.refuse_long(texts)
-        return self.decode(self.tokenizers.source.encode(texts), search, progress=progress)
+        return self.decode(self.tokenizers.source.encode(texts), search, texts=texts, progress=progress)
 
     def decode(
-        self, sources: Sequence[Sequence[int]], search: SearchConfig | None = None, *, progress: bool = False
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig | None = None,
+        *,
+        texts: Sequence[str] | None = None,
+        progress: bool = False,
     ) -> list[list[Translation]]:
-        """As `n_best`, of texts that are encoded already: ids that end in EOS, which a blank text is alone."""
-        blank = [Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))]
-        results = [blank for _ in sources]
-        wanted = [i for i, source in enumerate(sources) if len(source) > 1]
+        """As `n_best`, of texts that are encoded already: ids that end in EOS, which a blank text is alone.
+
+        texts: what the ids were made of, for the words of links; by default what they decode to, where a run of unknown
+        characters is a word of its own.
+        """
+        results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in sources]
+        wanted = [i for i, ids in enumerate(sources) if len(ids) > 1]
         given = [sources[i] for i in wanted]
         self._refuse_many_tokens(given, wanted)
-        for i, source, found in zip(wanted, given, self.search(given, search, progress=progress), strict=True):
-            results[i] = [self._translation(source, hypothesis) for hypothesis in found]
+        source, target = self.tokenizers
+        found = decode_ids(
+            self.model,
+            given,
+            search or self.config.search,
+            vocab_size=len(target),
+            precision=self.config.precision,
+            progress=progress,
+        )
+        for i, ids, hypotheses in zip(wanted, given, found, strict=True):
+            units = source.unit_ids(texts[i], self.unit) if texts else source.decoded_unit_ids(ids, self.unit)
+            results[i] = [
+                self._translation(
+                    target.decode(best.tokens), ids, best, units, target.decoded_unit_ids(best.tokens, self.unit)
+                )
+                for best in hypotheses
+            ]
         return results
 
-    def search(
-        self, sources: Sequence[Sequence[int]], search: SearchConfig | None = None, *, progress: bool = False
-    ) -> list[Sequence[Hypothesis]]:
-        """Decodes ids that end in EOS, in batches of like length; hypotheses in the order of the sources."""
-        search = search or self.config.search
-        verbs = _Verbs(self.model.init_state, partial(self.model.step, hard=decodes_hard(search, self.model)))
-        found: list[Sequence[Hypothesis]] = [() for _ in sources]
-        with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
-            for indices, memory, lengths in self._encoded(sources, search.batch_tokens):
-                with torch.no_grad(), autocast(self.device, self.config.precision):
-                    hypotheses = decode(search, verbs, memory, lengths)
-                for i, best in zip(indices, hypotheses, strict=True):
-                    found[i] = best
-                bar.update(len(indices))
-        return found
+    @overload
+    def align(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str, *, hard: bool | None = None
+    ) -> Translation: ...
 
-    def align(self, sources: Sequence[str], targets: Sequence[str], *, hard: bool = False) -> list[Translation]:
-        """Forced alignment: what the attention reads while the model is made to write the given targets.
+    @overload
+    def align(
+        self, sources: Sequence[str], targets: Sequence[str], *, hard: bool | None = None
+    ) -> list[Translation]: ...
 
-        The score of each is the log-probability of its target. Raises UserError for a text that is too long, and for
-        `hard` where the attention cannot choose one position.
+    def align(
+        self, sources: str | Sequence[str], targets: str | Sequence[str], *, hard: bool | None = None
+    ) -> Translation | list[Translation]:
+        """Forced alignment: the attention while the model is given the targets, token by token.
+
+        hard: whether the attention chooses one position; by default as the run decodes. The score of each is the
+        log-probability of its target. Raises UserError for a text that is too long, and for `hard` where the attention
+        cannot choose.
         """
-        if hard:
-            decodes_hard(revised(self.config.search, {"name": "greedy", "n_best": 1, "mode": "hard"}), self.model)
+        if isinstance(sources, str) and isinstance(targets, str):
+            return self.align([sources], [targets], hard=hard)[0]
+        if isinstance(sources, str) or isinstance(targets, str):
+            raise UserError("align takes two texts or two lists of texts, not one of each")
+        search = self.config.search
+        if hard is not None:
+            search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
+        hard = decodes_hard(search, self.model)
         self.refuse_long(sources)
         self.refuse_long(targets)
-        pairs = list(zip(self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets), strict=True))
-        self._refuse_many_tokens([source for source, _ in pairs], range(len(pairs)))
-        results: list[Translation | None] = [None] * len(pairs)
-        order = fixed_order(np.array([len(s) for s, _ in pairs]), max_tokens=self.config.search.batch_tokens)
-        for indices in order:
-            batch = collate([(np.array(pairs[i][0]), np.array(pairs[i][1])) for i in indices]).to(self.device)
-            with torch.no_grad(), autocast(self.device, self.config.precision):
-                loss = self.model(batch, hard=hard)
+        encoded = zip(self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets), strict=True)
+        ids = list(encoded)
+        self._refuse_many_tokens([source for source, _ in ids], range(len(ids)))
+        pairs = [(np.array(source), np.array(target)) for source, target in ids]
+        results: dict[int, Translation] = {}
+        lengths = np.array([max(len(source), len(target)) for source, target in ids])
+        batches = forced_batches(
+            self.model,
+            lengths,
+            lambda indices: [pairs[i] for i in indices],
+            precision=self.config.precision,
+            hard=hard,
+            max_tokens=search.batch_tokens,
+        )
+        for indices, _, loss in batches:
             scores = (-loss.token_losses.sum(1)).tolist()
-            for i, row, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
-                source, target = pairs[i]
-                hypothesis = Hypothesis(tuple(target), score, score, row[: len(target)], None)
-                results[i] = self._translation(source, hypothesis)
-        return [result for result in results if result is not None]
+            for i, weights, score in zip(indices.tolist(), loss.attention.weights.cpu(), scores, strict=True):
+                source, target = ids[i]
+                forced = Hypothesis(tuple(target), score, score, weights[: len(target)].clone(), None)
+                units = self.tokenizers.source.unit_ids(sources[i], self.unit)
+                target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
+                results[i] = self._translation(normalize(targets[i]), source, forced, units, target_units)
+        return [results[i] for i in range(len(ids))]
 
-    def _encoded(self, sources: Sequence[Sequence[int]], max_tokens: int) -> Iterator[tuple[np.ndarray, Any, Tensor]]:
-        """Encoded batches: which sources, their memory, their lengths."""
-        for indices in fixed_order(np.array([len(source) for source in sources]), max_tokens=max_tokens):
-            batch = collate([(np.array(sources[i]), np.array([EOS])) for i in indices]).to(self.device)
-            with torch.no_grad(), autocast(self.device, self.config.precision):
-                yield indices, self.model.encode(batch.source, batch.source_mask), batch.source_mask.sum(1)
-
-    def _translation(self, source: Sequence[int], hypothesis: Hypothesis) -> Translation:
+    def _translation(
+        self,
+        text: str,
+        source: Sequence[int],
+        hypothesis: Hypothesis,
+        source_units: Sequence[int | None],
+        target_units: Sequence[int | None],
+    ) -> Translation:
         delays = getattr(hypothesis, "delays", None)
         return Translation(
-            text=self.tokenizers.target.decode(hypothesis.tokens),
+            text=text,
             score=hypothesis.score,
             tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
             source_tokens=tuple(self.tokenizers.source.pieces(source)),
             alignment=hypothesis.weights[:, : len(source)].numpy(),
+            source_units=tuple(source_units),
+            target_units=tuple(target_units),
             stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
             delays=None if delays is None else delays.numpy(),
+            chunk_size=self.model.chunk_size,
         )
 
     def _refuse_many_tokens(self, sources: Sequence[Sequence[int]], indices: Sequence[int]) -> None:
@@ -169,23 +234,6 @@ class Translator:
                     f"{place} {number} has {words} words, and at most {limit} are read at once: split it into "
                     "sentences, one a line"
                 )
-
-
-def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
-    """Whether this search reads this model's attention hard. Raises UserError where they do not go together."""
-    supports_hard = model.supports_hard
-    if search.mode == "hard" and not supports_hard:
-        raise UserError(
-            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
-            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
-        )
-    if search.name == "online" and not model.online:
-        raise UserError(
-            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.init_hidden=zeros and an "
-            "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-            "search=greedy or search=beam"
-        )
-    return search.name == "online" or (search.mode != "soft" and supports_hard)
 
 
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:

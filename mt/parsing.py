@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from mt.errors import UserError, nearest
+from mt.errors import UserError, invalid_choice, nearest, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -27,11 +27,16 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
 
     where: names the place the data comes from, for the sentence. Raises UserError with the first thing that is wrong.
     """
+    prefix = f"{where}: " if where else ""
     try:
         # Through JSON: strict types hold, and lists are accepted as tuples.
-        return model.model_validate_json(json.dumps(plain))
+        text = json.dumps(plain)
+    except (TypeError, ValueError, RecursionError) as error:  # dates and bytes of YAML, numbers of 10,000 digits
+        raise UserError(f"{prefix}{_unreadable(str(error))}") from None
+    try:
+        return model.model_validate_json(text)
     except ValidationError as error:
-        raise UserError(f"{where}{': ' if where else ''}{_sentence(error, model)}") from None
+        raise UserError(prefix + _sentence(error, model)) from None
 
 
 def revised(config: Model, changes: Mapping[str, Any]) -> Model:
@@ -43,18 +48,26 @@ def revised(config: Model, changes: Mapping[str, Any]) -> Model:
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     path, options = _locate(first["loc"], model)
-    key, given, context = ".".join(path), first["input"], first.get("ctx", {})
+    key, given, context = shown(".".join(path)), first["input"], first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
             return f"unknown option {key}: {nearest(path[-1], options)}"
+        case "missing":
+            return f"{key} is missing: give it a value"
         case "union_tag_invalid":
             tag = context["tag"]
-            return f"{key}.name={tag} is no choice: {nearest(tag, _quoted(context['expected_tags']))}"
+            return invalid_choice(f"{key}.name", tag, _quoted(context["expected_tags"]))
         case "union_tag_not_found":
             return f"{key} does not say which kind: add {key}.name"
         case "literal_error" if isinstance(given, str):
-            return f"{key}={given} is no choice: {nearest(given, _quoted(context['expected']))}"
-    return f"{key}={json.dumps(given)} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
+            return invalid_choice(key, given, _quoted(context["expected"]))
+        case "json_invalid":
+            return _unreadable(context["error"].partition(" at line")[0])  # of our JSON
+    return f"{key}={shown(json.dumps(given))} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def _unreadable(reason: str) -> str:
+    return f"the options cannot be read ({reason}): write plain numbers, text, true, false, null and lists"
 
 
 def _locate(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:

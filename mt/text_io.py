@@ -23,8 +23,8 @@ def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
             line = line.removeprefix(codecs.BOM_UTF8)
             if b"\r" in line[:-1] and not line.endswith(b"\n"):
                 raise UserError(
-                    f"{name} has carriage returns and no newline, and would be read as one line: convert its line ends, "
-                    "as with tr '\\r' '\\n'"
+                    f"{name} has carriage returns and no newline, and would be read as one line: convert its line "
+                    "ends, as with tr '\\r' '\\n'"
                 )
         try:
             text = line.removesuffix(b"\n").removesuffix(b"\r").decode()

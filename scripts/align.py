@@ -1,41 +1,47 @@
-"""Forced alignment: which source word a model reads as it is made to write each word of a given translation.
+"""Forced alignment: which source word has most of the attention as a model is given each word of a translation.
 
     python scripts/align.py RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
 
 Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines; words are those of
-`mt.data.words.words`. --gold, in the same format with ipj for possible links, adds the alignment error rate on standard
-error.
+`mt.data.words.words`, or characters where the model reads and writes characters. --gold, in the same format with ipj
+for possible links, adds the alignment error rate on standard error.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mt.arguments import Parser, add_mode_option, add_run_options, in_flags, loaded
+from mt.decoding import decodes_hard
 from mt.errors import reported
-from mt.evaluation.links import alignment_error, forced_links
-from mt.inference import load
+from mt.evaluation.links import alignment_error
+from mt.metrics.alignment import to_pharaoh
+from mt.search.config import revised_search
 from mt.text_io import read_parallel
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
+    parser = Parser(__doc__)
+    add_run_options(parser)
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--target", type=Path, required=True, metavar="FILE")
     parser.add_argument("--gold", type=Path, metavar="FILE")
-    parser.add_argument("--hard", action="store_true", help="by decisions; for monotonic and mocha attention")
-    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+    add_mode_option(parser)
     options = parser.parse_args(arguments)
-    with reported():
+    with reported(), in_flags():
         paths = [path for path in (options.source, options.target, options.gold) if path]
         sources, targets, *gold = read_parallel(paths, "pair")
-        translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
+        translator = loaded(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
-        links = forced_links(translator, sources, targets, hard=options.hard)
-        print("\n".join(links))
+        if gold:
+            translator.unit = "word"  # as gold links are
+        hard = None
+        if options.mode:
+            search = revised_search(translator.config.search, {"name": "greedy", "mode": options.mode})
+            hard = decodes_hard(search, translator.model)
+        links = [to_pharaoh(pair.links) for pair in translator.align(sources, targets, hard=hard)]
+        print("\n".join(links), flush=True)
         if gold:
             score = alignment_error(links, gold[0], str(options.gold))
             print(f"aer {score.score:.2f}  {score.signature}", file=sys.stderr)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
-from mt.cli import add_search_options, chosen_search
+from mt.arguments import add_search_options, chosen_search, in_flags
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, table, variant
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
-    with reported():
+    with reported(), in_flags():
         translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
         usual = translator.config.search
         search = chosen_search(options, usual)

@@ -1,68 +1,109 @@
-"""Translate standard input, one text a line, to standard output.
+"""Translate a file or standard input, one text a line, to standard output.
 
-    python scripts/translate.py RUN < source > target
+    python scripts/translate.py RUN source.txt > target.txt
+    python scripts/translate.py RUN < source.txt > target.txt
 
 A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
 the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
-output; words are those of `mt.data.words.words`.
+output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
 """
 
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
-from mt.cli import add_search_options, chosen_search
+from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded, whole_number
 from mt.errors import UserError, reported
-from mt.evaluation.links import pharaoh
-from mt.inference import Translation, Translator, load
+from mt.inference import Translator
+from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig
-from mt.text_io import decoded
+from mt.text_io import decoded, file_lines
 
 INPUT = "standard input"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
+    parser = Parser(__doc__)
+    add_run_options(parser)
+    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="text, plain or .gz; else standard input")
     parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
-    parser.add_argument("--alignments", type=Path, metavar="FILE")
+    parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
     add_search_options(parser)
-    parser.add_argument("--chunk", type=int, default=1000, help="lines read before they are translated (1: at once)")
-    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+    parser.add_argument(
+        "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
+    )
     options = parser.parse_args(arguments)
     with reported():
-        translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
-        translate(translator, chosen_search(options, translator.config.search, options.n_best or 1), options)
+        lines = _lines(options.file)
+        translator = loaded(options)
+        search = chosen_search(options, translator.config.search)
+        with _alignments(options) as links, in_flags():
+            translate(translator, search, lines, links, options)
 
 
-def translate(translator: Translator, search: SearchConfig, options: argparse.Namespace) -> None:
-    lines, first = decoded(sys.stdin.buffer, INPUT), 0
-    with contextlib.ExitStack() as stack:
-        links = stack.enter_context(_writable(options.alignments)) if options.alignments else None
-        while chunk := list(islice(lines, options.chunk)):
-            translator.refuse_long(chunk, f"{INPUT}, line", first + 1)
-            for index, hypotheses in enumerate(translator.n_best(chunk, search), start=first):
-                for best in hypotheses:
-                    print(f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text)
-                    if links:
-                        print(_links(best), file=links)
-            sys.stdout.flush()
-            first += len(chunk)
+def translate(
+    translator: Translator,
+    search: SearchConfig,
+    lines: Iterator[str],
+    links: TextIO | None,
+    options: argparse.Namespace,
+) -> None:
+    first, place = 0, f"{options.file or INPUT}, line"
+    while chunk := list(islice(lines, options.buffer_size)):
+        translator.refuse_long(chunk, place, first + 1)
+        found = translator.n_best(chunk, search=search)
+        for index, hypotheses in enumerate(found, start=first):
+            for best in hypotheses:
+                print(f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text)
+        sys.stdout.flush()
+        if links:
+            with _named(options.alignments):
+                links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
+                links.flush()
+        first += len(chunk)
 
 
-def _links(translation: Translation) -> str:
-    return pharaoh(translation.alignment, translation.source_units, translation.target_units)
+def _lines(path: Path | None) -> Iterator[str]:
+    if path and path != Path("-"):
+        yield from file_lines(path)
+    elif sys.stdin is None:
+        raise UserError(f"{INPUT} is closed: give a FILE, or send it text with < FILE")
+    else:
+        try:
+            yield from decoded(sys.stdin.buffer, INPUT)
+        except OSError as error:
+            raise UserError(f"{INPUT} cannot be read ({error.strerror}): give a FILE, or send it text") from error
 
 
-def _writable(path: Path) -> contextlib.AbstractContextManager:
+@contextlib.contextmanager
+def _alignments(options: argparse.Namespace) -> Iterator[TextIO | None]:
+    """The file for word links, where one is asked for."""
+    path, source = options.alignments, options.file
+    if path is None:
+        yield None
+        return
+    with _named(path):
+        if source and path.exists() and source.exists() and path.samefile(source):
+            raise UserError(f"--alignments {path} is the file to translate, and would overwrite it: give another file")
+        file = path.open("w", encoding="utf-8")
     try:
-        return path.open("w", encoding="utf-8")
+        yield file
+    finally:
+        # All was flushed, or could not be, and that was told.
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): give another --alignments") from error
+        raise UserError(f"--alignments {path} cannot be written ({error.strerror}): give another file") from error
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def plain(texts: Path) -> dict[str, Any]:
         "attention": {"name": "general"},
         "optimizer": {"name": "adam", "lr": 0.02, "warmup": 0, "schedule": {"name": "constant"}},
         "training": {"epochs": 12, "batch_tokens": 120, "validate_every": 40, "average_checkpoints": 2, "plots": 2},
-        "search": {"beam_size": 3},
+        "search": {"name": "beam", "beam_size": 3},
         "device": "cpu",
     }
 

@@ -10,11 +10,13 @@ from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.metrics import METRICS
-from mt.metrics.settings import Options
+from mt.metrics.settings import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
-from mt.parsing import parse, revised
-from mt.search.config import SearchConfig
+from mt.parsing import Options, parse, revised
+from mt.search.config import BeamConfig
+
+CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
 
 
 def sentence(plain: dict[str, Any]) -> str:
@@ -44,34 +46,34 @@ def test_it_cannot_be_changed():
 @pytest.mark.parametrize(
     ("plain", "expected"),
     [
-        ({"sed": 1}, "unknown option sed: did you mean seed? There is: attention, dataset, "),
+        ({"sed": 1}, "unknown option sed: did you mean seed? choices: attention, dataset, "),
         (
             {"training": {"epoch": 3}},
-            "unknown option training.epoch: did you mean epochs? There is: accumulate, average, ",
+            "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, ",
         ),
         (
-            {"attention": {"name": "mocha", "widht": 3}},
-            "unknown option attention.widht: did you mean width? There is: energy, exhausted, latency, name, noise, ",
+            {"attention": {"name": "mocha", "chunk_siz": 3}},
+            "unknown option attention.chunk_siz: did you mean chunk_size? choices: chunk_size, energy, energy_bias, ",
         ),
         (
             {"attention": {"name": "general", "chunk_size": 3}},
-            "unknown option attention.chunk_size: There is: energy, name",
+            "unknown option attention.chunk_size: choices: name, scaled",
         ),
         (
-            {"attention": {"name": "mocha", "energy": {"name": "concat", "siz": 3}}},
-            "unknown option attention.energy.siz: did you mean size? There is: name, size",
+            {"attention": {"name": "mocha", "energy": {"name": "concat", "attention_di": 3}}},
+            "unknown option attention.energy.attention_di: did you mean attention_dim? choices: attention_dim, name",
         ),
         (
             {"optimizer": {"name": "sgd", "schedule": {"name": "plateau", "factr": 0.1}}},
-            "unknown option optimizer.schedule.factr: did you mean factor? There is: factor, name, patience",
+            "unknown option optimizer.schedule.factr: did you mean factor? choices: factor, name, patience",
         ),
         (
             {"dataset": {"generator": "phrasebook", "hub": {"ids": "x"}}},
-            "unknown option dataset.hub.ids: did you mean id? There is: config, id, revision, splits",
+            "unknown option dataset.hub.ids: did you mean id? choices: config, id, revision, splits",
         ),
         (
-            {"dataset": {"generator": "phrasebook", "tokenizer": {"knd": "bpe"}}},
-            "unknown option dataset.tokenizer.knd: did you mean kind? There is: ",
+            {"dataset": {"generator": "phrasebook", "tokenizer": {"model_typ": "bpe"}}},
+            "unknown option dataset.tokenizer.model_typ: did you mean model_type? choices: ",
         ),
     ],
 )
@@ -84,22 +86,23 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
     [
         (
             {"attention": {"name": "mocah"}},
-            f"attention.name=mocah is no choice: did you mean mocha? There is: {', '.join(sorted(ATTENTIONS))}",
+            f"attention.name=mocah is an invalid choice: did you mean mocha? choices: {', '.join(sorted(ATTENTIONS))}",
         ),
         (
             {"attention": {"name": "monotonic", "energy": {"name": "genral"}}},
-            "attention.energy.name=genral is no choice: did you mean general? There is: concat, dot, general, location",
+            "attention.energy.name=genral is an invalid choice: did you mean general? "
+            "choices: concat, dot, general, location",
         ),
         (
-            {"attention": {"name": "mocha", "exhausted": "lst"}},
-            "attention.exhausted=lst is no choice: did you mean last? There is: last, zeros",
+            {"attention": {"name": "none", "context": "lst"}},
+            "attention.context=lst is an invalid choice: did you mean last? choices: last, zeros",
         ),
         (
             {"decoder": {"name": "bahdenau"}},
-            "decoder.name=bahdenau is no choice: did you mean bahdanau? There is: bahdanau, luong",
+            "decoder.name=bahdenau is an invalid choice: did you mean bahdanau? choices: bahdanau, luong",
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
-        ({"precision": "fp16"}, "precision=fp16 is no choice: did you mean bf16? There is: bf16, fp32"),
+        ({"precision": "fp16"}, "precision=fp16 is an invalid choice: did you mean bf16? choices: bf16, fp32"),
     ],
 )
 def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expected: str):
@@ -122,7 +125,7 @@ def test_metrics_are_set_up_for_the_target_language():
     dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": list(METRICS)}
     metrics = parse({"dataset": dataset}, Config).metrics()
     assert [metric.name for metric in metrics] == list(METRICS)
-    assert metrics[0].options == Options(target_language="zh")
+    assert metrics[0].settings == Settings(target_language="zh")
     assert "|tok:zh|" in metrics[0].score(["a"], [["a"]])["bleu"].signature
 
 
@@ -143,7 +146,7 @@ def test_metrics_are_set_up_for_the_target_language():
         ),
         (
             {"optimizer": {"name": "adam", "lr": float("nan")}},
-            "optimizer.lr=NaN is not possible: input should be greater than 0",
+            "optimizer.lr=NaN is not possible: input should be ",
         ),
         ({"training": 3}, "training=3 is not possible: input should be an object"),
         (
@@ -151,7 +154,7 @@ def test_metrics_are_set_up_for_the_target_language():
             "attention does not say which kind: add attention.name",
         ),
         ({"device": "gpu"}, 'device="gpu" is not possible: string should match pattern '),
-        ({"optimizer": {"name": "adam", "betas": [0.9]}}, "optimizer.betas.1="),
+        ({"optimizer": {"name": "adam", "betas": [0.9]}}, "optimizer.betas.1 is missing: give it a value"),
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_what_is_wanted(plain: dict[str, Any], expected: str):
@@ -159,7 +162,34 @@ def test_a_value_that_cannot_be_is_named_with_what_is_wanted(plain: dict[str, An
 
 
 def test_refusals_of_several_options_together_come_through():
-    assert sentence({"search": {"name": "greedy", "n_best": 2}}).startswith("search.n_best=2 asks for more hypotheses")
+    assert sentence({"search": {"name": "beam", "n_best": 9}}).startswith("search.n_best=9 ")
+
+
+def test_text_of_a_user_makes_no_second_line():
+    assert sentence({"precision": "a\nb"}).startswith(r"precision=a\nb is an invalid choice: ")
+    assert sentence({"seed\n": 1}) == rf"unknown option seed\n: did you mean seed? {CHOICES}"
+    assert len(sentence({"seed": [1] * 1000})) < 200
+
+
+def test_what_is_no_text_at_all_is_refused():
+    assert sentence({"device": "\udc80"}) == (
+        "the options cannot be read (lone leading surrogate in hex escape): write plain numbers, text, true, false, "
+        "null and lists"
+    )
+    assert sentence({"device": b"cpu"}).startswith("the options cannot be read (Object of type bytes is not JSON ")
+    assert sentence({"seed": 10**5000}).startswith("the options cannot be read (Exceeds the limit ")
+    nested: list[Any] = []
+    for _ in range(500):
+        nested = [nested]
+    assert sentence({"seed": nested}).startswith("the options cannot be read (recursion limit exceeded")
+
+
+def test_a_value_without_which_nothing_goes_is_asked_for():
+    class Needy(Options):
+        folder: str
+
+    with pytest.raises(UserError, match=r"^folder is missing: give it a value$"):
+        parse({}, Needy)
 
 
 def test_the_place_that_it_comes_from_is_named():
@@ -168,13 +198,13 @@ def test_the_place_that_it_comes_from_is_named():
 
 
 def test_a_part_can_be_parsed_alone():
-    assert parse({"generator": "phrasebook"}, DatasetConfig) == Config().dataset
+    assert parse({"generator": "phrasebook"}, DatasetConfig) == DatasetConfig(generator="phrasebook")
     with pytest.raises(UserError, match=r"^dataset: unknown option cleaning\.ratio: did you mean max_ratio\?"):
         parse({"generator": "phrasebook", "cleaning": {"ratio": 2.0}}, DatasetConfig, "dataset")
 
 
 def test_a_revision_is_as_valid_as_what_was_read():
-    search = SearchConfig(beam=4)
-    assert revised(search, {"n_best": 3, "name": None}) == SearchConfig(beam=4, n_best=3)
+    search = BeamConfig(beam_size=4)
+    assert revised(search, {"n_best": 3, "name": None}) == BeamConfig(beam_size=4, n_best=3)
     with pytest.raises(UserError, match="n_best=5 asks for more"):
         revised(search, {"n_best": 5})

@@ -11,7 +11,7 @@ from mt.data.corpus import Corpus
 from mt.evaluation.report import report
 from mt.inference import load
 from mt.metrics import METRICS, score_names
-from mt.search.config import SearchConfig
+from mt.search.config import OnlineConfig
 
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
@@ -48,7 +48,7 @@ def test_every_key_of_a_run_is_explained(run: str, request: pytest.FixtureReques
 
 def test_every_key_of_online_decoding_is_explained(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:
     translator = load(trained_hard, device="cpu")
-    results = report(translator, corpus.split("dev"), "dev", tmp_path, search=SearchConfig(name="online"))
+    results = report(translator, corpus.split("dev"), "dev", tmp_path, search=OnlineConfig())
     assert {"ap", "al", "dal"} < results.keys() and undocumented(iter(results)) == []
 
 

@@ -64,7 +64,8 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
     options = [*OPTIONS, f"dataset.folder={texts}"]
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     out = finish(train(*options, f"folder={straight}"))
-    assert "nrefs:1|" in out and out.endswith(f"{straight}\n")
+    assert "\n  bleu  " in out and "nrefs:" not in out and out.endswith(f"{straight}\n")
+    assert "\nupdate " in out and "\r" not in out
 
     whole = records(straight)
     total = whole[-1]["update"]

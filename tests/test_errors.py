@@ -1,11 +1,47 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from mt.errors import UserError, nearest, reported
+from mt.errors import READER_GONE, UserError, invalid_choice, nearest, output_fault, reported, shown
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = "from mt.errors import UserError, reported\nwith reported():\n    {}"
+
+
+def shell(line: str, body: str) -> subprocess.CompletedProcess[str]:
+    """Runs `body` within `reported`, as the command $PROGRAM of a shell's line."""
+    code = {"PYTHON": sys.executable, "CODE": PROGRAM.format(body)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "", **code}
+    line = line.replace("PROGRAM", '"$PYTHON" -c "$CODE"')
+    command = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
 
 def test_nearest():
-    assert nearest("mocah", ["dot", "mocha"]) == "did you mean mocha? There is: dot, mocha"
-    assert nearest("xyz", ["mocha", "dot"]) == "There is: dot, mocha"
+    assert nearest("mocah", ["dot", "mocha"]) == "did you mean mocha? choices: dot, mocha"
+    assert nearest("xyz", ["mocha", "dot"]) == "choices: dot, mocha"
+
+
+def test_an_invalid_choice_is_named_with_the_others():
+    sentence = "attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha"
+    assert invalid_choice("attention", "mocah", ["mocha", "dot"]) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain – text", "plain – text"),
+        ("two\nlines", r"two\nlines"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\udc80", r"\udc80"),
+        ("x" * 81, "x" * 77 + "..."),
+    ],
+)
+def test_text_of_a_user_stays_on_one_line(text: str, expected: str):
+    assert shown(text) == expected
 
 
 def test_a_user_error_becomes_its_sentence_and_status_2(capsys: pytest.CaptureFixture[str]):
@@ -13,6 +49,12 @@ def test_a_user_error_becomes_its_sentence_and_status_2(capsys: pytest.CaptureFi
         raise UserError("x is wrong: do y")
     assert end.value.code == 2
     assert capsys.readouterr() == ("", "error: x is wrong: do y\n")
+
+
+def test_a_sentence_is_one_line_whatever_a_user_put_into_it(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit), reported():
+        raise UserError("x=a\nb\x1b[2J is wrong")
+    assert capsys.readouterr().err == "error: x=a\\nb\\x1b[2J is wrong\n"
 
 
 def test_what_the_system_refuses_becomes_a_sentence_too(capsys: pytest.CaptureFixture[str]):
@@ -38,3 +80,42 @@ def test_success_is_silent(capsys: pytest.CaptureFixture[str]):
     with reported():
         pass
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("count", [1, 100_000])
+def test_a_reader_that_leaves_ends_it_quietly(unbuffered: str, count: int):
+    # The pipe is closed before anything is written to it.
+    body = f"import time; time.sleep(0.3); print('text\\n' * {count})"
+    done = shell(f"PYTHONUNBUFFERED={unbuffered} PROGRAM | true", body)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
+
+
+def test_a_pipe_that_breaks_elsewhere_is_reported():
+    done = shell("PROGRAM | cat", "raise BrokenPipeError(32, 'Broken pipe')")
+    assert (done.returncode, done.stderr) == (2, "error: [Errno 32] Broken pipe\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("body", ["print('text')", "print('text' * 100_000)", "print('text'); raise UserError('x')"])
+def test_output_that_cannot_be_written_is_named(body: str):
+    done = shell("PROGRAM > /dev/full", body)
+    sentence = "error: standard output cannot be written (No space left on device): send it elsewhere\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
+
+
+def test_closed_output_is_refused_before_a_file_takes_its_place():
+    done = shell("PROGRAM >&-", "open('/dev/null'); print('text')")
+    sentence = "error: standard output is closed: leave it open, or send it to a file with > FILE\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
+
+
+def test_without_standard_error_a_mistake_still_has_its_status():
+    done = shell("PROGRAM 2>&-", "print('text'); raise UserError('x')")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "text\n", "")
+
+
+def test_output_that_can_be_written_has_no_fault():
+    assert output_fault() is None
+    done = shell("PROGRAM | true", "import sys, time, mt.errors as e; time.sleep(0.3); sys.exit(e.output_fault())")
+    assert done.stderr == f"{READER_GONE}\n"

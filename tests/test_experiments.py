@@ -19,192 +19,7 @@ from mt.optim.optimizer import build_optimizer, rate
 from mt.parsing import parse
 from mt.training.loop import Progress, updates
 
-# Literals of the papers, as the configuration has them; what a recipe's comment calls ours is not among them.
-PUBLISHED: dict[str, dict[str, Any]] = {
-    "luong2015_wmt14": {
-        "dataset": {
-            "name": "wmt14",
-            "source": "en",
-            "target": "de",
-            "cleaning": {"max_length": 50},
-            "tokenizer": {"model_type": "word", "vocab_size": 50_000, "joint": False},
-        },
-        "embedding": {"embedding_dim": 1000, "dropout": 0.2, "tie_output": False, "share": False},
-        "init": 0.1,
-        "encoder": {"name": "lstm", "num_layers": 4, "hidden_size": 1000, "dropout": 0.2},
-        "decoder": {
-            "name": "luong",
-            "cell": "lstm",
-            "num_layers": 4,
-            "hidden_size": 1000,
-            "readout_size": 1000,
-            "dropout": 0.2,
-            "input_feeding": True,
-            "init_hidden": "final_state",
-        },
-        "attention": {"name": "local_p", "window": 10, "scaled": False, "energy": {"name": "general"}},
-        "optimizer": {"name": "sgd", "lr": 1.0, "warmup": 0},
-        "training": {
-            "epochs": 12,
-            "batch_sentences": 128,
-            "normalization": "sentence",
-            "max_grad_norm": 5.0,
-            "label_smoothing": 0.0,
-            "average_checkpoints": 1,
-        },
-        "search": {"name": "beam", "beam_size": 12, "length_penalty": 0.0, "max_ratio": 1.5},
-    },
-    "bahdanau2015_wmt14": {
-        "dataset": {
-            "name": "wmt14",
-            "source": "en",
-            "target": "fr",
-            "cleaning": {"max_length": 50},
-            "tokenizer": {"model_type": "word", "vocab_size": 30_000, "joint": False},
-        },
-        "embedding": {"embedding_dim": 620, "dropout": 0.0, "tie_output": False, "share": False},
-        "encoder": {"name": "bigru", "num_layers": 1, "hidden_size": 1000},
-        "decoder": {
-            "name": "bahdanau",
-            "cell": "gru",
-            "num_layers": 1,
-            "hidden_size": 1000,
-            "readout_size": 500,
-            "dropout": 0.0,
-        },
-        "attention": {"name": "general", "scaled": False, "energy": {"name": "concat", "size": 1000}},
-        "optimizer": {"name": "adadelta", "lr": 1.0, "rho": 0.95, "eps": 1e-6, "warmup": 0},
-        "training": {
-            "epochs": 5,
-            "max_updates": 667_000,
-            "batch_sentences": 80,
-            "normalization": "sentence",
-            "max_grad_norm": 1.0,
-            "label_smoothing": 0.0,
-            "average_checkpoints": 1,
-        },
-        "search": {"name": "beam", "length_penalty": 0.0},
-    },
-    "raffel2017_gigaword": {
-        "dataset": {
-            "name": "gigaword",
-            "tokenizer": {"model_type": "word", "vocab_size": 200_000},
-        },
-        "embedding": {"embedding_dim": 200, "tie_output": False},
-        "init": 0.1,
-        "encoder": {"name": "bilstm", "num_layers": 4, "hidden_size": 256},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "num_layers": 1, "hidden_size": 256},
-        "attention": {
-            "name": "monotonic",
-            "energy_bias": -4.0,
-            "noise_std": 1.0,
-            "mass_preservation": False,
-            "latency_weight": 0.0,
-            "energy": {"name": "concat", "size": 256},
-        },
-        "optimizer": {"name": "adam", "lr": 1e-3, "betas": [0.9, 0.999], "eps": 1e-4, "warmup": 0},
-        "training": {
-            "max_updates": 180_000,
-            "batch_sentences": 64,
-            "max_grad_norm": 2.0,
-            "label_smoothing": 0.0,
-            "average_checkpoints": 1,
-        },
-        "search": {"name": "beam", "beam_size": 4},
-    },
-    "raffel2017_iwslt15_envi": {
-        "dataset": {
-            "name": "iwslt15_envi",
-            "source": "en",
-            "target": "vi",
-            "tokenizer": {"model_type": "word", "vocab_size": 17_000, "joint": False},
-        },
-        "embedding": {"embedding_dim": 512, "dropout": 0.3, "tie_output": False, "share": False},
-        "init": 0.1,
-        "encoder": {"name": "lstm", "num_layers": 2, "hidden_size": 512, "dropout": 0.3},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "num_layers": 2, "hidden_size": 512, "dropout": 0.3},
-        "attention": {
-            "name": "monotonic",
-            "energy_bias": -2.0,
-            "noise_std": 1.0,
-            "mass_preservation": False,
-            "latency_weight": 0.0,
-            "energy": {"name": "general"},
-        },
-        "optimizer": {"name": "adam", "lr": 1e-3, "eps": 1e-8, "warmup": 0},
-        "training": {
-            "epochs": 40,
-            "batch_sentences": 128,
-            "max_grad_norm": 5.0,
-            "label_smoothing": 0.0,
-            "average_checkpoints": 1,
-        },
-        "search": {"name": "greedy"},
-    },
-    "raffel2017_iwslt15_envi_eq16": {
-        "dataset": {"name": "iwslt15_envi", "source": "en", "target": "vi"},
-        "encoder": {"name": "lstm", "num_layers": 2, "hidden_size": 512, "dropout": 0.3},
-        "attention": {"name": "monotonic", "energy_bias": -2.0, "energy": {"name": "concat", "size": 512}},
-        "optimizer": {"name": "adam", "lr": 5e-4, "eps": 1e-8, "warmup": 0},
-        "training": {
-            "epochs": 40,
-            "batch_sentences": 128,
-            "max_grad_norm": 5.0,
-            "label_smoothing": 0.0,
-            "average_checkpoints": 1,
-        },
-        "search": {"name": "greedy"},
-    },
-    "mocha2018_cnndm": {
-        "dataset": {
-            "name": "cnn_dailymail",
-            "cleaning": {"truncate_source": 400},
-            "tokenizer": {"model_type": "word", "vocab_size": 50_000},
-        },
-        "embedding": {"embedding_dim": 512, "tie_output": False},
-        "encoder": {"name": "bilstm", "num_layers": 1, "hidden_size": 512},
-        "decoder": {"name": "bahdanau", "cell": "lstm", "num_layers": 1, "hidden_size": 1024, "readout_size": 1024},
-        "attention": {
-            "name": "mocha",
-            "chunk_size": 8,
-            "energy_bias": 0.0,
-            "noise_std": 1.0,
-            "mass_preservation": False,
-            "latency_weight": 0.0,
-            "energy": {"name": "concat", "size": 1024},
-        },
-        "optimizer": {"name": "adam", "lr": 5e-4, "eps": 8e-7, "warmup": 0},
-        "training": {"batch_sentences": 64, "max_grad_norm": 5.0, "label_smoothing": 0.0, "average_checkpoints": 1},
-        "search": {"name": "beam", "beam_size": 8},
-    },
-    "milk2019_deen": {
-        "dataset": {
-            "name": "wmt14",
-            "source": "de",
-            "target": "en",
-            "tokenizer": {"model_type": "bpe", "vocab_size": 32_000, "joint": True},
-        },
-        "encoder": {"name": "lstm", "num_layers": 6, "hidden_size": 512, "dropout": 0.2},
-        "decoder": {
-            "name": "bahdanau",
-            "cell": "lstm",
-            "num_layers": 8,
-            "hidden_size": 512,
-            "init_hidden": "zeros",
-            "dropout": 0.2,
-        },
-        "attention": {
-            "name": "milk",
-            "noise_std": 4.0,
-            "mass_preservation": True,
-            "latency_weight": 0.2,
-            "energy": {"name": "concat"},
-        },
-        "optimizer": {"name": "adam"},
-        "training": {"label_smoothing": 0.1, "average_checkpoints": 1},
-        "search": {"name": "online"},
-    },
-}
+PUBLISHED: Any = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
 # (experiment, update, epoch, rate)
 RATES = [
     ("luong2015_wmt14", 9, 8, 1.0),
@@ -243,8 +58,10 @@ def reduced(name: str, texts: Path) -> Config:
         "decoder.readout_size=8",
         "device=cpu",
     ]
-    if hasattr(composed(f"experiment={name}").attention.energy, "size"):
-        overrides.append("attention.energy.attention_dim=8")
+    attention = composed(f"experiment={name}").attention
+    for path, options in (("attention", attention), ("attention.energy", getattr(attention, "energy", None))):
+        if hasattr(options, "attention_dim"):
+            overrides.append(f"{path}.attention_dim=8")
     data = [f"dataset.folder={texts}", "dataset.source=en", "dataset.target=de"]
     return composed(f"experiment={name}", *overrides, *data)
 
@@ -289,6 +106,6 @@ def test_an_experiment_wins_over_the_recipe_and_gives_way_to_the_command_line():
     by_recipe = composed("dataset=wmt14")
     assert by_recipe.training.epochs != 12 and by_recipe.embedding.embedding_dim != 1000
     config = composed("experiment=luong2015_wmt14", "training.epochs=1", "attention=dot", "encoder.num_layers=2")
-    assert (config.training.epochs, config.attention.energy.name, config.encoder.num_layers) == (1, "dot", 2)
+    assert (config.training.epochs, config.attention.name, config.encoder.num_layers) == (1, "dot", 2)
     assert (config.embedding.embedding_dim, config.decoder.num_layers, config.attention.scaled) == (1000, 4, False)
     assert composed("experiment=raffel2017_gigaword", "dataset=bulletin").dataset.generator == "bulletin"

@@ -11,12 +11,11 @@ from mt.config import Config
 from mt.data.batches import collate
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.inference import Translation, Translator, decodes_hard
-from mt.models.attention import ATTENTIONS
+from mt.inference import Translation, Translator
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
 
-GREEDY = SearchConfig(name="greedy")
+GREEDY = GreedyConfig()
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +36,8 @@ def same(one: Translation, other: Translation) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", ["greedy", "beam"])
-def test_order_and_company_change_nothing(name: str, translator: Translator, texts: Path) -> None:
-    search = SearchConfig(name=name, beam=3)
+@pytest.mark.parametrize("search", [GREEDY, BeamConfig(beam_size=3)], ids=["greedy", "beam"])
+def test_order_and_company_change_nothing(search: SearchConfig, translator: Translator, texts: Path) -> None:
     sources = (texts / "test.en").read_text().splitlines()
     together = translator.translate(sources, search)
     alone = [translator.translate([source], search)[0] for source in sources]
@@ -76,13 +74,58 @@ def test_characters_outside_ascii_make_the_journey(translator: Translator) -> No
     assert decomposed.text == "Häuser"
 
 
-def test_n_best(translator: Translator) -> None:
-    search = SearchConfig(name="beam", beam=4, n_best=3)
-    found, blank = translator.n_best(["the big cats see houses", ""], search)
+def test_what_a_search_reports(translator: Translator) -> None:
+    search = BeamConfig(beam_size=4, n_best=3)
+    found, blank = translator.n_best(["the big cats see houses", ""], search=search)
     assert len(found) == len({translation.tokens for translation in found}) == 3
     assert [t.score for t in found] == sorted((t.score for t in found), reverse=True)
     assert found[0].text == translator.translate(["the big cats see houses"], search)[0].text
     assert [translation.text for translation in blank] == [""]
+
+
+@pytest.mark.parametrize("search", [None, GREEDY, BeamConfig(beam_size=2, n_best=2)], ids=str)
+def test_n_best_is_a_beam_search_that_is_wide_enough(search: SearchConfig | None, translator: Translator) -> None:
+    found, blank = translator.n_best(["the big cats see houses", ""], 6, search)
+    assert len(found) == len({translation.tokens for translation in found}) == 6
+    assert [t.score for t in found] == sorted((t.score for t in found), reverse=True)
+    assert [translation.text for translation in blank] == [""]
+    few = translator.n_best(["the big cats see houses"], n=2, search=search)[0]
+    assert len(few) == 2
+    for n in (0, -1, 1001):
+        with pytest.raises(UserError, match=f"^n={n} translations of a text are not possible: ask for 1 to 1000$"):
+            translator.n_best(["two cats"], n)
+
+
+def test_one_string_is_one_text(translator: Translator) -> None:
+    text = "the big cats see houses"
+    assert same(translator.translate(text), translator.translate([text])[0])
+    assert translator.translate("").text == ""
+    assert [t.text for t in translator.n_best(text, n=3)] == [t.text for t in translator.n_best([text], n=3)[0]]
+    forced = translator.align(text, "die großen Katzen")
+    assert same(forced, translator.align([text], ["die großen Katzen"])[0])
+    for sources, targets in (("two", ["zwei"]), (["two"], "zwei")):
+        with pytest.raises(UserError, match=r"^align takes two texts or two lists of texts, not one of each$"):
+            translator.align(sources, targets)
+
+
+def test_ids_at_hand_are_not_made_again(
+    translator: Translator, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = corpus.split("test")
+    texts, ids = split.column("source"), [source.tolist() for source, _ in split.ids(range(len(split)))]
+    expected = translator.translate(texts)
+    monkeypatch.setattr(type(translator.tokenizers.source), "encode", lambda *_: pytest.fail("encoded again"))
+    found = translator.decode(ids, texts=texts)
+    assert all(same(best, wanted) for (best,), wanted in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("hard_mode", [None, False, True])
+def test_forced_alignment_follows_the_run_or_what_is_asked(hard: Translator, hard_mode: bool | None) -> None:
+    (found,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=hard_mode)
+    (own,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=hard_mode is not False)
+    assert np.array_equal(found.alignment, own.alignment)
+    # A hard MoChA of chunks of 2 has at most two weights in a row.
+    assert (np.count_nonzero(found.alignment, axis=1) <= 2).all() == (hard_mode is not False)
 
 
 def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> None:
@@ -92,12 +135,14 @@ def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> Non
         (ids,), (wanted,) = translator.tokenizers.source.encode([source]), translator.tokenizers.target.encode([target])
         batch = collate([(np.array(ids), np.array(wanted))])
         with torch.no_grad():
-            features, reads = translator.model(batch.source, batch.source_mask, batch.target_in)
-            log_probs = translator.model.decoder.output(features).log_softmax(-1)[0]
-        np.testing.assert_allclose(found.alignment, reads.weights[0], atol=1e-5)
-        assert found.score == pytest.approx(
-            sum(float(row[i]) for row, i in zip(log_probs, wanted, strict=True)), abs=1e-4
-        )
+            memory, total = translator.model.encode(batch.source, batch.source_mask), 0.0
+            state, rows = translator.model.init_state(memory), []
+            for given, token in zip(batch.target_in[0], wanted, strict=True):
+                step = translator.model.step(given[None], memory, state)
+                total, state = total + step.logits[0].log_softmax(-1)[token].item(), step.state
+                rows.append(step.weights[0])
+        np.testing.assert_allclose(found.alignment, torch.stack(rows), atol=1e-5)
+        assert found.score == pytest.approx(total, abs=1e-4)
         assert found.text == target and found.stops is None
 
 
@@ -110,21 +155,21 @@ def test_forced_alignment_of_its_own_translation_has_its_score(translator: Trans
 
 def test_hard_alignments_are_decisions(hard: Translator) -> None:
     sources = ["the big cats see houses", "two dogs"]
-    for found in hard.translate(sources, SearchConfig(name="greedy", mode="hard")):
+    for found in hard.translate(sources, GreedyConfig(mode="hard")):
         length = len(found.source_tokens)
         assert found.stops is not None and found.stops.shape == (len(found.tokens),)
         assert (np.diff(found.stops) >= 0).all() and found.stops.max() <= length
         for row, stop in zip(found.alignment, found.stops, strict=True):
             read = set(np.flatnonzero(row))
             assert read <= {stop - 1, stop} and (stop == length) == (not read)
-    soft = hard.translate(sources, SearchConfig(name="greedy", mode="soft"))
+    soft = hard.translate(sources, GreedyConfig(mode="soft"))
     assert all(found.stops is None for found in soft)
     (forced,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=True)
     assert (np.count_nonzero(forced.alignment, axis=1) <= 2).all()
 
 
 def test_online_decoding_reports_its_delays(hard: Translator) -> None:
-    (found,) = hard.translate(["the big cats see houses"], SearchConfig(name="online"))
+    (found,) = hard.translate(["the big cats see houses"], OnlineConfig())
     assert found.delays is not None and (np.diff(found.delays) >= 0).all()
     assert found.delays.min() >= 1 and found.delays.max() <= len(found.source_tokens)
 
@@ -132,64 +177,15 @@ def test_online_decoding_reports_its_delays(hard: Translator) -> None:
 def test_hard_decoding_of_a_global_attention_is_refused(translator: Translator) -> None:
     sentence = r"search\.mode=hard needs an attention .* choose search\.mode=soft, or train with attention=monotonic"
     with pytest.raises(UserError, match=sentence):
-        translator.translate(["two cats"], SearchConfig(mode="hard"))
+        translator.translate(["two cats"], BeamConfig(mode="hard"))
     with pytest.raises(UserError, match=sentence):
         translator.align(["two cats"], ["zwei Katzen"], hard=True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "possible"),
-    [
-        ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
-        ({"encoder": {"name": "bilstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
-        ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "final_state"}}, False),
-    ],
-)
-def test_online_decoding_needs_a_model_that_does_not_read_ahead(
-    changes: dict, possible: bool, configure: Callable[..., Config]
-) -> None:
-    model = Seq2Seq(configure(changes | {"attention": {"name": "monotonic"}}), 9, 9)
-    if possible:
-        assert decodes_hard(SearchConfig(name="online"), model)
-    else:
-        with pytest.raises(UserError) as caught:
-            decodes_hard(SearchConfig(name="online"), model)
-        assert str(caught.value) == (
-            "online decoding writes while it reads: it needs encoder=lstm (one-way), decoder.init_hidden=zeros and an "
-            "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-            "search=greedy or search=beam"
-        )
-
-
-@pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
-    options = {"name": decoder, "hidden_size": 8, "readout_size": 32, "init_hidden": "zeros"}
-    source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}
-    model = Seq2Seq(configure({"encoder": {"name": "lstm"}, "decoder": options, "attention": source}), 9, 9)
-    reads_hard = attention in {"monotonic", "mocha", "matcha", "milk", "hard"}
-    assert decodes_hard(GREEDY, model) == reads_hard
-    assert not decodes_hard(SearchConfig(mode="soft"), model)
-    if reads_hard:
-        assert decodes_hard(SearchConfig(mode="hard"), model)
-    else:
-        with pytest.raises(UserError) as caught:
-            decodes_hard(SearchConfig(mode="hard"), model)
-        assert str(caught.value) == (
-            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
-            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or hard"
-        )
-    if attention in {"monotonic", "mocha", "matcha", "milk"}:
-        assert decodes_hard(SearchConfig(name="online"), model)
-    else:
-        with pytest.raises(UserError, match="online decoding writes while it reads"):
-            decodes_hard(SearchConfig(name="online"), model)
 
 
 def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
     configure: Callable[..., Config], corpus: Corpus
 ) -> None:
-    config = configure({"attention": {"name": "general", "energy": {"name": "location", "longest": 5}}})
+    config = configure({"attention": {"name": "location", "max_source_length": 5}})
     model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
     limited = Translator(model, corpus.tokenizers, config)
     assert len(limited.translate(["two cats see houses", ""], GREEDY)) == 2

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection
 
-from mt.plots import heatmap, save
+from mt.plots import fonts, heatmap, save
 
 
 def pixels(figure):
@@ -65,10 +65,59 @@ def test_each_glyph_is_drawn_as_itself():
     assert len({drawn(token) for token in ["日", "本", "□", "か", "▁"]}) == 5
 
 
-def test_characters_without_a_glyph_become_squares():
+@pytest.fixture
+def bare(monkeypatch):
+    """A system without any font but the bundled ones."""
+    monkeypatch.setattr(fonts, "_installed", lambda: ())
+    monkeypatch.setattr(fonts, "_warned", set())
+    fonts.family_of.cache_clear()
+    yield
+    fonts.family_of.cache_clear()
+
+
+def test_characters_without_a_glyph_become_squares(bare):
     figure = heatmap([[1.0]], ["a🙂\n한b"], ["\t"])
     assert labels(figure) == (["a□□□b"], ["□"])
     pixels(figure)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("한국어", "some Hangul characters"),
+        ("ไทย", "some Thai characters"),
+        ("🙂🚲", "some of the symbols"),
+        ("\n", None),
+    ],
+)
+def test_a_script_without_a_font_is_said_once(bare, capsys, text, missing):
+    for _ in range(2):
+        assert labels(heatmap([[1.0]], [text], ["a"])) == (["□" * len(text)], ["a"])
+    sentence = (
+        f"warning: no installed font has {missing}, so that heatmaps show □ in their place: install one, for example "
+        "of the Noto family\n"
+    )
+    assert capsys.readouterr() == ("", sentence if missing else "")
+
+
+def test_installed_fonts_are_used_for_what_the_bundled_ones_lack(capsys):
+    """matplotlib brings a font of mathematics, which stands for any that is installed."""
+    ours = set().union(*map(fonts._charmap, fonts._bundled()))
+    letters = [chr(code) for code in sorted(fonts._charmap("STIXGeneral") - ours) if chr(code).isalpha()]
+    text = "".join(letters[:5])
+    assert text and fonts.family_of(text[0]) not in {None, *fonts._bundled()}
+    figure = heatmap([[1.0]], [text], [f"a{text}"], title=text)
+    assert labels(figure) == ([text], [f"a{text}"])
+    pixels(figure)  # Warnings are errors here, that of a missing glyph among them.
+    assert capsys.readouterr() == ("", "")
+
+
+def test_combining_marks_stay_with_their_letter(bare):
+    # Composed where there is such a character, kept where the font has the mark, left out where it has not.
+    figure = heatmap([[1.0]], ["e\u0301 q\u0323 a\u1ab0"], ["q\u0323" * 25])
+    assert labels(figure) == (["é q\u0323 a"], ["q\u0323" * 23 + "…"])
+    pixels(figure)
+    assert labels(heatmap([[1.0]], ["ไ\u0e49ไ\u0e49"], ["a"]))[0] == ["□□"]
 
 
 @pytest.mark.parametrize("token", ["$x^2$", "$\\frac{1$", "\\$5 $", "{}%_&"])
@@ -96,20 +145,22 @@ def test_a_long_title_does_not_widen_the_page(title, steps, length):
 
 def test_stops_and_windows():
     source, target = list("abcde"), list("vwxyz")
-    stops = np.array([0, 2, 2, 5, 4])  # the fourth selected nothing
+    stops = np.array([0, 2, 2, -1, 4])  # the fourth selected nothing
     (stop_boxes,) = boxes(heatmap(uniform(5, 5), source, target, stops=stops))
     assert stop_boxes == [(0, 0, 0), (2, 2, 1), (2, 2, 2), (4, 4, 4)]
-    figure = heatmap(uniform(5, 5), source, target, stops=stops, width=3)
+    figure = heatmap(uniform(5, 5), source, target, stops=stops, chunk_size=3)
     assert boxes(figure) == [stop_boxes, [(0, 0, 0), (0, 2, 1), (0, 2, 2), (2, 4, 4)]]
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["stop", "window of 3"]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["stop", "chunk of 3"]
     assert boxes(heatmap(uniform(5, 5), source, target)) == []
-    pixels(heatmap(uniform(1, 2), ["a", "b"], ["c"], stops=[2], width=2))  # nothing to mark at all
+    pixels(heatmap(uniform(1, 2), ["a", "b"], ["c"], stops=[-1], chunk_size=2))  # nothing to mark at all
 
 
 @pytest.mark.parametrize(("steps", "length"), [(1, 1), (2, 30), (60, 60), (100, 400)])
 def test_everything_lies_on_the_page_and_labels_have_room(steps, length):
     names = [f"▁wort{n}" for n in range(length)], [f"▁word{n}" for n in range(steps)]
-    figure = heatmap(uniform(steps, length), *names, stops=[0] * steps, width=2, title="a title, longer than one cell")
+    figure = heatmap(
+        uniform(steps, length), *names, stops=[0] * steps, chunk_size=2, title="a title, longer than one cell"
+    )
     image = pixels(figure)
     assert max(image.shape) < 2200
     edges = (image[0], image[-1], image[:, 0], image[:, -1])
@@ -126,7 +177,7 @@ def test_everything_lies_on_the_page_and_labels_have_room(steps, length):
 def test_the_same_input_gives_the_same_file(tmp_path):
     before = dict(matplotlib.rcParams)
     for name in ("a.png", "b.png"):
-        save(heatmap(uniform(3, 4), list("日本語だ"), list("äöü"), stops=[0, 1, 4], width=2), tmp_path / name)
+        save(heatmap(uniform(3, 4), list("日本語だ"), list("äöü"), stops=[0, 1, -1], chunk_size=2), tmp_path / name)
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]
@@ -134,19 +185,19 @@ def test_the_same_input_gives_the_same_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("weights", "stops", "width", "sentence"),
+    ("weights", "stops", "chunk_size", "sentence"),
     [
         (uniform(2, 3), None, None, r"^weights \(2, 3\) must be \[T, S\] = \(2, 2\), both at least 1$"),
-        (uniform(2, 2), [0], None, r"^stops must be 2 positions within 0\.\.2"),
-        (uniform(2, 2), [0, 3], None, r"^stops must be 2 positions within 0\.\.2"),
-        (uniform(2, 2), [0, -1], None, r"^stops must be 2 positions within 0\.\.2"),
-        (uniform(2, 2), [0, 1], 0, "a width at least 1$"),
-        (uniform(2, 2), None, 2, "^a window needs the stops that it ends at$"),
+        (uniform(2, 2), [0], None, r"^stops must be 2 positions within -1\.\.1"),
+        (uniform(2, 2), [0, 2], None, r"^stops must be 2 positions within -1\.\.1"),
+        (uniform(2, 2), [0, -2], None, r"^stops must be 2 positions within -1\.\.1"),
+        (uniform(2, 2), [0, 1], 0, "a chunk size at least 1$"),
+        (uniform(2, 2), None, 2, "^a chunk needs the stop that it ends at$"),
     ],
 )
-def test_inputs_that_do_not_fit(weights, stops, width, sentence):
+def test_inputs_that_do_not_fit(weights, stops, chunk_size, sentence):
     with pytest.raises(ValueError, match=sentence):
-        heatmap(weights, ["a", "b"], ["c", "d"], stops=stops, width=width)
+        heatmap(weights, ["a", "b"], ["c", "d"], stops=stops, chunk_size=chunk_size)
 
 
 def test_nothing_to_draw():

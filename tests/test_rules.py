@@ -21,12 +21,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
-    ("mt.checkpoint",),
+    ("mt.checkpoint", "mt.decoding", "mt.translation"),
     ("mt.inference",),
-    ("mt.evaluation", "mt"),
+    ("mt.evaluation", "mt.arguments", "mt"),
     ("mt.training", "mt.comparison"),
     ("data_prep", "mt.cli"),
-    ("data_prep.__main__", "scripts", "train"),
+    ("data_prep.__main__", "mt.__main__", "scripts"),
+    ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
 PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:2] for name in floor))
@@ -119,7 +120,8 @@ def no_kwargs(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, s
 
 def no_type_tests(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """Search and training ask a model what it can do, never what it is, be it by class or by name."""
-    if not any(within(module, package) for package in ("mt.search", "mt.training", "mt.evaluation", "mt.inference")):
+    searching = ("mt.search", "mt.decoding", "mt.inference")
+    if not any(within(module, package) for package in ("mt.training", "mt.evaluation", *searching)):
         return
     parts = {name.rsplit(".", 1)[1] for _, name in imported(tree) if within(name, "mt.models")}
     for node in ast.walk(tree):

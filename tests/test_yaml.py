@@ -14,9 +14,10 @@ from pydantic import BaseModel
 
 from mt.cli import CONF
 from mt.config import Config
+from mt.data.dataset import DatasetConfig
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES, build_energy
-from mt.models.attention.global_ import GlobalConfig
+from mt.models.attention.local import LocalMConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
@@ -101,6 +102,36 @@ def test_a_missing_option_is_noticed():
     assert unwritten([(plain, parsed)]) == ["TrainingConfig.epochs"]
 
 
+WITHOUT_RECIPE = "~recipe"
+
+
+def test_the_defaults_are_what_is_composed_without_a_recipe():
+    assert parse(composed(WITHOUT_RECIPE), Config) == Config()
+
+
+# Of a nested group, within the first choice of the group around it that has it: attention/energy in attention=local_m.
+def defaults() -> Iterator[tuple[str, ...]]:
+    for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
+        outer, _, inner = group.partition("/")
+        if outer not in (OF_GROUPS, "recipe", "dataset"):  # which are values of their own, on top of the defaults
+            around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
+            for name in names(group):
+                yield (f"{group}={name}", *([f"{outer}={around[0]}"] if inner else []))
+
+
+@pytest.mark.parametrize("overrides", list(defaults()), ids=" ".join)
+def test_yaml_and_classes_have_the_same_defaults(overrides: tuple[str, ...]):
+    part: Any = parse(composed(WITHOUT_RECIPE, *overrides), Config)
+    for name in overrides[0].partition("=")[0].split("/"):
+        part = getattr(part, name)
+    assert part == type(part)()
+
+
+def test_the_dataset_of_files_has_the_defaults():
+    part = parse(composed("dataset=files", *FILES), Config).dataset
+    assert part == DatasetConfig(folder="DIR", source="en", target="de")
+
+
 # `dot` is the attention that asks most of the sizes; every other one is tried with one dataset.
 @pytest.mark.parametrize(
     ("dataset", "attention"),
@@ -125,7 +156,7 @@ def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():
     recipe = OmegaConf.load(CONF / "recipe" / "phrasebook.yaml")
     plain = OmegaConf.create(composed())
     assert OmegaConf.merge(plain, recipe) == plain
-    assert composed("embedding.embedding_dim=7")["embedding"]["size"] == 7
+    assert composed("embedding.embedding_dim=7")["embedding"]["embedding_dim"] == 7
     assert composed("encoder=lstm")["encoder"]["name"] == "lstm"
 
 
@@ -173,6 +204,6 @@ def test_a_table_is_keyed_by_the_names_of_its_configurations(table: dict[str, An
 
 
 def test_energies_are_keyed_by_the_names_of_their_configurations():
-    configs = [GlobalConfig.model_validate({"energy": {"name": name}}).energy for name in ENERGIES]
+    configs = [LocalMConfig.model_validate({"energy": {"name": name}}).energy for name in ENERGIES]
     assert [type(build_energy(config, 4, 4)) for config in configs] == list(ENERGIES.values())
     assert sorted(ENERGIES) == names("attention/energy")

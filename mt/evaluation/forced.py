@@ -3,11 +3,8 @@
 import math
 from dataclasses import dataclass
 
-import torch
-
-from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Split
-from mt.device import autocast
+from mt.decoding import forced_batches
 from mt.evaluation.attention_stats import AttentionStats
 from mt.evaluation.links import pharaoh
 from mt.inference import Translator
@@ -29,24 +26,29 @@ class Forced:
         return math.exp(min(self.loss, 700.0))
 
 
-@torch.no_grad()
 def forced_pass(translator: Translator, split: Split, *, hard: bool = False, links: bool = False) -> Forced:
     """hard: whether the attention decides, where it can. links: whether to make word alignments, too."""
-    model, device = translator.model.eval(), translator.device
     loss = tokens = 0.0
     stats, lines = AttentionStats(), [""] * (len(split) if links else 0)
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
-    for indices in fixed_order(split.lengths()[0], max_tokens=translator.config.training.batch_tokens):
-        batch = collate(split.ids(indices)).to(device)
-        with autocast(device, translator.config.precision):
-            found = model(batch, hard=hard)
+    # Gold links join words, and are compared with.
+    unit = "word" if links and any(split.column("links")) else translator.unit
+    batches = forced_batches(
+        translator.model,
+        split.lengths()[0],
+        split.ids,
+        precision=translator.config.precision,
+        hard=hard,
+        max_tokens=translator.config.training.batch_tokens,
+    )
+    for indices, batch, found in batches:
         loss += found.sum.item()
         tokens += found.tokens.item()
         stats.add(found.attention, found.source_mask, batch.target_mask)
         if not links:
             continue
         for i, weights in zip(indices, found.attention.weights.float().cpu().numpy(), strict=True):
-            source = translator.tokenizers.source.unit_ids(sources[i])
-            target = translator.tokenizers.target.unit_ids(targets[i])
+            source = translator.tokenizers.source.unit_ids(sources[i], unit)
+            target = translator.tokenizers.target.unit_ids(targets[i], unit)
             lines[i] = pharaoh(weights[: len(target), : len(source)], source, target)
     return Forced(loss / tokens, stats, lines)

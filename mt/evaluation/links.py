@@ -4,18 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mt.inference import Translator
 from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
 from mt.metrics.score import Score
-
-
-def forced_links(translator: Translator, sources: Sequence[str], targets: Sequence[str], *, hard: bool) -> list[str]:
-    """Word alignments in Pharaoh format: each target word with the source word that has most of its attention."""
-    tokenizers = translator.tokenizers
-    return [
-        pharaoh(forced.alignment, tokenizers.source.unit_ids(source), tokenizers.target.unit_ids(target))
-        for source, target, forced in zip(sources, targets, translator.align(sources, targets, hard=hard), strict=True)
-    ]
 
 
 def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]) -> str:

@@ -13,7 +13,7 @@ from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
 from mt.evaluation.score import evaluate
 from mt.inference import Translation, Translator, decodes_hard
-from mt.plots import Figure, heatmap, save
+from mt.plots import save
 from mt.search.config import SearchConfig
 from mt.storage import refuse_link, replaced, subfolder, write_text
 
@@ -63,7 +63,7 @@ def report(
         write_text(alignments / f"{name}.pharaoh", forced.links)
         drawn = evaluation.translations[: translator.config.training.plots]
         for number, translation in enumerate(drawn):
-            _keep(translation, model.chunk_size, alignments / f"{number:04d}")
+            _keep(translation, alignments / f"{number:04d}")
     return results
 
 
@@ -78,25 +78,12 @@ def origin(run: Path, name: str) -> dict[str, Any]:
 def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
     """A folder's name for an evaluation: split, checkpoint, search, and each option of it that is not as usual.
 
-    >>> variant("test", "best", SearchConfig(beam_size=10), SearchConfig())
+    >>> variant("test", "best", BeamConfig(beam_size=10), BeamConfig())
     'test-best-beam-beam_size=10'
     """
     own, chosen = usual.model_dump(), search.model_dump(exclude={"name"})
     changed = (f"{name}={value}" for name, value in chosen.items() if own.get(name, ...) != value)
     return "-".join([split, checkpoint, search.name, *changed])
-
-
-def draw(translation: Translation, chunk_size: int | None) -> Figure:
-    """The heatmap of a translation. chunk_size: how many positions a hard attention attends to, None for one."""
-    stops = None if translation.stops is None else translation.stops.tolist()
-    return heatmap(
-        translation.alignment,
-        translation.source_tokens,
-        translation.tokens,
-        stops=stops,
-        chunk_size=None if stops is None else chunk_size,
-        title=translation.text,
-    )
 
 
 def samples(split: Split, translations: Sequence[Translation]) -> str:
@@ -135,11 +122,11 @@ def weights_name(checkpoint: Mapping[str, Any]) -> str:
     return f"{checkpoint['name']} checkpoint (update {checkpoint['update']})"
 
 
-def _keep(translation: Translation, chunk_size: int | None, path: Path) -> None:
+def _keep(translation: Translation, path: Path) -> None:
     """Writes <path>.png and <path>.npz; nothing for an empty translation."""
     if not translation.tokens:
         return
-    save(draw(translation, chunk_size), path.with_suffix(".png"))
+    save(translation.figure(), path.with_suffix(".png"))
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:
         np.savez_compressed(file, weights=translation.alignment, source=source, target=target)

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.data.corpus import Split
+from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
-from mt.inference import Translation, Translator, decodes_hard
+from mt.inference import Translator
 from mt.metrics.latency import latency
 from mt.metrics.score import Score
-from mt.parsing import revised
-from mt.search.config import SearchConfig
+from mt.search.config import SearchConfig, revised_search
+from mt.translation import Translation
 
 MODES = ("soft", "hard")
 
@@ -39,10 +40,10 @@ def evaluate(
     translator: Translator, split: Split, search: SearchConfig, *, limit: int | None = None, progress: bool = False
 ) -> Evaluation:
     """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset."""
-    references = split.column("references")[:limit]
-    sources = [source.tolist() for source, _ in split.ids(np.arange(len(references)))]
+    sources, references = split.column("source")[:limit], split.column("references")[:limit]
+    encoded = [source.tolist() for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
-    translations = [best for best, *_ in translator.decode(sources, search, progress=progress)]
+    translations = [best for best, *_ in translator.decode(encoded, search, texts=sources, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
     for metric in translator.config.metrics():
@@ -73,14 +74,14 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     forced = forced_pass(translator, split)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
-    greedy = revised(translator.config.search, {"name": "greedy", "n_best": 1})
+    greedy = revised_search(translator.config.search, {"name": "greedy"})
     if not model.supports_hard:
         decoded = evaluate(translator, split, greedy, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
     forced_hard = forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
     by_mode = {
-        mode: evaluate(translator, split, revised(greedy, {"mode": mode}), limit=limit, progress=progress)
+        mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit, progress=progress)
         for mode in MODES
     }
     used = by_mode["hard" if decodes_hard(greedy, model) else "soft"]

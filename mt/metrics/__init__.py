@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mt.errors import UserError, nearest
+from mt.errors import UserError, invalid_choice
 from mt.metrics.accuracy import Accuracy
 from mt.metrics.base import Metric
 from mt.metrics.bleu import Bleu, Chrf, Ter
@@ -22,7 +22,7 @@ def require_known(names: Sequence[str], where: str) -> None:
         raise UserError(f"{where} is empty: name at least one of {', '.join(METRICS)}")
     for name in names:
         if name not in METRICS:
-            raise UserError(f"{where}={name} is an invalid choice: {nearest(name, METRICS)}")
+            raise UserError(invalid_choice(where, name, METRICS))
 
 
 def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from mt.errors import UserError, nearest
+from mt.errors import UserError, invalid_choice
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import Metric, References, Systems
 from mt.metrics.score import Score, reference_count, require_pairs
@@ -42,7 +42,7 @@ def bleu_tokenizer(language: str | None, asked: str | None) -> str:
 def require_tokenizer(asked: str | None, where: str) -> None:
     """Raises UserError for the name of no tokenizer. where: the option that asks for it."""
     if asked is not None and asked not in TOKENIZERS:
-        raise UserError(f"{where}={asked} is an invalid choice: {nearest(asked, TOKENIZERS)}")
+        raise UserError(invalid_choice(where, asked, TOKENIZERS))
 
 
 class _SacreBleu(Metric):

@@ -1,15 +1,16 @@
 """The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Bool, Int
 from pydantic import Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.models.attention import AttentionConfig, AttentionOutput, build_attention
 from mt.models.attention.global_ import GeneralAttentionConfig
-from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, Prediction
+from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderParts, Prediction
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, EncoderConfig, EncoderState
 from mt.models.encoders.recurrent import BiLSTMConfig
@@ -26,9 +27,11 @@ class ModelConfig(Options):
     decoder: DecoderConfig = LuongConfig()
     attention: AttentionConfig = GeneralAttentionConfig()
     init_range: float = Field(default=0.1, gt=0, le=1e3)
-    """Matrices start uniform in [-init_range, init_range], but for word vectors (Luong et al. 2015, section 4.1: 0.1)."""
+    """Matrices of linear and recurrent layers start uniform in [-init_range, init_range] (Luong et al. 2015, section
+    4.1: 0.1)."""
 
 
+@runtime_checkable
 class Batch(Protocol):
     """Padded examples. B examples, S source and T target positions; padding on the right."""
 
@@ -83,15 +86,10 @@ class Seq2Seq(nn.Module):
         embedding = Embedding(config.embedding, target_vocab_size)
         self.frontend: Frontend = embedding if share else Embedding(config.embedding, source_vocab_size)
         self.encoder = ENCODERS[config.encoder.name](config.encoder, self.frontend.output_size)
-        attention = build_attention(config.attention, config.decoder.hidden_size, self.encoder.value_size)
-        self.decoder = DECODERS[config.decoder.name](
-            config.decoder,
-            embedding,
-            attention,
-            value_size=self.encoder.value_size,
-            final_state_size=self.encoder.final_state_size,
-            tied=config.embedding.tie_output,
-        )
+        value_size, final_state_size = self.encoder.value_size, self.encoder.final_state_size
+        attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
+        parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
+        self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
         if not (attention.uses_source or self.decoder.needs_full_source):
             raise UserError(
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
@@ -110,28 +108,30 @@ class Seq2Seq(nn.Module):
         """Most source tokens, EOS included, that it is defined for; None for any number."""
         _init_matrices(self, config.init_range)
 
-    def encode(self, source: Tensor, mask: Tensor) -> DecoderMemory:
-        """source: [B, S, ...], what the front-end takes, padded on the right; mask: [B, S] bool."""
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
+        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
         return self.decoder.init_memory(self.encoder(self.frontend(source), mask))
 
     def extend(
-        self, source: Tensor, mask: Tensor, complete: Tensor, before: tuple[DecoderMemory, EncoderState] | None = None
+        self,
+        source: Tensor,
+        mask: Bool[Tensor, "B S"],
+        complete: Bool[Tensor, " B"],
+        before: tuple[DecoderMemory, EncoderState] | None = None,
     ) -> tuple[DecoderMemory, EncoderState]:
         """Encodes the next positions of sources that are still arriving, where the encoder is causal.
 
-        source, mask: as in `encode`, of the new positions, at least one of each source; complete: [B] bool, which
-        sources end with them; before: what the call before returned, None for the first positions.
+        source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
+        them; before: what the call before returned, None for the first positions.
         """
-        encoded, state = self.encoder.extend(self.frontend(source), mask, before[1] if before else None)
-        if before is None:
-            memory = self.decoder.init_memory(encoded)
-            return memory._replace(attention=memory.attention._replace(complete=complete)), state
-        return self.decoder.extend(before[0], encoded, complete), state
+        memory, state = (None, None) if before is None else before
+        encoded, state = self.encoder.extend(self.frontend(source), mask, state)
+        return self.decoder.extend(memory, encoded, complete), state
 
     def init_state(self, memory: DecoderMemory) -> Any:
         return self.decoder.init_state(memory)
 
-    def step(self, tokens: Tensor, memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
+    def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)
 
     def forward(self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False) -> Loss:
@@ -151,8 +151,8 @@ class Seq2Seq(nn.Module):
 
 
 def _init_matrices(model: nn.Module, limit: float) -> None:
-    """torch's own matrices start uniform in [-limit, limit]. Modules of ours initialise what they own, word vectors
-    among it, which may be an output matrix, too."""
+    """The matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter keeps
+    what its own module gave it: so do word vectors, even where they are the output matrix."""
     tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.RNNBase)):

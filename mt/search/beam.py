@@ -1,10 +1,10 @@
 """Beam search with a length penalty, its n best hypotheses exact with respect to the beam.
 
-A sentence has `beam` slots. Each step keeps the likeliest extensions of its open hypotheses, one for each free place;
-a hypothesis that ends, by EOS or at the maximum length, takes its place for good, and the search goes on with the rest.
-It is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis
-scores at most what its present log-probability would score at the maximum length, where it is divided by most.
-Stopping there changes no result. So a beam with a place for every possible sentence is exhaustive search, and a beam of
+A sentence has `beam_size` slots. Each step keeps the most probable extensions of its open hypotheses, one for each free
+slot; a hypothesis that ends, by EOS or at the maximum length, keeps its slot, and the search goes on with the rest. It
+is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis
+scores at most what its present log-probability would score at the maximum length, where the penalty divides by most.
+Stopping there changes no result. So a beam with a slot for every possible sentence is exhaustive search, and a beam of
 one is greedy search.
 """
 
@@ -23,7 +23,7 @@ class _Live(NamedTuple):
     sentence: Tensor  # [A] its index in the batch
     limit: Tensor  # [A] its maximum length
     slots: Tensor  # [A] slots not taken by an ended hypothesis
-    log_prob: Tensor  # [A, K] of the open hypotheses, best first; -inf where a place is not open
+    log_prob: Tensor  # [A, K] of the open hypotheses, best first; -inf where a slot is not open
     ended: Ends  # [A, n] the best ended hypotheses, best first
 
 
@@ -46,7 +46,7 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """For each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no more.
 
-    memory: nested tuples of tensors [B, ...], B = batch_size >= 1; it is repeated for each place of the beam.
+    memory: nested tuples of tensors [B, ...], B = batch_size >= 1; it is repeated for each slot of the beam.
     max_lengths: [B] int64, at least 1 token each, EOS included; on the model's device. Hypotheses that reach it without
         EOS end there and compete with the others.
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
@@ -63,7 +63,7 @@ def beam(
     while len(live.sentence):
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
-        forbidden = constraints.forbidden(prediction.logits, prefix)
+        forbidden = constraints.forbidden(prediction.logits, prefix, len(history) - 1)
         best = top_k(prediction.logits, min(beam_size, prediction.logits.shape[1]), forbidden)
         live, tokens_AK, parents_AK = _extend(live, *best, len(history), length_penalty)
         highest = live.log_prob.amax(1) / penalty(live.limit, length_penalty)
@@ -74,7 +74,7 @@ def beam(
             live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
             memory = select(memory, (kept[:, None] * beam_size + slots).flatten())
         tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
-        prefix = torch.cat((prefix[parents], tokens[:, None]), 1)
+        prefix = constraints.extended(select(prefix, parents), tokens)
         state = select(prediction.state, parents)
     return _report(finished, history)
 
@@ -93,8 +93,8 @@ def _begin(max_lengths: Tensor, beam_size: int, n_best: int) -> _Live:
 def _extend(live: _Live, gains: Tensor, tokens: Tensor, length: int, exponent: float) -> tuple[_Live, Tensor, Tensor]:
     """The beam after one more token, those tokens [A, K], and the rows that they continue [A, K].
 
-    gains, tokens: [A * K, .], the likeliest extensions of each hypothesis: the K best of a sentence are among the K
-    best of each. length: tokens of a hypothesis with the new one.
+    gains, tokens: [A * K, .], the most probable extensions of each hypothesis: the K best of a sentence are among the
+    K best of each. length: tokens of a hypothesis with the new one.
     """
     A, K = live.log_prob.shape
     candidates = live.log_prob[:, :, None] + gains.view(A, K, -1)

@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token at each step."""
+"""Greedy search: the most probable token at each step."""
 
 from typing import Any
 
@@ -31,9 +31,9 @@ def greedy(
     while len(sentences):
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
-        gains, choices = top_k(prediction.logits, 1, constraints.forbidden(prediction.logits, prefix))
+        gains, choices = top_k(prediction.logits, 1, constraints.forbidden(prediction.logits, prefix, len(history) - 1))
         log_probs, tokens, state = log_probs + gains[:, 0], choices[:, 0], prediction.state
-        prefix = torch.cat((prefix, tokens[:, None]), 1)
+        prefix = constraints.extended(prefix, tokens)
         parents = torch.arange(len(tokens), device=tokens.device)
         done = (tokens == EOS) | (max_lengths <= len(history))
         if done.any():

@@ -1,7 +1,7 @@
 """What search asks of a model, what it hands back, and the record from which it reads a hypothesis.
 
-Search knows no model: anything with `init_state` and `step` can be searched. Rows of a batch are hypotheses; a search keeps,
-drops and reorders them with `select`, whatever the model's memory and state are made of.
+Search knows no model: anything with `init_state` and `step` can be searched. Rows of a batch are hypotheses; a search
+keeps, drops and reorders them with `select`, whatever the model's memory and state are made of.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def select(tree: Tree, index: Tensor) -> Tree:
 
 
 def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """The `count` likeliest next tokens of each row and their log-probabilities, both [N, count], best first.
+    """The `count` most probable next tokens of each row and their log-probabilities, both [N, count], best first.
 
     PAD, BOS and what is `forbidden` ([N, V] bool) are never chosen, but keep their share of the probability:
     log-probabilities are the model's own.
@@ -132,28 +132,36 @@ class History:
         self._steps.append(_Step(tokens, parents, prediction.weights, prediction.stops))
 
     def backtrack(self, ends: Ends) -> list[Hypothesis]:
-        """The hypotheses that end at `ends` (fields [H]), in that order."""
+        """The hypotheses that end at `ends` (fields [H]), in that order. The record is used up and empty then."""
         row, token = torch.zeros_like(ends.row), torch.zeros_like(ends.token)
-        columns = []
-        for length, step in reversed(list(enumerate(self._steps, start=1))):
+        last, shape = self._steps[-1], (len(ends.row), len(self._steps))
+        tokens_HT, weights_HTS = token.new_empty(shape), last.weights.new_empty(*shape, last.weights.shape[1])
+        stops_HT = None if last.stops is None else last.stops.new_empty(shape)
+        while self._steps:
+            # Freed as it is read: the weights of a long source are most of what a search keeps.
+            length, step = len(self._steps), self._steps.pop()
             # Until its own last step is reached, a hypothesis follows row 0, which always exists; that part is cut off.
             row = torch.where(ends.length == length, ends.row, row)
-            token = torch.where(ends.length == length, ends.token, token)
-            columns.append((token, *select((step.weights, step.stops), row)))
+            tokens_HT[:, length - 1] = torch.where(ends.length == length, ends.token, token)
+            weights_HTS[:, length - 1] = step.weights[row]
+            if stops_HT is not None and step.stops is not None:
+                stops_HT[:, length - 1] = step.stops[row]
             token, row = step.tokens[row], step.parents[row]
-        tokens, weights, stops = zip(*reversed(columns), strict=True)
-        tokens_HT = torch.stack(tokens, 1).tolist()
-        weights_HTS = torch.stack(weights, 1).float().cpu()
-        stops_HT = None if stops[0] is None else torch.stack(stops, 1).cpu()
+        tokens, weights_HTS = tokens_HT.tolist(), weights_HTS.float().cpu()
+        stops_HT = None if stops_HT is None else stops_HT.cpu()
         ranks = zip(ends.length.tolist(), ends.log_prob.tolist(), ends.score.tolist(), strict=True)
         return [
             Hypothesis(
-                tokens=tuple(tokens_HT[i][:length]),
+                tokens=tuple(tokens[i][:length]),
                 log_prob=log_prob,
                 score=score,
-                # Cloned, so that keeping one hypothesis does not keep the whole batch in memory.
-                weights=weights_HTS[i, :length].clone(),
-                stops=None if stops_HT is None else stops_HT[i, :length].clone(),
+                weights=_owned(weights_HTS[i, :length]),
+                stops=None if stops_HT is None else _owned(stops_HT[i, :length]),
             )
             for i, (length, log_prob, score) in enumerate(ranks)
         ]
+
+
+def _owned(part: Tensor) -> Tensor:
+    """A part of a tensor, cloned unless it is the whole, so that keeping one hypothesis does not keep a batch."""
+    return part if part.untyped_storage().nbytes() == part.nbytes else part.clone()

@@ -1,27 +1,24 @@
 """What happens at a validation: the dev split is scored, and the scores are logged, shown and compared."""
 
-from typing import TYPE_CHECKING
-
 from mt.evaluation.attention_stats import warnings
-from mt.evaluation.report import draw, samples
+from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
 from mt.training.console import scores_shown
 from mt.training.selection import advice, improves
+from mt.training.state import Run
 
-if TYPE_CHECKING:  # a run validates itself
-    from mt.training.state import Run
 
 _SETTLED = 3
 """Validations after which a score that is still near zero is spoken of."""
 
 
-def measure(run: "Run") -> Validation:
+def measure(run: Run) -> Validation:
     limit = run.config.training.validate_limit
     with run.signals.at_once():
         return dev_scores(run.translator, run.corpus.split("dev"), limit, progress=run.console.bars)
 
 
-def validate(run: "Run") -> bool:
+def validate(run: Run) -> bool:
     """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
     progress, log, count = run.progress, run.log, run.config.training.plots
     scores, translations, stats = measure(run)
@@ -41,11 +38,11 @@ def validate(run: "Run") -> bool:
     log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
     for number, translation in enumerate(translations[:count] if run.model.uses_source else []):
         if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, draw(translation, run.model.chunk_size))
+            log.figure(f"dev/alignment_{number}", progress.update, translation.figure())
     return is_best
 
 
-def say_advice(run: "Run", *, at_the_end: bool = False) -> None:
+def say_advice(run: Run, *, at_the_end: bool = False) -> None:
     """Says once in a run, after some validations or at its end, that its metric cannot choose, where that is so."""
     best, count = run.progress.best, len(run.progress.validations)
     if best is not None and (count < _SETTLED if at_the_end else count == _SETTLED):

@@ -14,8 +14,7 @@ from mt.evaluation.score import evaluate
 from mt.inference import Translator, load
 from mt.metrics.alignment import parse_pharaoh
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import revised
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +86,11 @@ def test_gold_links_are_scored(trained: Path, corpus: Corpus, tmp_path: Path) ->
 def test_hard_and_soft_reports_say_so(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:
     translator = load(trained_hard, device="cpu")
     for mode in ("hard", "soft"):
-        search = SearchConfig(name="greedy", mode=mode)
+        search = GreedyConfig(mode=mode)
         results = report(translator, corpus.split("dev"), f"dev-{mode}", tmp_path, search=search)
         assert results["search"]["mode"] == mode
         assert len(lines(tmp_path / f"hypotheses/dev-{mode}.txt")) == 12
-    online = report(translator, corpus.split("dev"), "online", tmp_path, search=SearchConfig(name="online"))
+    online = report(translator, corpus.split("dev"), "online", tmp_path, search=OnlineConfig())
     assert {"ap", "al", "dal"} < online.keys()
 
 
@@ -141,12 +140,12 @@ def test_an_average_is_named_by_its_updates() -> None:
         ({}, "test-best-beam"),
         ({"beam_size": 10}, "test-best-beam-beam_size=10"),
         ({"name": "greedy", "mode": "hard"}, "test-best-greedy-mode=hard"),
-        ({"length_penalty": 0.0, "min_length": 3}, "test-best-beam-length_penalty=0.0-min_length=3"),
+        ({"length_penalty": 0.0, "min_length": 3}, "test-best-beam-min_length=3-length_penalty=0.0"),
     ],
 )
 def test_a_variant_is_named_by_what_is_not_as_usual(changes: dict, expected: str) -> None:
-    usual = SearchConfig()
-    assert variant("test", "best", revised(usual, changes), usual) == expected
+    usual = BeamConfig()
+    assert variant("test", "best", revised_search(usual, changes), usual) == expected
 
 
 def test_pictures_of_an_earlier_evaluation_are_removed(trained: Path, corpus: Corpus, tmp_path: Path) -> None:

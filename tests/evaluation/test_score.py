@@ -10,18 +10,19 @@ from mt.config import Config
 from mt.data.corpus import Corpus, Split
 from mt.errors import UserError
 from mt.evaluation.forced import forced_pass
-from mt.evaluation.links import alignment_error, forced_links, pharaoh
+from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
 from mt.inference import Translator, load
+from mt.metrics.alignment import to_pharaoh
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import SearchConfig
+from mt.search.config import GreedyConfig, OnlineConfig
 
 
 def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
     scores, translations, stats = dev_scores(translator, split, None)
     hypotheses = [translation.text for translation in translations]
-    greedy = translator.translate(split.column("source"), SearchConfig(name="greedy"))
+    greedy = translator.translate(split.column("source"), GreedyConfig())
     assert hypotheses == [translation.text for translation in greedy] and len(hypotheses) == 12
     assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [split.column("target")]).score)
     assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [split.column("target")]).score)
@@ -61,7 +62,7 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
     assert scores["loss_hard"] == forced_pass(translator, split, hard=True).loss
     assert scores["bleu"] == scores["bleu_hard"]
     for mode in ("soft", "hard"):
-        decoded = evaluate(translator, split, SearchConfig(name="greedy", mode=mode))
+        decoded = evaluate(translator, split, GreedyConfig(mode=mode))
         assert scores[f"chrf_{mode}"] == decoded.scores["chrf"].score
     assert all(translation.stops is not None for translation in translations)
     assert {"lost_mass", "saturation", "disagreement"} < stats.keys()
@@ -107,7 +108,7 @@ class Blank:
 
 def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) -> None:
     split = Blank(corpus.split("dev"))
-    evaluation = evaluate(load(trained_hard, device="cpu"), split, SearchConfig(name="online"))
+    evaluation = evaluate(load(trained_hard, device="cpu"), split, OnlineConfig())
     assert evaluation.scores["al"].signature.startswith("n:11|") and evaluation.translations[0].text == ""
 
 
@@ -143,14 +144,15 @@ def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_har
     forced = forced_pass(translator, split, hard=hard, links=True)
     once = len(calls)
     assert once == 1  # the split is one batch
-    assert forced.links == forced_links(translator, split.column("source"), split.column("target"), hard=hard)
+    aligned = translator.align(split.column("source"), split.column("target"), hard=hard)
+    assert forced.links == [to_pharaoh(pair.links) for pair in aligned]
     without = forced_pass(translator, split, hard=hard)
     assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 
 def test_forced_links_of_a_blank_pair_are_blank(trained: Path) -> None:
-    links = forced_links(load(trained, device="cpu"), ["", "two cats"], ["", "zwei Katzen"], hard=False)
-    assert len(links) == 2 and links[0] == ""
+    blank, pair = load(trained, device="cpu").align(["", "two cats"], ["", "zwei Katzen"])
+    assert blank.links == set() and pair.links
 
 
 def test_alignment_error() -> None:

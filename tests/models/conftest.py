@@ -10,16 +10,18 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, LocationConfig
+from mt.models.attention.energy import ENERGIES
+from mt.models.encoders import Encoded
 
 SIZE = 6
 """Of queries and values, so that every energy is possible."""
 LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
-ENERGIES = (DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=12))
+SMALL = {"attention_dim": 5, "max_source_length": 12, "window": 2}
+"""Options that suit these sizes, where a component has them; the window is narrower than the sentences."""
 
 
 class Case(NamedTuple):
-    """An attention with its options, to be read soft or hard."""
+    """An attention with its options, soft or hard."""
 
     config: Any
     hard: bool
@@ -30,7 +32,7 @@ def choices(config: type[BaseModel]) -> Iterator[dict[str, Any]]:
     options: dict[str, tuple[Any, ...]] = {}
     for name, field in config.model_fields.items():
         if name == "energy":
-            options[name] = ENERGIES
+            options[name] = tuple(small(energy.Config) for energy in ENERGIES.values())
         elif get_origin(field.annotation) is Literal:
             options[name] = get_args(field.annotation)
         elif field.annotation is bool:
@@ -39,21 +41,28 @@ def choices(config: type[BaseModel]) -> Iterator[dict[str, Any]]:
         yield dict(zip(options, values, strict=True))
 
 
+def small(config: type[BaseModel], **options: Any) -> Any:
+    return config(**{name: value for name, value in SMALL.items() if name in config.model_fields}, **options)
+
+
 def cases() -> Iterator[tuple[Case, str]]:
     for attention in ATTENTIONS.values():
         for options in choices(attention.Config):
-            if "window" in attention.Config.model_fields:
-                # Narrower than the sentences.
-                options["window"] = 2
             label = "-".join(str(getattr(value, "name", value)) for value in options.values())
             for hard in (False, True) if attention.supports_hard else (False,):
-                yield Case(attention.Config(**options), hard), f"{label}-{'hard' if hard else 'soft'}"
+                yield Case(small(attention.Config, **options), hard), f"{label}-{'hard' if hard else 'soft'}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "case" in metafunc.fixturenames:
-        found, names = zip(*cases(), strict=True)
-        metafunc.parametrize("case", found, ids=names)
+    """`case`: every attention; `monotonic`: those that can go on while the source does, in hard mode."""
+    for fixture in {"case", "monotonic"} & set(metafunc.fixturenames):
+        chosen = [
+            (case, name)
+            for case, name in cases()
+            if fixture == "case" or (case.hard and ATTENTIONS[case.config.name].monotonic)
+        ]
+        found, names = zip(*chosen, strict=True)
+        metafunc.parametrize(fixture, found, ids=names)
 
 
 class Batch(NamedTuple):
@@ -62,6 +71,10 @@ class Batch(NamedTuple):
     mask: Tensor
     queries: Tensor
     """[B, T, Q]"""
+
+    @property
+    def encoded(self) -> Encoded:
+        return Encoded(self.values, self.values, self.mask, self.values[:, 0])
 
 
 @pytest.fixture

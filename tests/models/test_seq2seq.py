@@ -1,94 +1,112 @@
 """The whole model keeps the laws of its parts."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
+from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention.energy import DotConfig, GeneralConfig, LocationConfig
-from mt.models.attention.global_ import GlobalConfig
+from mt.models.attention.energy import GeneralConfig, LocationConfig
+from mt.models.attention.global_ import DotAttentionConfig, GeneralAttentionConfig, LocationAttentionConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.decoders.luong import LuongConfig
+from mt.models.encoders import ENCODERS
 from mt.models.encoders.conv import ConvConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 
+CAUSAL, BOTH_WAYS = LSTMConfig(hidden_size=6), BiLSTMConfig(hidden_size=6)
+FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
+FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state")
+MONOTONIC = MonotonicConfig(energy=GeneralConfig(), mass_preservation=False)
 
-def small(attention=GlobalConfig(), **parts) -> ModelConfig:  # noqa: B008 - frozen
+
+def small(attention: Any = GeneralAttentionConfig(), **parts) -> ModelConfig:  # noqa: B008 - frozen
     return ModelConfig(
         **{
             "embedding": EmbeddingConfig(embedding_dim=5),
-            "encoder": BiLSTMConfig(hidden_size=3),
-            "decoder": LuongConfig(hidden_size=6, readout_size=5),
+            "encoder": BOTH_WAYS,
+            "decoder": FROM_FINAL_STATE,
             "attention": attention,
             **parts,
         }
     )
 
 
+def mixed(attention: Any) -> None:
+    """Makes decisions go both ways, whatever the query."""
+    with torch.no_grad():
+        attention.energy.gain.fill_(3.0)
+        attention.energy.bias.zero_()
+
+
 @pytest.fixture
 def source(batch) -> Tensor:
-    tokens = torch.randint(1, 20, batch.mask.shape, generator=torch.Generator().manual_seed(0))
-    return tokens.masked_fill(~batch.mask, 0)
+    """No word twice in a sentence: of two equal ones, either may be the most probable."""
+    order = torch.rand(8, 19, generator=torch.Generator().manual_seed(0)).argsort(1)
+    return (order[:, : batch.mask.shape[1]] + 1).masked_fill(~batch.mask, 0)
 
 
-def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, batch, source, shake):
+@pytest.fixture
+def pairs(batch, source) -> Batch:
+    """Targets of 1 to 6 tokens."""
+    generator = torch.Generator().manual_seed(1)
+    target_in, target_out = torch.randint(1, 14, (2, 8, 6), generator=generator).unbind()
+    return Batch(source, batch.mask, target_in, target_out, torch.arange(6) < torch.arange(8)[:, None] % 6 + 1)
+
+
+def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, pairs, shake):
     model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
-    target = torch.randint(1, 14, (8, 6), generator=torch.Generator().manual_seed(1))
-    features, reads = model(source, batch.mask, target, hard=case.hard)
-    weights = reads.weights
-    logits = model.decoder.output(features)
-    for row, length in enumerate(batch.mask.sum(1).tolist()):
-        memory = model.remember(source[row : row + 1, :length], batch.mask[row : row + 1, :length])
-        state = model.start(memory)
-        for i, token in enumerate(target[row]):
-            prediction = model.step(token[None], memory, state, hard=case.hard)
+    loss = model(pairs, hard=case.hard)
+    weights = loss.attention.weights
+    assert torch.equal(loss.source_mask, pairs.source_mask)
+    for row, length in enumerate(pairs.source_mask.sum(1).tolist()):
+        memory = model.encode(pairs.source[row : row + 1, :length], pairs.source_mask[row : row + 1, :length])
+        state = model.init_state(memory)
+        for i in range(int(pairs.target_mask[row].sum())):
+            prediction = model.step(pairs.target_in[row, i : i + 1], memory, state, hard=case.hard)
             state = prediction.state
-            torch.testing.assert_close(prediction.logits[0], logits[row, i], atol=3e-6, rtol=1e-5)
-            torch.testing.assert_close(prediction.weights[0], weights[row, i, :length], atol=2e-6, rtol=0)
+            token_loss = -prediction.logits[0].log_softmax(-1)[pairs.target_out[row, i]]
+            torch.testing.assert_close(token_loss, loss.token_losses[row, i], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(prediction.weights[0], weights[row, i, :length], atol=3e-6, rtol=0)
+
+
+def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
+    model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
+    loss, smoothed = model(pairs, hard=case.hard), model(pairs, hard=case.hard, label_smoothing=0.1)
+    assert loss.tokens == pairs.target_mask.sum()
+    assert not loss.token_losses[~pairs.target_mask].any() and not loss.token_losses.requires_grad
+    torch.testing.assert_close(loss.sum, loss.token_losses.sum())
+    assert torch.equal(smoothed.token_losses, loss.token_losses) and smoothed.sum != loss.sum
+    auxiliary = model.decoder.attention.auxiliary_loss(
+        loss.attention, loss.token_losses, pairs.source_mask, pairs.target_mask
+    )
+    assert loss.auxiliary.shape == ()
+    torch.testing.assert_close(loss.auxiliary, torch.zeros(()) if auxiliary is None else auxiliary)
+    assert loss.sum.requires_grad
+    padded = pairs._replace(target_out=pairs.target_out.masked_fill(~pairs.target_mask, 0))
+    assert torch.equal(model(padded, hard=case.hard).sum, loss.sum)
 
 
 @pytest.mark.parametrize(
-    ("parts", "online"),
-    [
-        (
-            {
-                "encoder": LSTMConfig(hidden_size=6),
-                "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros"),
-            },
-            True,
-        ),
-        (
-            {
-                "encoder": BiLSTMConfig(hidden_size=3),
-                "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros"),
-            },
-            False,
-        ),
-        (
-            {
-                "encoder": LSTMConfig(hidden_size=6),
-                "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state"),
-            },
-            False,
-        ),
-    ],
+    ("encoder", "decoder", "online"),
+    [(CAUSAL, FROM_ZEROS, True), (BOTH_WAYS, FROM_ZEROS, False), (CAUSAL, FROM_FINAL_STATE, False)],
 )
-def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, shake):
-    model = shake(Seq2Seq(small(MonotonicConfig(energy=GeneralConfig()), **parts), 20, 14))
-    with torch.no_grad():
-        model.attention.energy.gain.fill_(3.0)
-        model.attention.energy.offset.zero_()
+def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder, online: bool, shake):
+    model = shake(Seq2Seq(small(MONOTONIC, encoder=encoder, decoder=decoder), 20, 14))
+    mixed(model.decoder.attention)
     assert model.online == online
     sources = torch.randint(4, 20, (40, 9), generator=torch.Generator().manual_seed(2))
     target = torch.arange(1, 7).expand(40, 6)
 
     def run(tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [40, 6, 14] and stops [40, 6]."""
-        memory = model.remember(tokens, tokens > 0)
-        state, logits, stops = model.start(memory), [], []
+        memory = model.encode(tokens, tokens > 0)
+        state, logits, stops = model.init_state(memory), [], []
         for token in target.unbind(1):
             prediction = model.step(token, memory, state, hard=True)
             state = prediction.state
@@ -98,80 +116,85 @@ def test_online_is_what_reads_nothing_beyond_its_last_stop(parts, online: bool, 
 
     before, stops = run(sources)
     # Of each sentence, everything to the right of the last position that was selected is exchanged.
-    reached = stops.masked_fill(stops == 9, 0).amax(1, keepdim=True)
+    reached = stops.amax(1, keepdim=True).clamp(min=0)
     assert ((reached > 0) & (reached < 8)).sum() > 5
     changed = torch.where(torch.arange(9) > reached, 23 - sources, sources)
     after, _ = run(changed)
     # The steps that had selected something stay as they were, if and only if the model is online.
-    assert torch.equal(after[stops < 9], before[stops < 9]) == online
+    assert torch.equal(after[stops >= 0], before[stops >= 0]) == online
 
 
 def test_a_global_attention_is_not_online():
-    parts = {
-        "encoder": LSTMConfig(hidden_size=6),
-        "decoder": LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros"),
-    }
-    assert not Seq2Seq(small(**parts), 20, 14).online
+    assert not Seq2Seq(small(encoder=CAUSAL, decoder=FROM_ZEROS), 20, 14).online
+
+
+@pytest.mark.parametrize("encoder", [name for name, kind in ENCODERS.items() if kind.causal])
+def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch, source, shake):
+    parts = {"encoder": ENCODERS[encoder].Config(hidden_size=6), "decoder": FROM_FINAL_STATE}
+    model = shake(Seq2Seq(small(case.config, **parts), 20, 14), scale=0.5)
+    lengths, memory, before = batch.mask.sum(1), None, None
+    for begin, end in ((0, 1), (1, 2), (2, 6), (6, 11)):
+        memory, state = model.extend(source[:, begin:end], batch.mask[:, begin:end], lengths <= end, before)
+        before = memory, state
+        assert torch.equal(memory.attention.complete, lengths <= end)
+    whole = model.encode(source, batch.mask)
+    assert torch.equal(memory.attention.mask, batch.mask)
+    torch.testing.assert_close(memory.final_state, whole.final_state, atol=3e-6, rtol=1e-5)
+    states = [model.init_state(each) for each in (memory, whole)]
+    tokens = torch.arange(8) % 13 + 1
+    for _ in range(3):
+        ours, theirs = (
+            model.step(tokens, each, state, hard=case.hard) for each, state in zip((memory, whole), states, strict=True)
+        )
+        torch.testing.assert_close(ours.logits, theirs.logits, atol=3e-5, rtol=1e-5)
+        torch.testing.assert_close(ours.weights, theirs.weights, atol=3e-6, rtol=1e-5)
+        states = [ours.state, theirs.state]
 
 
 def test_a_decoder_that_could_know_nothing_of_the_source_is_refused():
-    blind, nothing = NoneConfig(context="zeros"), LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
+    nothing = NoneConfig(context="zeros")
     with pytest.raises(UserError) as refusal:
-        Seq2Seq(small(blind, decoder=nothing), 20, 14)
+        Seq2Seq(small(nothing, decoder=FROM_ZEROS), 20, 14)
     assert str(refusal.value) == (
         "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: set "
         "decoder.init_hidden=final_state or attention.context=last"
     )
-    Seq2Seq(small(blind), 20, 14)
-    Seq2Seq(small(NoneConfig(context="last"), decoder=nothing), 20, 14)
+    assert not Seq2Seq(small(nothing), 20, 14).uses_source
+    assert Seq2Seq(small(NoneConfig(context="last"), decoder=FROM_ZEROS), 20, 14).uses_source
 
 
-def test_without_attention_the_source_is_known_from_the_first_state(batch, source, shake):
+def test_without_attention_the_source_is_known_from_the_first_state(pairs, shake):
     model = shake(Seq2Seq(small(NoneConfig()), 20, 14))
-    target = torch.ones(8, 3, dtype=torch.int64)
-    features, _ = model(source, batch.mask, target)
-    others, _ = model(torch.where(batch.mask, 20 - source, 0), batch.mask, target)
-    assert ((features - others).abs().amax((1, 2)) > 1e-3).all()
+    others = pairs._replace(source=torch.where(pairs.source_mask, 20 - pairs.source, 0))
+    difference = model(pairs).token_losses - model(others).token_losses
+    assert (difference.abs().amax(1) > 1e-3).all()
 
 
 @pytest.mark.parametrize(
     ("encoder", "attention", "longest"),
     [
-        (BiLSTMConfig(hidden_size=3), GlobalConfig(), None),
-        (BiLSTMConfig(hidden_size=3), GlobalConfig(energy=LocationConfig(max_source_length=9)), 9),
-        (BiLSTMConfig(hidden_size=3), MonotonicConfig(energy=LocationConfig(max_source_length=9)), 9),
-        (ConvConfig(hidden_size=6, longest=7), GlobalConfig(), 7),
-        (ConvConfig(hidden_size=6, longest=7), GlobalConfig(energy=LocationConfig(max_source_length=9)), 7),
-        (ConvConfig(hidden_size=6, longest=9), GlobalConfig(energy=LocationConfig(max_source_length=7)), 7),
+        (BOTH_WAYS, GeneralAttentionConfig(), None),
+        (BOTH_WAYS, LocationAttentionConfig(max_source_length=9), 9),
+        (BOTH_WAYS, MonotonicConfig(energy=LocationConfig(max_source_length=9)), 9),
+        (ConvConfig(hidden_size=6, max_source_length=7), GeneralAttentionConfig(), 7),
+        (ConvConfig(hidden_size=6, max_source_length=7), LocationAttentionConfig(max_source_length=9), 7),
+        (ConvConfig(hidden_size=6, max_source_length=9), LocationAttentionConfig(max_source_length=7), 7),
     ],
 )
-def test_the_longest_source_is_what_encoder_and_attention_can_read(encoder, attention, longest):
+def test_the_longest_source_is_that_of_encoder_and_attention(encoder, attention, longest):
     model = Seq2Seq(small(attention, encoder=encoder), 20, 14)
     assert model.max_source_length == longest
     if longest is not None:
-        model.remember(torch.ones(1, longest, dtype=torch.int64), torch.ones(1, longest, dtype=torch.bool))
+        model.encode(torch.ones(1, longest, dtype=torch.int64), torch.ones(1, longest, dtype=torch.bool))
         with pytest.raises(UserError, match=f"a source of {longest + 1} tokens is longer than the {longest} that"):
-            model.remember(torch.ones(1, longest + 1, dtype=torch.int64), torch.ones(1, longest + 1, dtype=torch.bool))
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_matrices_start_uniform_but_for_word_vectors(tied: bool):
-    model = Seq2Seq(small(init=0.02, embedding=EmbeddingConfig(embedding_dim=5, tie_output=tied)), 40, 40)
-    tables = {id(embedding.table.weight) for embedding in (model.source_embedding, model.target_embedding)}
-    for name, parameter in model.named_parameters():
-        if id(parameter) in tables:
-            assert parameter[1:].std().item() == pytest.approx(5**-0.5, rel=0.3), name
-            assert parameter.any(-1).tolist() == [False] + [True] * 39
-        elif parameter.dim() > 1:
-            assert 0.01 < parameter.abs().max() <= 0.02, name
-    assert (id(model.decoder.output.weight) in tables) == tied
+            model.encode(torch.ones(1, longest + 1, dtype=torch.int64), torch.ones(1, longest + 1, dtype=torch.bool))
 
 
 def test_shared_tables():
     shared = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 14, 14)
-    assert shared.source_embedding is shared.target_embedding
+    assert shared.frontend is shared.decoder.embedding
     apart = Seq2Seq(small(), 14, 14)
-    assert apart.source_embedding is not apart.target_embedding
+    assert apart.frontend is not apart.decoder.embedding
     assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == 14 * 5
 
 
@@ -185,14 +208,15 @@ def test_sharing_refuses_two_vocabularies():
 
 
 def test_dot_refuses_unequal_sizes_by_their_options():
-    with pytest.raises(UserError, match=r"decoder states of size 6 with encoder states of size 8.*decoder\.hidden"):
-        Seq2Seq(small(GlobalConfig(energy=DotConfig()), encoder=BiLSTMConfig(hidden_size=4)), 20, 14)
+    with pytest.raises(
+        UserError, match=r"decoder states of size 6 with encoder states of size 8.*decoder\.hidden_size"
+    ):
+        Seq2Seq(small(DotAttentionConfig(), encoder=BiLSTMConfig(hidden_size=8)), 20, 14)
 
 
-def test_dropout_is_of_training_alone(batch, source):
+def test_dropout_is_of_training_alone(pairs):
     model = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, dropout=0.5)), 20, 14)
-    target = torch.ones(8, 3, dtype=torch.int64)
-    first, second = (model.eval()(source, batch.mask, target)[0] for _ in range(2))
+    first, second = (model.eval()(pairs).sum for _ in range(2))
     assert torch.equal(first, second)
-    first, second = (model.train()(source, batch.mask, target)[0] for _ in range(2))
+    first, second = (model.train()(pairs).sum for _ in range(2))
     assert not torch.equal(first, second)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import mt
-from mt.evaluation.score import forced_links
+from mt.metrics.alignment import to_pharaoh
 
 SOURCE = "two cats see houses\n\nthe green birds find streets\n"
 TARGET = "zwei Katzen sehen Häuser\n\ndie grünen 鳥 finden Straßen\n"
@@ -22,8 +22,8 @@ def write(tmp_path: Path):
 def test_links_and_their_error(call, write, trained: Path) -> None:
     files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
     done = call("align", trained, *files)
-    translator = mt.load(trained, device="cpu")
-    expected = forced_links(translator, SOURCE.split("\n")[:3], TARGET.split("\n")[:3], hard=False)
+    pairs = mt.load(trained, device="cpu").align(SOURCE.split("\n")[:3], TARGET.split("\n")[:3], hard=False)
+    expected = [to_pharaoh(pair.links) for pair in pairs]
     assert done.out == "".join(f"{line}\n" for line in expected)
     assert (done.status, done.err) == (0, "") and expected[0] and expected[1] == ""
     scored = call("align", trained, *files, "--gold", write("gold", done.out))
@@ -31,11 +31,18 @@ def test_links_and_their_error(call, write, trained: Path) -> None:
     assert scored.err.startswith("aer 0.00  n:3|sure:")
 
 
-def test_hard(call, write, trained_hard: Path, trained: Path) -> None:
-    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET), "--hard"]
-    assert call("align", trained_hard, *files).out.count("\n") == 3
-    refused = call("align", trained, *files)
-    assert refused.status == 2 and "search.mode=hard needs an attention that can choose one position" in refused.err
+def test_mode(call, write, trained_hard: Path, trained: Path) -> None:
+    files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
+    modes = {mode: call("align", trained_hard, *files, "--mode", mode).out for mode in ("soft", "hard", "auto")}
+    assert all(out.count("\n") == 3 for out in modes.values())
+    translator = mt.load(trained_hard, device="cpu")
+    for mode, hard in {"soft": False, "hard": True, "auto": True}.items():
+        pairs = translator.align(SOURCE.split("\n")[:3], TARGET.split("\n")[:3], hard=hard)
+        assert modes[mode] == "".join(f"{to_pharaoh(pair.links)}\n" for pair in pairs)
+    assert call("align", trained_hard, *files).out == modes["hard"]
+    refused = call("align", trained, *files, "--mode", "hard")
+    assert refused.status == 2
+    assert refused.err.startswith("error: --mode hard needs an attention that can choose one position")
 
 
 def test_unequal_counts_name_both_files(call, write, trained: Path) -> None:

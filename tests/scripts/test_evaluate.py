@@ -56,10 +56,10 @@ def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corp
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--search", "online"], "online decoding writes while it reads"),
-        (["--mode", "hard"], "search.mode=hard needs an attention that can choose"),
-        (["--length-penalty", "-1"], "length_penalty=-1.0 is not possible"),
-        (["--min-length", "5", "--max-length", "5"], "search.min_length=5 leaves no room for EOS"),
+        (["--search", "online"], "--search online writes while it reads"),
+        (["--mode", "hard"], "--mode hard needs an attention that can choose"),
+        (["--length-penalty", "-1"], "--length-penalty -1.0 is not possible"),
+        (["--min-length", "5", "--max-length", "5"], "--min-length 5 leaves no room for EOS"),
         (["--checkpoint", "beast"], "has no checkpoint beast; it has: "),
     ],
 )

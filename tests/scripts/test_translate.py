@@ -1,12 +1,14 @@
+import gzip
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import mt
-from mt.search.config import SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig
 
 ROOT = Path(__file__).parents[2]
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
@@ -18,26 +20,43 @@ def test_lines_stay_aligned(call, trained: Path) -> None:
     expected = [translation.text for translation in mt.load(trained, device="cpu").translate(LINES)]
     assert done.out == "".join(f"{text}\n" for text in expected)
     assert (expected[1], done.err, done.status) == ("", "", 0)
-    assert call("translate", trained, "--chunk", 1, stdin=INPUT).out == done.out
+    assert call("translate", trained, "--buffer-size", 1, stdin=INPUT).out == done.out
     windows = b"\xef\xbb\xbf" + INPUT.replace("\n", "\r\n").encode()
     assert call("translate", trained, stdin=windows).out == done.out
     assert call("translate", trained, stdin="").out == ""
+
+
+def test_text_from_a_file(call, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(INPUT)
+    (tmp_path / "text.gz").write_bytes(gzip.compress(INPUT.encode()))
+    expected = call("translate", trained, stdin=INPUT)
+    assert call("translate", trained, tmp_path / "text", stdin="two\n") == expected
+    assert call("translate", trained, tmp_path / "text.gz") == expected
+    assert call("translate", trained, "-", stdin=INPUT) == expected
+    missing = call("translate", trained, tmp_path / "absent")
+    assert missing.err.startswith(f"error: {tmp_path}/absent cannot be read (No such file or directory)")
+    (tmp_path / "bad").write_bytes(b"gut\nGr\xfc\xdfe\n")
+    assert f"{tmp_path}/bad, line 2 is not UTF-8" in call("translate", trained, tmp_path / "bad").err
+    (tmp_path / "long").write_text("two\n" + "word " * 10_001)
+    assert f"{tmp_path}/long, line 2 has 10001 words" in call("translate", trained, tmp_path / "long").err
 
 
 def test_n_best(call, trained: Path) -> None:
     done = call("translate", trained, "--n-best", 2, "--beam", 4, stdin=INPUT)
     rows = [line.split(" ||| ") for line in done.out.splitlines()]
     assert [int(row[0]) for row in rows] == [0, 0, 1, 2, 2, 3, 3]
-    search = SearchConfig(beam=4, n_best=2)
-    expected = mt.load(trained, device="cpu").n_best(LINES, search)
+    search = BeamConfig(beam_size=4, n_best=2)
+    expected = mt.load(trained, device="cpu").n_best(LINES, search=search)
     assert [row[1] for row in rows] == [t.text for hypotheses in expected for t in hypotheses]
     assert float(rows[0][2]) == pytest.approx(expected[0][0].score, abs=1e-3)
 
 
 def test_search_options_change_the_run_s_own(call, trained: Path) -> None:
     done = call("translate", trained, "--search", "greedy", stdin=INPUT)
-    greedy = mt.load(trained, device="cpu").translate(LINES, SearchConfig(name="greedy"))
+    greedy = mt.load(trained, device="cpu").translate(LINES, GreedyConfig())
     assert done.out.splitlines() == [translation.text for translation in greedy]
+    one = call("translate", trained, "--search", "greedy", "--no-repeat-ngram-size", 1, "--max-length", 3, stdin=INPUT)
+    assert all(len(set(line.split())) == len(line.split()) <= 3 for line in one.out.splitlines())
 
 
 def test_alignments_are_links_between_words(call, trained: Path, tmp_path: Path) -> None:
@@ -51,31 +70,143 @@ def test_alignments_are_links_between_words(call, trained: Path, tmp_path: Path)
     assert lines[0]
 
 
+@pytest.mark.parametrize("hard", [False, True])
+def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard: Path, tmp_path: Path) -> None:
+    """Unknown words, marks and all: the same pair has the same links, whichever script makes them."""
+    folder = trained_hard if hard else trained
+    source = "two cats see houses\n\n4%x, the zzz-birds find \u9ce5\u9ce5!\nbig (cats)\n"
+    (tmp_path / "source").write_text(source)
+    written = call("translate", folder, tmp_path / "source", "--alignments", tmp_path / "links")
+    (tmp_path / "target").write_text(written.out)
+    aligned = call("align", folder, "--source", tmp_path / "source", "--target", tmp_path / "target")
+    assert (aligned.status, aligned.err) == (0, "")
+    assert aligned.out == (tmp_path / "links").read_text() and aligned.out.count("-") > 6
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "sentence"),
     [
         ([], b"gut\nGr\xfc\xdfe\n", "standard input, line 2 is not UTF-8 (byte 3 of the line): convert the text"),
-        (["--chunk", 1], "two\n" + "word " * 100_000, "standard input, line 2 has 100000 words, and at most 10000"),
-        (["--n-best", 4], "two\n", "search.n_best=4 asks for more hypotheses than search=beam keeps (3)"),
-        (["--mode", "hard"], "two\n", "search.mode=hard needs an attention that can choose one position"),
-        (["--search", "online"], "two\n", "online decoding writes while it reads"),
-        (["--beam", 0], "two\n", "beam=0 is not possible"),
-        (["--device", "gpu"], "two\n", "device=gpu is no choice"),
+        (["--buffer-size", 1], "two\n" + "word " * 100_000, "standard input, line 2 has 100000 words, and at most"),
+        (["--n-best", 4], "two\n", "--n-best 4 asks for more hypotheses than the beam keeps (3): set --beam 4 or more"),
+        (
+            ["--n-best", 9, "--beam", 8],
+            "two\n",
+            "--n-best 9 asks for more hypotheses than the beam keeps (8): set --be",
+        ),
+        (["--n-best", 0], "two\n", "--n-best 0 is not possible: input should be greater than or equal to 1"),
+        (
+            ["--n-best", 2, "--search", "greedy"],
+            "two\n",
+            "--n-best is an option of --search beam, and not of --search g",
+        ),
+        (
+            ["--beam", 2, "--search", "online"],
+            "two\n",
+            "--beam is an option of --search beam, and not of --search online",
+        ),
+        (["--mode", "hard"], "two\n", "--mode hard needs an attention that can choose one position"),
+        (["--search", "online"], "two\n", "--search online writes while it reads"),
+        (["--beam", 0], "two\n", "--beam 0 is not possible: input should be greater than or equal to 1"),
+        (
+            ["--beam", 10**19],
+            "two\n",
+            "--beam 10000000000000000000 is not possible: input should be less than or equal t",
+        ),
+        (["--beam", "9" * 5000], "two\n", "argument --beam: invalid int value: '999"),
+        (["--length-penalty", "inf"], "two\n", "--length-penalty Infinity is not possible: input should be"),
+        (["--length-penalty", "nan"], "two\n", "--length-penalty NaN is not possible: input should be"),
+        (
+            ["--min-length", 9, "--max-length", 9],
+            "two\n",
+            "--min-length 9 leaves no room for EOS within --max-length 9",
+        ),
+        (["--no-repeat-ngram-size", -1], "two\n", "--no-repeat-ngram-size -1 is not possible: input should be"),
+        (["--buffer-size", 0], "two\n", "argument --buffer-size: 0 is not a whole number from 1 to 1000000000"),
+        (["--buffer-size", -3], "two\n", "argument --buffer-size: -3 is not a whole number from 1 to"),
+        (["--buffer-size", 10**19], "two\n", "argument --buffer-size: 10000000000000000000 is not a whole number"),
+        (["--search", "bean"], "two\n", "argument --search: invalid choice: 'bean'"),
+        (["--device", "gpu"], "two\n", "invalid choice --device gpu"),
         (["--checkpoint", "beast"], "two\n", "has no checkpoint beast; it has: "),
-        (["--alignments", "/"], "two\n", "/ cannot be written"),
+        (["--alignments", "/"], "two\n", "--alignments / cannot be written (Is a directory): give another file"),
+        (["one", "two"], "two\n", "unrecognized arguments: two"),
     ],
 )
 def test_refusals(call, trained: Path, arguments: list, stdin: str | bytes, sentence: str) -> None:
     done = call("translate", trained, *arguments, stdin=stdin)
     assert done.status == 2
     assert done.err.startswith("error: ") and done.err.count("\n") == 1 and sentence in done.err
+    assert len(done.err) < 400 and "search." not in done.err
 
 
-def test_as_a_command(trained: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C", "PYTHONIOENCODING": ""}
-    command = [sys.executable, str(ROOT / "scripts/translate.py")]
-    done = subprocess.run(
-        [*command, trained], input=INPUT.encode(), env=environment, capture_output=True, cwd=tmp_path, check=False
+def test_options_of_another_search_than_the_run_s(call, trained_hard: Path) -> None:
+    done = call("translate", trained_hard, "--beam", 4, stdin="two\n")
+    assert done.status == 2
+    assert done.err == (
+        "error: --beam is an option of --search beam, and not of this run, which is decoded by greedy search: add "
+        "--search beam, or leave it out\n"
     )
+
+
+def test_the_text_is_not_overwritten_with_its_alignments(call, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(INPUT)
+    (tmp_path / "other").symlink_to("text")
+    done = call("translate", trained, tmp_path / "text", "--alignments", tmp_path / "other")
+    assert done.status == 2 and "other is the file to translate, and would overwrite it" in done.err
+    assert (tmp_path / "text").read_text() == INPUT
+
+
+@pytest.fixture
+def shell(trained: Path, tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess]:
+    """Runs a line of bash in which `translate` stands for the script and its run."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C", "PYTHONIOENCODING": ""}
+    start = f'translate() {{ {sys.executable} {ROOT}/scripts/translate.py {trained} --device cpu "$@"; }}; '
+
+    def run(line: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            ["bash", "-c", start + line], input=INPUT.encode(), env=environment, capture_output=True, cwd=tmp_path
+        )
+
+    return run
+
+
+def test_as_a_command(shell) -> None:
+    done = shell("translate")
     assert (done.stderr, done.returncode) == (b"", 0)
     assert done.stdout.decode().count("\n") == 4 and any(character in done.stdout.decode() for character in "äöüß鳥")
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "sentence"),
+    [
+        ("translate <&-", 2, "error: standard input is closed: give a FILE, or send it text with < FILE\n"),
+        ("translate </proc/self/mem", 2, "error: standard input cannot be read (Input/output error): give a FILE, or"),
+        ("translate >&-", 2, "error: standard output is closed: leave it open, or send it to a file with > FILE\n"),
+        ("translate >/dev/full", 2, "error: standard output cannot be written (No space left on device): send it else"),
+        (
+            "translate --alignments /dev/full",
+            2,
+            "error: --alignments /dev/full cannot be written (No space left on dev",
+        ),
+        # The reader has left before anything is written.
+        ("translate | true; exit ${PIPESTATUS[0]}", 141, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(shell, line: str, status: int, sentence: str) -> None:
+    done = shell(line)
+    assert done.returncode == status
+    error = done.stderr.decode()
+    assert error.startswith(sentence) and error.count("\n") == (1 if sentence else 0)
+
+
+def test_translating_imports_neither_hydra_nor_what_draws(shell, tmp_path: Path) -> None:
+    (tmp_path / "watch.py").write_text(
+        "import runpy, sys\n"
+        "path, *sys.argv = sys.argv\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "heavy = {'hydra', 'omegaconf', 'tensorboard', 'matplotlib', 'datasets'}\n"
+        "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+    )
+    done = shell(f"PYTHON={sys.executable}; $PYTHON watch.py $(declare -f translate | grep -o '[^ ]*/scripts/.*cpu')")
+    assert done.stdout.decode().count("\n") == 4
+    assert done.stderr == b"[]\n"

@@ -45,7 +45,7 @@ class Toy:
         identity = torch.arange(len(self.tables)) if rows is None else torch.tensor(rows)
         return Sources(identity, ((), None, (self.tables[identity],)))
 
-    def start(self, memory: Sources) -> Progress:
+    def init_state(self, memory: Sources) -> Progress:
         zeros = torch.zeros_like(memory.identity)
         return Progress(zeros, (zeros, (), None))
 
@@ -112,7 +112,7 @@ def make_markov():
                     self.logits[given, token] = math.log(probability)
             self.steps = 0
 
-        def start(self, memory: tuple) -> tuple:
+        def init_state(self, memory: tuple) -> tuple:
             return ()
 
         def step(self, tokens: torch.Tensor, memory: tuple, state: tuple) -> Reading:

@@ -39,7 +39,9 @@ def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
     toy = make_toy(5, 5, seed)
     longest = [4, 2, 1, 3, 4]
     assert len(toy.sentences(4)) == 31
-    found = beam(toy, toy.memory(), 5, beam=31, max_lengths=torch.tensor(longest), length_penalty=exponent, n_best=31)
+    found = beam(
+        toy, toy.memory(), 5, beam_size=31, max_lengths=torch.tensor(longest), length_penalty=exponent, n_best=31
+    )
     for b, hypotheses in enumerate(found):
         expected = toy.ranked(b, longest[b], exponent)
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
@@ -52,7 +54,7 @@ def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
 def test_stopping_early_does_not_change_the_best_of_a_wide_beam(make_toy, exponent, n_best):
     toy = make_toy(6, 6, seed=11, ending=1.0)
     found = beam(
-        toy, toy.memory(), 6, beam=150, max_lengths=torch.full((6,), 4), length_penalty=exponent, n_best=n_best
+        toy, toy.memory(), 6, beam_size=150, max_lengths=torch.full((6,), 4), length_penalty=exponent, n_best=n_best
     )
     for b, hypotheses in enumerate(found):
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in toy.ranked(b, 4, exponent)[:n_best]]
@@ -65,7 +67,7 @@ def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
     """The loop runs to the maximum length: stopping early changes nothing, for any width, penalty and n."""
     toy = make_toy(8, 7, seed=width, sharpness=1.5, ending=ending)
     n_best = (width + 1) // 2
-    found = beam(toy, toy.memory(), 8, beam=width, max_lengths=LONGEST, length_penalty=exponent, n_best=n_best)
+    found = beam(toy, toy.memory(), 8, beam_size=width, max_lengths=LONGEST, length_penalty=exponent, n_best=n_best)
     for b, hypotheses in enumerate(found):
         expected = literal(toy, b, width, int(LONGEST[b]), exponent)[:n_best]
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
@@ -76,7 +78,7 @@ def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
 def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
     toy = make_toy(8, 7, seed, sharpness=1.0)
     toy.stops = torch.arange(8 * 15).view(8, 15)
-    found = beam(toy, toy.memory(), 8, beam=4, max_lengths=LONGEST, length_penalty=1.0, n_best=4)
+    found = beam(toy, toy.memory(), 8, beam_size=4, max_lengths=LONGEST, length_penalty=1.0, n_best=4)
     seen = 0
     for b, hypotheses in enumerate(found):
         for h in hypotheses:
@@ -90,7 +92,7 @@ def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
 
 def test_n_best_are_distinct_and_in_order(make_toy):
     toy = make_toy(8, 7, seed=2)
-    for hypotheses in beam(toy, toy.memory(), 8, beam=5, max_lengths=LONGEST, length_penalty=0.6, n_best=5):
+    for hypotheses in beam(toy, toy.memory(), 8, beam_size=5, max_lengths=LONGEST, length_penalty=0.6, n_best=5):
         scores = [h.score for h in hypotheses]
         assert scores == sorted(scores, reverse=True)
         assert len({h.tokens for h in hypotheses}) == 5
@@ -98,16 +100,18 @@ def test_n_best_are_distinct_and_in_order(make_toy):
 
 def test_a_small_language_has_fewer_hypotheses_than_were_asked_for(make_toy):
     toy = make_toy(2, 5, seed=0)
-    found = beam(toy, toy.memory(), 2, beam=8, max_lengths=torch.tensor([1, 2]), n_best=8)
+    found = beam(toy, toy.memory(), 2, beam_size=8, max_lengths=torch.tensor([1, 2]), n_best=8)
     # One token: the two words and EOS. Two: EOS, and each word followed by one of three tokens.
     assert [len(hypotheses) for hypotheses in found] == [3, 7]
 
 
 def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
     toy = make_toy(8, 7, seed=5)
-    together = beam(toy, toy.memory(), 8, beam=3, max_lengths=LONGEST, length_penalty=0.6, n_best=2)
+    together = beam(toy, toy.memory(), 8, beam_size=3, max_lengths=LONGEST, length_penalty=0.6, n_best=2)
     for b in range(8):
-        (alone,) = beam(toy, toy.memory([b]), 1, beam=3, max_lengths=LONGEST[b : b + 1], length_penalty=0.6, n_best=2)
+        (alone,) = beam(
+            toy, toy.memory([b]), 1, beam_size=3, max_lengths=LONGEST[b : b + 1], length_penalty=0.6, n_best=2
+        )
         assert [h.tokens for h in alone] == [h.tokens for h in together[b]]
         assert [h.score for h in alone] == pytest.approx([h.score for h in together[b]], abs=1e-6)
         assert all(one.weights.equal(other.weights) for one, other in zip(alone, together[b], strict=True))
@@ -117,7 +121,7 @@ def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
 def test_a_beam_of_one_is_greedy(make_toy, exponent):
     toy = make_toy(8, 7, seed=4, sharpness=0.7)
     expected = greedy(toy, toy.memory(), 8, max_lengths=LONGEST)
-    found = beam(toy, toy.memory(), 8, beam=1, max_lengths=LONGEST, length_penalty=exponent)
+    found = beam(toy, toy.memory(), 8, beam_size=1, max_lengths=LONGEST, length_penalty=exponent)
     assert [h.tokens for (h,) in found] == [h.tokens for h in expected]
     assert [h.log_prob for (h,) in found] == [h.log_prob for h in expected]
 
@@ -128,12 +132,12 @@ def test_finds_what_greedy_misses_and_the_penalty_turns_the_ranking(make_markov)
     longest = torch.tensor([10])
     (best_greedy,) = greedy(toy, (), 1, max_lengths=longest)
     assert best_greedy.tokens == (4, 1, 3)
-    ((best, second),) = beam(toy, (), 1, beam=3, max_lengths=longest, n_best=2)
+    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=longest, n_best=2)
     assert (best.tokens, second.tokens) == ((5, 3), (4, 1, 3))
     assert math.exp(best.log_prob) == pytest.approx(0.4)
     assert best.score == best.log_prob
     # log 0.3 / (8/6)^3 = -0.508, log 0.4 / (7/6)^3 = -0.577
-    ((best, second),) = beam(toy, (), 1, beam=3, max_lengths=longest, length_penalty=3.0, n_best=2)
+    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=longest, length_penalty=3.0, n_best=2)
     assert (best.tokens, second.tokens) == ((4, 1, 3), (5, 3))
     assert (best.score, second.score) == (pytest.approx(-0.5079, abs=1e-4), pytest.approx(-0.5770, abs=1e-4))
 
@@ -142,20 +146,20 @@ def test_stops_as_soon_as_nothing_can_win(make_markov):
     """EOS at once has 0.9; what follows the other tenth would have to score above log 0.9 = -0.105."""
     chain = {2: {3: 0.9, 4: 0.1}, 4: {4: 1.0}}
     toy = make_markov(chain)
-    beam(toy, (), 1, beam=2, max_lengths=torch.tensor([50]))
+    beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]))
     assert toy.steps == 1
     # With a penalty log 0.1 can still become -2.303 / (55/6)^a: above -0.105 for a = 2, not for a = 1.
     toy = make_markov(chain)
-    ((best,),) = beam(toy, (), 1, beam=2, max_lengths=torch.tensor([50]), length_penalty=1.0)
+    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]), length_penalty=1.0)
     assert (toy.steps, best.tokens) == (1, (3,))
     toy = make_markov(chain)
-    ((best,),) = beam(toy, (), 1, beam=2, max_lengths=torch.tensor([50]), length_penalty=2.0)
+    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]), length_penalty=2.0)
     assert (toy.steps, best.tokens) == (50, (4,) * 50)
 
 
 def test_finished_sentences_leave_and_only_then_is_memory_selected_again(make_toy):
     toy = make_toy(8, 7, seed=1)
-    beam(toy, toy.memory(), 8, beam=3, max_lengths=LONGEST)
+    beam(toy, toy.memory(), 8, beam_size=3, max_lengths=LONGEST)
     rows = [rows for rows, _ in toy.calls]
     assert rows[0] == 24
     assert rows == sorted(rows, reverse=True)
@@ -167,7 +171,7 @@ def test_finished_sentences_leave_and_only_then_is_memory_selected_again(make_to
 def test_never_writes_padding_or_bos(make_toy):
     toy = make_toy(4, 6, seed=0)
     toy.tables[..., [0, 2]] += 5.0
-    for hypotheses in beam(toy, toy.memory(), 4, beam=6, max_lengths=torch.full((4,), 6), n_best=6):
+    for hypotheses in beam(toy, toy.memory(), 4, beam_size=6, max_lengths=torch.full((4,), 6), n_best=6):
         for h in hypotheses:
             assert not {0, 2} & set(h.tokens)
             assert 3 not in h.tokens[:-1]
@@ -177,4 +181,4 @@ def test_refuses_a_model_that_diverged(make_toy):
     toy = make_toy(2, 7, seed=0)
     toy.tables[1, :, 4] = torch.nan
     with pytest.raises(UserError, match="not finite numbers"):
-        beam(toy, toy.memory(), 2, beam=3, max_lengths=torch.tensor([5, 5]))
+        beam(toy, toy.memory(), 2, beam_size=3, max_lengths=torch.tensor([5, 5]))

@@ -7,33 +7,70 @@ import yaml
 from pydantic import ValidationError
 
 from mt.errors import UserError
+from mt.parsing import Options, parse
 from mt.search.beam import beam
-from mt.search.config import SearchConfig, decode
+from mt.search.config import (
+    MAX_LENGTH,
+    SEARCHES,
+    BeamConfig,
+    GreedyConfig,
+    OnlineConfig,
+    SearchConfig,
+    decode,
+    revised_search,
+)
 from mt.search.greedy import greedy
 from mt.search.online import OnlineHypothesis
 
 CONF = Path(__file__).parents[2] / "conf" / "search"
 
 
-@pytest.mark.parametrize("name", ["greedy", "beam", "online"])
-def test_each_yaml_is_a_config_of_its_name_and_comments_its_options(name):
-    text = (CONF / f"{name}.yaml").read_text()
-    options = yaml.safe_load(text)
-    config = SearchConfig.model_validate_json(json.dumps(options))
-    assert config.name == name
-    defaults = SearchConfig(name=name).model_dump() | ({"mode": "hard"} if name == "online" else {})
-    assert options == {key: defaults[key] for key in options}
-    beam_only = {"beam", "length_penalty", "n_best"}
-    assert set(options) == set(SearchConfig.model_fields) - (set() if name == "beam" else beam_only)
+class Group(Options):
+    search: SearchConfig
 
 
-def test_maximum_lengths_are_a_line_in_the_source_length():
-    config = SearchConfig(max_ratio=1.5, max_extra=4)
+def parsed(plain: dict) -> SearchConfig:
+    return parse({"search": plain}, Group).search
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_each_yaml_holds_every_option_and_the_defaults(name):
+    options = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    assert parsed(options) == SEARCHES[name]()
+    assert options == json.loads(SEARCHES[name]().model_dump_json())
+    assert SEARCHES[name]().name == name
+
+
+def test_every_yaml_is_in_the_table():
+    assert sorted(path.stem for path in CONF.glob("*.yaml")) == sorted(SEARCHES)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_maximum_lengths_are_a_line_in_the_source_length(name):
+    config = SEARCHES[name](max_ratio=1.5, max_extra=4)
     lengths = config.max_lengths(torch.tensor([1, 2, 10]))
     assert lengths.tolist() == [5, 7, 19]
     assert lengths.dtype == torch.int64
-    bounded = SearchConfig(max_ratio=1.5, max_extra=4, max_length=12, min_length=5)
+    bounded = SEARCHES[name](max_ratio=1.5, max_extra=4, max_length=12, min_length=5)
     assert bounded.max_lengths(torch.tensor([1, 2, 10])).tolist() == [6, 7, 12]
+    widest = SEARCHES[name](max_ratio=100.0, max_extra=MAX_LENGTH)
+    assert widest.max_lengths(torch.tensor([1, 1 << 20])).tolist() == [MAX_LENGTH, MAX_LENGTH]
+
+
+NUMBERS = [
+    (name, option)
+    for name, config in SEARCHES.items()
+    for option, value in config().model_dump().items()
+    if not isinstance(value, str)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+@pytest.mark.parametrize("value", [-1, 10**9, 10**19, 10**400, "5"])
+def test_every_number_is_bounded(name, option, value):
+    """A configuration from a stranger can neither ask for all memory nor decode for ever."""
+    with pytest.raises(UserError, match=rf"^search\.{option}=.* is not possible: input should be "):
+        parsed({"name": name, option: value})
 
 
 @pytest.mark.parametrize(
@@ -45,28 +82,47 @@ def test_maximum_lengths_are_a_line_in_the_source_length():
         {"name": "beams"},
         {"chunk_size": 3},
         {"beam_size": "5"},
+        {"beam_size": 1001},
     ],
 )
 def test_refuses_impossible_values(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
-        SearchConfig(**wrong)
+        BeamConfig(**wrong)
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("plain", "sentence"),
     [
         (
-            {"n_best": 6},
-            r"search.n_best=6 asks for more hypotheses than search=beam keeps \(5\); choose .*search.beam_size=6",
+            {"name": "beam", "n_best": 6},
+            r"^search.n_best=6 asks for more hypotheses than the beam keeps \(5\): set search.beam_size=6 or more$",
         ),
-        ({"name": "greedy", "n_best": 2}, r"search.n_best=2 asks for more hypotheses than search=greedy keeps \(1\)"),
-        ({"min_length": 5, "max_length": 5}, r"search.min_length=5 leaves no room for EOS within search.max_length=5"),
-        ({"name": "online", "mode": "soft"}, "online decoding reads the source only as far as .* use search.mode=hard"),
+        (
+            {"name": "greedy", "min_length": 5, "max_length": 5},
+            r"^search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the ",
+        ),
+        ({"name": "greedy", "n_best": 2}, "^unknown option search.n_best: "),
+        ({"name": "greedy", "beam_size": 2}, "^unknown option search.beam_size: "),
+        ({"name": "online", "length_penalty": 0.5}, "^unknown option search.length_penalty: "),
+        ({"name": "online", "mode": "hard"}, "^unknown option search.mode: "),
+        ({"name": "bean"}, "^invalid choice search.name=bean: did you mean beam"),
     ],
 )
-def test_refuses_options_that_contradict_each_other(options, sentence):
+def test_refuses_options_that_do_not_go_together(plain, sentence):
     with pytest.raises(UserError, match=sentence):
-        SearchConfig(**options)
+        parsed(plain)
+
+
+def test_revised_keeps_what_the_new_search_has():
+    config = BeamConfig(beam_size=4, mode="soft", max_length=30)
+    assert revised_search(config, {"n_best": 3, "name": None}) == config.model_copy(update={"n_best": 3})
+    assert revised_search(config, {"name": "greedy"}) == GreedyConfig(mode="soft", max_length=30)
+    assert revised_search(config, {"name": "online"}) == OnlineConfig(max_length=30)
+    assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)
+    with pytest.raises(UserError, match=r"^unknown option search.beam_size: "):
+        revised_search(config, {"name": "greedy", "beam_size": 3})
+    with pytest.raises(UserError, match=r"^invalid choice search.name=gready: did you mean greedy"):
+        revised_search(config, {"name": "gready"})
 
 
 def test_decode_is_the_search_that_was_named(make_toy):
@@ -80,10 +136,10 @@ def test_decode_is_the_search_that_was_named(make_toy):
         return [[h.tokens for h in hypotheses] for hypotheses in found]
 
     expected = [[h.tokens] for h in greedy(toy, toy.memory(), 3, max_lengths=longest)]
-    assert tokens(decode(SearchConfig(name="greedy", **common), toy, toy.memory(), sources)) == expected
-    found = decode(SearchConfig(name="online", **common), toy, toy.memory(), sources)
+    assert tokens(decode(GreedyConfig(**common), toy, toy.memory(), sources)) == expected
+    found = decode(OnlineConfig(**common), toy, toy.memory(), sources)
     assert tokens(found) == expected
     assert all(isinstance(h, OnlineHypothesis) for (h,) in found)
-    config = SearchConfig(beam=4, length_penalty=1.0, n_best=2, **common)
-    expected = beam(toy, toy.memory(), 3, beam=4, max_lengths=longest, length_penalty=1.0, n_best=2)
+    config = BeamConfig(beam_size=4, length_penalty=1.0, n_best=2, **common)
+    expected = beam(toy, toy.memory(), 3, beam_size=4, max_lengths=longest, length_penalty=1.0, n_best=2)
     assert tokens(decode(config, toy, toy.memory(), sources)) == tokens(expected)

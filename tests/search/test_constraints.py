@@ -1,6 +1,7 @@
 """Minimum length and blocked repetitions, against a look at whole sentences."""
 
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -33,7 +34,7 @@ def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, constrain
     longest = 5
     toy = make_toy(3, 6, seed)
     found = beam(
-        toy, toy.memory(), 3, beam=400, max_lengths=torch.full((3,), longest), n_best=20, constraints=constraints
+        toy, toy.memory(), 3, beam_size=400, max_lengths=torch.full((3,), longest), n_best=20, constraints=constraints
     )
     for b, hypotheses in enumerate(found):
         everything = [(score, tokens) for score, tokens in toy.ranked(b, longest, 0.0) if allowed(tokens, constraints)]
@@ -42,7 +43,7 @@ def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, constrain
 
 
 @pytest.mark.parametrize("constraints", [Constraints(6, 0), Constraints(0, 2), Constraints(4, 3)], ids=str)
-def test_greedy_search_takes_the_likeliest_of_what_is_allowed(make_toy, constraints: Constraints):
+def test_greedy_search_takes_the_most_probable_of_what_is_allowed(make_toy, constraints: Constraints):
     toy = make_toy(12, 7, seed=5, ending=1.0)
     found = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9), constraints=constraints)
     free = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9))
@@ -57,22 +58,41 @@ def test_greedy_search_takes_the_likeliest_of_what_is_allowed(make_toy, constrai
 
 
 def test_what_may_follow():
-    written = torch.tensor([[4, 5, 4, 5, 4], [4, 4, 4, 5, 6]])
+    prefix = torch.tensor([[4, 5, 4, 5, 4], [4, 4, 4, 5, 6]])
     logits = torch.zeros(2, 7)
-    table = {n: Constraints(0, n).forbidden(logits, written) for n in (1, 2, 3, 5, 6)}
+    table = {n: Constraints(0, n).forbidden(logits, prefix, 5) for n in (1, 2, 3, 5, 6)}
     for n, expected in {1: [[4, 5], [4, 5, 6]], 2: [[5], []], 3: [[5], []], 5: [[], []]}.items():
         assert [row.nonzero().flatten().tolist() for row in table[n]] == expected
     assert table[6] is None
-    assert Constraints().forbidden(logits, written) is None
-    early = Constraints(6, 0).forbidden(logits, written)
+    assert Constraints().forbidden(logits, prefix, 5) is None
+    early = Constraints(6, 0).forbidden(logits, prefix, 5)
     assert early.nonzero().tolist() == [[0, EOS], [1, EOS]]
-    assert Constraints(5, 0).forbidden(logits, written) is None
+    assert Constraints(5, 0).forbidden(logits, prefix, 5) is None
 
 
 def test_every_ngram_is_looked_at():
     """All sequences of five over three words: the mask is what makes the last n-gram one of those before."""
-    written = torch.tensor(list(itertools.product((4, 5, 6), repeat=5)))
-    mask = Constraints(0, 3).forbidden(torch.zeros(len(written), 7), written)
-    for row, tokens in enumerate(written.tolist()):
+    prefix = torch.tensor(list(itertools.product((4, 5, 6), repeat=5)))
+    mask = Constraints(0, 3).forbidden(torch.zeros(len(prefix), 7), prefix, 5)
+    for row, tokens in enumerate(prefix.tolist()):
         seen = {tuple(tokens[i : i + 3]) for i in range(3)}
         assert [word for word in range(7) if (*tokens[-2:], word) in seen] == mask[row].nonzero().flatten().tolist()
+
+
+@pytest.mark.parametrize("constraints", [Constraints(8, 1), Constraints(30, 2)], ids=str)
+@pytest.mark.parametrize("search", [greedy, partial(beam, beam_size=4, n_best=4)], ids=["greedy", "beam"])
+def test_where_only_repetitions_are_left_a_hypothesis_ends(make_toy, search, constraints: Constraints):
+    """Three words: `min_length` cannot be reached without a repetition, so that EOS follows when nothing else may."""
+    toy = make_toy(4, 6, seed=3, ending=-20.0)
+    found = search(toy, toy.memory(), 4, max_lengths=torch.full((4,), 40), constraints=constraints)
+    for hypotheses in found:
+        for hypothesis in hypotheses if isinstance(hypotheses, list) else [hypotheses]:
+            *words, last = hypothesis.tokens
+            assert last == EOS and allowed((*words,), constraints) and len(words) < constraints.min_length
+            assert not any(allowed((*words, word), constraints) for word in (1, 4, 5))
+
+
+def test_a_prefix_is_copied_only_where_ngrams_are_looked_up():
+    prefix, tokens = torch.tensor([[4, 5], [5, 5]]), torch.tensor([4, 6])
+    assert Constraints(9, 0).extended(prefix, tokens) is prefix
+    assert Constraints(0, 2).extended(prefix, tokens).tolist() == [[4, 5, 4], [5, 5, 6]]

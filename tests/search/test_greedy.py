@@ -67,7 +67,7 @@ def test_keeps_where_a_hard_attention_stopped(make_toy):
     assert (first.stops.tolist(), second.stops.tolist()) == ([0, 0, 2, 3, 3], [1, 4])
 
 
-@pytest.mark.parametrize("search", [greedy, partial(beam, beam=1)])
+@pytest.mark.parametrize("search", [greedy, partial(beam, beam_size=1)])
 def test_hypotheses_hold_neither_gradients_nor_the_batch(make_toy, search):
     toy = make_toy(8, 7, seed=1)
     toy.tables.requires_grad_()

@@ -27,7 +27,7 @@ def test_select_refuses_what_it_cannot_select_from():
         select(([torch.zeros(2)],), torch.tensor([0]))
 
 
-def test_likeliest_never_chooses_padding_or_bos_and_keeps_their_probability():
+def test_top_k_never_chooses_padding_or_bos_and_keeps_their_probability():
     logits = torch.log(torch.tensor([[0.4, 0.05, 0.3, 0.15, 0.1]]))
     log_probs, tokens = top_k(logits, 3)
     assert tokens.tolist() == [[3, 4, 1]]
@@ -35,7 +35,7 @@ def test_likeliest_never_chooses_padding_or_bos_and_keeps_their_probability():
     assert logits[0, 0].exp().item() == pytest.approx(0.4)
 
 
-def test_likeliest_computes_in_float32():
+def test_top_k_computes_in_float32():
     logits = torch.tensor([[0.0, 1.0, 0.5, 2.0, -1.0]], dtype=torch.bfloat16)
     log_probs, tokens = top_k(logits, 1)
     assert log_probs.dtype == torch.float32
@@ -45,7 +45,7 @@ def test_likeliest_computes_in_float32():
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
-def test_likeliest_refuses_scores_that_are_not_finite(bad):
+def test_top_k_refuses_scores_that_are_not_finite(bad):
     logits = torch.zeros(3, 6)
     logits[1, 1:] = bad
     with pytest.raises(UserError, match=r"scores for the next token are not finite numbers .* decode with an earlier"):
@@ -64,9 +64,10 @@ def test_history_follows_the_back_pointers():
     history.append(torch.tensor([8, 9]), torch.tensor([1, 0]), Step(torch.tensor([[0.3], [0.4]]), torch.tensor([7, 8])))
     numbers = torch.tensor([-1.0, -2.0, -3.0])
     ends = Ends(numbers, numbers, torch.tensor([2, 1, 2]), torch.tensor([0, 1, 1]), torch.tensor([3, 3, 4]))
-    first, second, third = history.trace(ends)
+    first, second, third = history.backtrack(ends)
     assert (first.tokens, second.tokens, third.tokens) == ((8, 3), (3,), (9, 4))
     torch.testing.assert_close(first.weights, torch.tensor([[0.2], [0.3]]))
     torch.testing.assert_close(second.weights, torch.tensor([[0.2]]))
     torch.testing.assert_close(third.weights, torch.tensor([[0.1], [0.4]]))
+    assert len(history) == 0  # what it kept is free
     assert (first.stops.tolist(), second.stops.tolist(), third.stops.tolist()) == ([6, 7], [6], [5, 8])

@@ -7,9 +7,9 @@ from mt.search.online import online
 
 
 def test_delays_count_the_source_tokens_read_so_far(make_toy):
-    """A padded batch of width 6; 6 is where nothing was selected. Sources of 6, 4 and 5 tokens."""
+    """A padded batch of width 6; -1 is where nothing was selected. Sources of 6, 4 and 5 tokens."""
     toy = make_toy(3, 7, seed=0, ending=-100.0)
-    toy.stops = torch.tensor([[0, 0, 2, 5, 5], [1, 3, 6, 6, 6], [3, 2, 6, 4, 4]])
+    toy.stops = torch.tensor([[0, 0, 2, 5, 5], [1, 3, -1, -1, -1], [3, 2, -1, 4, 4]])
     first, second, third = online(
         toy,
         toy.memory(),

@@ -41,7 +41,7 @@ def test_a_folder_below_a_link_to_nowhere(tmp_path: Path) -> None:
     [
         ({"training": {"metric": "blue"}}, "training.metric=blue is not measured: did you mean bleu?"),
         ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
-        ({"search": {"name": "online"}}, "online decoding writes while it reads"),
+        ({"search": {"name": "online"}}, "search=online writes while it reads"),
         (
             {"attention": {"name": "location", "max_source_length": 2}},
             "source 1 of train has . tokens, and this model reads at most 2",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -82,17 +83,20 @@ class Attention(nn.Module):
     """Whether contexts depend on the source at all."""
 
     @abstractmethod
-    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
-        """Projects the keys, once per source. start: [B] int64, the number of positions before the first one, where
-        these are not the first of their source; None: 0."""
+    def init_memory(self, encoded: Encoded) -> Memory:
+        """Projects the keys, once per source."""
 
-    def extend(self, memory: Memory, encoded: Encoded, complete: Tensor) -> Memory:
-        """The memory of sources that have grown by the newly encoded positions. complete: [B] bool, which have ended.
+    def extend(self, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
+        """The memory of sources that have grown by the newly encoded positions.
 
-        For monotonic mechanisms, whose steps then say NOT_YET where they need more of a source."""
-        added = self.init_memory(encoded, memory.mask.sum(1))
+        memory: of the positions before, None where there are none; complete: which sources end with these.
+        For monotonic mechanisms, whose steps then say NOT_YET where they need more of a source.
+        """
+        if memory is None:
+            return self.init_memory(encoded)._replace(complete=complete)
+        added = self.init_memory(encoded._replace(first_position=memory.mask.sum(1)))
         mask = torch.cat((memory.mask, added.mask), 1)
-        # Padding to the right: where the old positions of a row are fewer than others', its new ones move up.
+        # Padding goes to the right: a row with fewer old positions than others has a gap before its new ones.
         order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
 
         def joined(old: Tensor, new: Tensor) -> Tensor:
@@ -108,11 +112,11 @@ class Attention(nn.Module):
         return ()
 
     @abstractmethod
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        """One target step. query: [B, Q]. `hard` is legal where `supports_hard`."""
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        """One target step. `hard` is legal where `supports_hard`."""
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        """All target steps. queries: [B, T, Q]. This default is the law itself; an override is only faster."""
+    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
+        """All target steps. This default is the law itself; an override is only faster."""
         state, steps = self.init_state(memory), []
         for query in queries.unbind(1):
             steps.append(self.step(query, memory, state, hard=hard))
@@ -120,12 +124,15 @@ class Attention(nn.Module):
         return stacked(steps)
 
     def auxiliary_loss(
-        self, output: AttentionOutput, losses: Tensor, source_mask: Tensor, target_mask: Tensor
-    ) -> Tensor | None:
+        self,
+        output: AttentionOutput,
+        losses: Float[Tensor, "B T"],
+        source_mask: Bool[Tensor, "B S"],
+        target_mask: Bool[Tensor, "B T"],
+    ) -> Float[Tensor, ""] | None:
         """What training minimises besides the cross entropy, in nats summed over the batch; None for nothing.
 
-        losses: [B, T] float32, the cross entropy of each target token, 0 on padding, without a gradient;
-        source_mask: [B, S] bool; target_mask: [B, T] bool.
+        losses: the cross entropy of each target token, 0 on padding, without a gradient.
         """
         return None
 
@@ -148,6 +155,6 @@ def single_step(output: AttentionOutput, state: State, stops: Tensor | None = No
     return AttentionStep(output.contexts[:, 0], output.weights[:, 0], state, stops, alpha, p_choose)
 
 
-def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
-    """Contexts [B, T, V] in the type of the values [B, S, V], from weights [B, T, S] in float32."""
+def weighted_sum(weights: Float[Tensor, "B T S"], values: Float[Tensor, "B S V"]) -> Float[Tensor, "B T V"]:
+    """The contexts, in the type of the values."""
     return weights.to(values.dtype) @ values

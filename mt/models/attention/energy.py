@@ -1,13 +1,15 @@
 """Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2)."""
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
-from pydantic import Field
+from jaxtyping import Float
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
+from mt.models.encoders import Encoded
 from mt.ops import additive_energy
 from mt.parsing import MAX_SIZE, Options
 
@@ -35,28 +37,29 @@ class LocationConfig(Options):
 class Energy(nn.Module):
     """Constructed as `Class(config, query_size, value_size, normalized=...)`.
 
-    `normalized` asks for the form that monotonic attention needs, whose size does not depend on the direction vector's
-    length (Raffel et al. 2017, equation 16); energies without such a vector are the same either way.
+    normalized: whether the direction vector of concat is divided by its length (Raffel et al. 2017, equation 16);
+    the other energies have none and are the same either way.
     """
 
+    Config: ClassVar[type[BaseModel]]
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """Most source positions that there are energies for; None for any number."""
 
     @abstractmethod
-    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
-        """What of the source can be computed before any query is known. values: [B, S, V]; returns [B, S, K].
-
-        start: [B] int64, the number of source positions before the first one; None: 0."""
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        """What of the source can be computed before any query is known."""
 
     @abstractmethod
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """queries: [B, T, Q]; keys: [B, S, K]; returns [B, T, S]."""
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+        """How well each position fits each query."""
 
 
 class Dot(Energy):
     """h . s: query and values have one size and no parameters."""
+
+    Config = DotConfig
 
     def __init__(self, config: DotConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -68,25 +71,27 @@ class Dot(Energy):
             )
         self.size = query_size
 
-    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
-        return values
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        return encoded.keys
 
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         return queries @ keys.transpose(1, 2)
 
 
 class General(Energy):
     """h . W s."""
 
+    Config = GeneralConfig
+
     def __init__(self, config: GeneralConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
         self.size = query_size
         self.project = nn.Linear(value_size, query_size, bias=False)
 
-    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
-        return self.project(values)
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        return self.project(encoded.keys)
 
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         return queries @ keys.transpose(1, 2)
 
 
@@ -96,6 +101,8 @@ class Concat(Energy):
     Normalized: v / |v| . tanh(W h + U s + b) (Raffel et al. 2017, equation 16, whose gain and bias are `Scaled`'s).
     """
 
+    Config = ConcatConfig
+
     def __init__(self, config: ConcatConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
         self.size = config.attention_dim
@@ -104,10 +111,10 @@ class Concat(Energy):
         self.project_value = nn.Linear(value_size, config.attention_dim, bias=normalized)
         self.direction = nn.Parameter(torch.empty(config.attention_dim).uniform_(-1, 1) / config.attention_dim**0.5)
 
-    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
-        return self.project_value(values)
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        return self.project_value(encoded.keys)
 
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
         return additive_energy(self.project_query(queries), keys, direction)
 
@@ -115,6 +122,7 @@ class Concat(Energy):
 class Location(Energy):
     """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
 
+    Config = LocationConfig
     max_source_length: int
 
     def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
@@ -124,20 +132,23 @@ class Location(Energy):
         initial = torch.empty(config.max_source_length, query_size).uniform_(-1, 1)
         self.positions = nn.Parameter(initial / query_size**0.5)
 
-    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
-        """Rows of W, the same for all sources."""
-        length = values.shape[1] + (0 if start is None else int(start.max()))
-        if length > self.max_source_length:
-            raise UserError(
-                f"a source of {length} tokens is longer than the {self.max_source_length} that location attention has "
-                "scores for: raise attention.energy.max_source_length (attention.max_source_length for "
-                "attention=location), or choose another energy"
-            )
-        if start is None:
-            return self.positions[:length].expand(len(values), -1, -1)
-        return self.positions[start[:, None] + torch.arange(values.shape[1], device=start.device)]
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        """Rows of W, the same for all sources. Raises UserError where a source has more positions than W has rows."""
+        mask, before, most = encoded.mask, encoded.first_position, self.max_source_length
+        if before is not None or mask.shape[1] > most:
+            length = int((mask.sum(1) if before is None else mask.sum(1) + before).max())
+            if length > most:
+                raise UserError(
+                    f"a source of {length} tokens is longer than the {most} that location attention has scores for: "
+                    "raise attention.energy.max_source_length (attention.max_source_length for attention=location), or "
+                    "choose another energy"
+                )
+        positions = torch.arange(mask.shape[1], device=mask.device)
+        if before is None:
+            return self.positions[positions.clamp(max=most - 1)].expand(len(mask), -1, -1)
+        return self.positions[(before[:, None] + positions).clamp(max=most - 1)]
 
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         return queries @ keys.transpose(1, 2)
 
 
@@ -154,24 +165,17 @@ class Scaled(Energy):
         self.gain = nn.Parameter(torch.tensor(energy.size**-0.5))
         self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
-    def keys(self, values: Tensor, start: Tensor | None = None) -> Tensor:
-        return self.energy.keys(values, start)
+    def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
+        return self.energy.keys(encoded)
 
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         scaled = self.gain * self.energy(queries, keys).float()
         return scaled if self.bias is None else scaled + self.bias
 
 
-ENERGIES: dict[str, tuple[type[Options], type[Energy]]] = {
-    "dot": (DotConfig, Dot),
-    "general": (GeneralConfig, General),
-    "concat": (ConcatConfig, Concat),
-    "location": (LocationConfig, Location),
-}
+ENERGIES: dict[str, type[Energy]] = {"dot": Dot, "general": General, "concat": Concat, "location": Location}
 EnergyConfig = Annotated[DotConfig | GeneralConfig | ConcatConfig | LocationConfig, Field(discriminator="name")]
 
 
 def build_energy(config: EnergyConfig, query_size: int, value_size: int, *, normalized: bool = False) -> Energy:
-    """The energy that a configuration, or one derived from it, describes."""
-    kind = next(energy for options, energy in ENERGIES.values() if isinstance(config, options))
-    return kind(config, query_size, value_size, normalized=normalized)
+    return ENERGIES[config.name](config, query_size, value_size, normalized=normalized)

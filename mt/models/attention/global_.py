@@ -3,19 +3,13 @@ paper's energies (equation 8), and Bahdanau et al. (2015), whose energy is `conc
 
 from typing import Any, ClassVar, Literal
 
+from jaxtyping import Float
 from pydantic import BaseModel
 from torch import Tensor
 
+from mt.models.attention import energy as energies
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
-from mt.models.attention.energy import (
-    ConcatConfig,
-    DotConfig,
-    EnergyConfig,
-    GeneralConfig,
-    LocationConfig,
-    Scaled,
-    build_energy,
-)
+from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
 from mt.parsing import Options
@@ -52,56 +46,62 @@ class BahdanauAttentionConfig(ConcatAttentionConfig):
 class SoftmaxAttention(Attention):
     """A softmax over the energies of all source positions."""
 
-    def __init__(self, energy: EnergyConfig, scaled: bool, query_size: int, value_size: int) -> None:
+    def __init__(self, energy: Energy, *, scaled: bool) -> None:
         super().__init__()
-        built = build_energy(energy, query_size, value_size, normalized=scaled)
-        self.max_source_length = built.max_source_length
-        self.energy = Scaled(built) if scaled else built
+        self.max_source_length = energy.max_source_length
+        self.energy = Scaled(energy) if scaled else energy
 
-    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
-        return Memory((self.energy.keys(encoded.keys, start),), encoded.values, encoded.mask)
+    def init_memory(self, encoded: Encoded) -> Memory:
+        return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         return single_step(self(query[:, None], memory), state)
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         weights = masked_softmax(self.energy(queries, memory.keys[0]), memory.mask[:, None])
         return AttentionOutput(weighted_sum(weights, memory.values), weights)
 
 
 class Global(SoftmaxAttention):
-    """Its name is that of its energy: the configuration is the energy's, with `scaled`."""
+    """Each energy is an attention of its own name, whose options are the energy's and `scaled`."""
+
+    energy_class: ClassVar[type[Energy]]
 
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:
-        super().__init__(config, config.scaled, query_size, value_size)
+        energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
+        super().__init__(energy, scaled=config.scaled)
 
 
 class Dot(Global):
     """score(h_t, h_s) = h_t . h_s"""
 
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
+    energy_class = energies.Dot
 
 
 class General(Global):
     """score(h_t, h_s) = h_t . W_a h_s"""
 
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
+    energy_class = energies.General
 
 
 class Concat(Global):
     """score(h_t, h_s) = v_a . tanh(W_a [h_t; h_s])"""
 
     Config: ClassVar[type[BaseModel]] = ConcatAttentionConfig
+    energy_class = energies.Concat
 
 
 class Location(Global):
     """a_t = softmax(W_a h_t), from the query alone."""
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
+    energy_class = energies.Location
 
 
 class Bahdanau(Concat):
-    """e_tj = v_a . tanh(W_a s_{t-1} + U_a h_j) (Bahdanau et al. 2015, A.1.2): `concat` by another name. That the query
-    is the decoder's previous state is the decoder's doing (decoder=bahdanau)."""
+    """e_tj = v_a . tanh(W_a s_{t-1} + U_a h_j) (Bahdanau et al. 2015, A.1.2): the same as concat. The query is s_{t-1}
+    where decoder=bahdanau."""
 
     Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig

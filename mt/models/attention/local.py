@@ -11,11 +11,12 @@ window is centred on floor(p_t) and cut at the sentence's edges. (So in the auth
 from typing import ClassVar, Literal
 
 import torch
+from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
-from mt.models.attention.energy import EnergyConfig, GeneralConfig
+from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.ops import masked_softmax
 from mt.parsing import MAX_SIZE
@@ -38,14 +39,15 @@ class LocalM(SoftmaxAttention):
     Config: ClassVar[type[BaseModel]] = LocalMConfig
 
     def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
-        super().__init__(config.energy, config.scaled, query_size, value_size)
+        energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
+        super().__init__(energy, scaled=config.scaled)
         self.window = config.window
 
     def init_state(self, memory: Memory) -> State:
         """How many steps were taken: [B] int64."""
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
         queries, lengths, steps = query[:, None], memory.mask.sum(1), state[0]
         centres = self._centres(queries, lengths, steps[:, None])
@@ -62,7 +64,7 @@ class LocalM(SoftmaxAttention):
         everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
         return single_step(AttentionOutput(weighted_sum(weights, values), everywhere[:, None]), (steps + 1,))
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         lengths = memory.mask.sum(1)
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
         centres = self._centres(queries, lengths, steps)[..., None]
@@ -71,12 +73,14 @@ class LocalM(SoftmaxAttention):
         weights = masked_softmax(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)
 
-    def _centres(self, queries: Tensor, lengths: Tensor, steps: Tensor) -> Tensor:
-        """p_t, in float32: [B, T]. queries: [B, T, Q]; lengths: [B]; steps: [B, T], the number of each step from 0."""
+    def _centres(
+        self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, " B"], steps: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T"]:
+        """p_t. steps: the number of each step, from 0."""
         return torch.minimum(steps, lengths[:, None] - 1).float()
 
-    def _shape(self, distances: Tensor) -> Tensor | float:
-        """What weights are multiplied with, given signed distances from the centre."""
+    def _shape(self, distances: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"] | float:
+        """The factor of each weight. distances: of positions from the centre, signed."""
         return 1.0
 
 
@@ -90,9 +94,11 @@ class LocalP(LocalM):
         self.project = nn.Linear(query_size, query_size, bias=False)
         self.position = nn.Linear(query_size, 1, bias=False)
 
-    def _centres(self, queries: Tensor, lengths: Tensor, steps: Tensor) -> Tensor:
+    def _centres(
+        self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, " B"], steps: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T"]:
         share = self.position(torch.tanh(self.project(queries)))[..., 0].float().sigmoid()
         return (lengths[:, None] - 1) * share
 
-    def _shape(self, distances: Tensor) -> Tensor:
+    def _shape(self, distances: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
         return torch.exp(-2 * (distances / self.window).square())

@@ -1,14 +1,15 @@
 """Of masks [B, S] that are true on real positions, padding on the right."""
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 
-def last(mask: Tensor) -> Tensor:
-    """[B, S] bool: true on the last real position of each sentence."""
+def last(mask: Bool[Tensor, "B S"]) -> Bool[Tensor, "B S"]:
+    """True on the last real position of each sentence."""
     return mask & ~torch.nn.functional.pad(mask, (0, 1))[:, 1:]
 
 
-def first(mask: Tensor) -> Tensor:
-    """[B, S] bool: true on the first position."""
+def first(mask: Bool[Tensor, "B S"]) -> Bool[Tensor, "B S"]:
+    """True on the first position."""
     return torch.arange(mask.shape[1], device=mask.device).expand_as(mask) == 0

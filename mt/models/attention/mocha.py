@@ -1,5 +1,5 @@
-"""Soft attention up to where a monotonic pointer stops: over a chunk of fixed size (MoChA), over all positions since the
-last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; Arivazhagan et al. 2019)."""
+"""Soft attention up to where a monotonic pointer stops: over a chunk of fixed size (MoChA), over all positions since
+the last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; Arivazhagan et al. 2019)."""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal
@@ -43,8 +43,8 @@ class Chunkwise(Monotonic):
         super().__init__(config, query_size, value_size)
         self.chunk_energy = Scaled(build_energy(config.energy, query_size, value_size, normalized=True))
 
-    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
-        keys = (self.energy.keys(encoded.keys, start), self.chunk_energy.keys(encoded.keys, start))
+    def init_memory(self, encoded: Encoded) -> Memory:
+        keys = (self.energy.keys(encoded), self.chunk_energy.keys(encoded))
         return Memory(keys, encoded.values, encoded.mask)
 
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:

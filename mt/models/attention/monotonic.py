@@ -2,8 +2,8 @@
 
 The process: from the position where it last stopped, a pointer moves right and stops at each position with probability
 p_choose. Soft mode computes the expectation over all its paths; hard mode follows the one path of decisions
-p_choose >= 0.5. Both are the same recurrence, the second with p_choose rounded to 0 and 1, so that training and decoding
-cannot drift apart.
+energy >= 0, which is p_choose >= 0.5. Both are the same recurrence, the second with p_choose rounded to 0 and 1, so
+that training and decoding cannot drift apart.
 
 Subclasses define what is attended to at a stop: here, the position itself.
 """
@@ -11,6 +11,7 @@ Subclasses define what is attended to at a stop: here, the position itself.
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field
 from torch import Tensor
 from torch.nn.functional import pad
@@ -78,14 +79,14 @@ class Monotonic(Attention):
         self.energy = Scaled(energy, config.energy_bias)
         self.max_source_length = energy.max_source_length
 
-    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
-        return Memory((self.energy.keys(encoded.keys, start),), encoded.values, encoded.mask)
+    def init_memory(self, encoded: Encoded) -> Memory:
+        return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory) -> State:
         """alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3)."""
         return (first(memory.mask).float(),)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
@@ -99,12 +100,16 @@ class Monotonic(Attention):
             alpha = torch.where((stops == NOT_YET)[:, None], previous, alpha)
         return single_step(output, (alpha,), stops)
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
 
     def auxiliary_loss(
-        self, output: AttentionOutput, losses: Tensor, source_mask: Tensor, target_mask: Tensor
-    ) -> Tensor | None:
+        self,
+        output: AttentionOutput,
+        losses: Float[Tensor, "B T"],
+        source_mask: Bool[Tensor, "B S"],
+        target_mask: Bool[Tensor, "B T"],
+    ) -> Float[Tensor, ""] | None:
         """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14)."""
         if not self.latency_weight:
             return None

@@ -4,6 +4,7 @@
 from typing import Literal
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
@@ -26,13 +27,13 @@ class NoAttention(Attention):
         super().__init__()
         self.uses_source = config.context == "last"
 
-    def init_memory(self, encoded: Encoded, start: Tensor | None = None) -> Memory:
+    def init_memory(self, encoded: Encoded) -> Memory:
         return Memory((), encoded.values, encoded.mask)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         return single_step(self(query[:, None], memory), state)
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         selected = last(memory.mask) if self.uses_source else torch.zeros_like(memory.mask)
         weights = selected.float()[:, None].expand(-1, queries.shape[1], -1)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)

@@ -7,19 +7,20 @@ whole reward, since positions do not change the tokens before them:
     d log p(y | s, x) / dW  +  lambda_r sum over t of R_t d log p(s_t | x) / dW  +  lambda_e d H[s] / dW
     R_t = sum over n >= t of (log p(y_n | y_<n, s, x) - b)
 
-with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. A baseline over whole
-sentences would depend mostly on their lengths. In soft mode the context is the expectation; in hard mode the value of
-the most probable position.
+with s_t the position of step t, b a moving average of log p(y_n | .) per token, and H the entropy. (A moving average of
+the sum over a sentence, as in the paper, mostly tells long sentences from short ones.) In soft mode the context is the
+expectation; in hard mode it is the value of the most probable position.
 """
 
 from typing import Literal
 
 import torch
+from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor
 
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
-from mt.models.attention.energy import EnergyConfig, GeneralConfig
+from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.ops import masked_softmax
 
@@ -43,10 +44,12 @@ class Stochastic(SoftmaxAttention):
     baseline: Tensor
 
     def __init__(self, config: StochasticConfig, query_size: int, value_size: int) -> None:
-        super().__init__(config.energy, config.scaled, query_size, value_size)
+        energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
+        super().__init__(energy, scaled=config.scaled)
         self.sample_ratio, self.reinforce_weight = config.sample_ratio, config.reinforce_weight
         self.entropy_weight, self.baseline_decay = config.entropy_weight, config.baseline_decay
-        # Not a number until there is a first reward to start from.
+        # Not a number, and taken for 0, until a first batch has been seen: the mean of the same samples is no baseline,
+        # since it depends on them, and leaves a single token without any gradient.
         self.register_buffer("baseline", torch.tensor(torch.nan))
 
     def init_state(self, memory: Memory) -> State:
@@ -54,14 +57,16 @@ class Stochastic(SoftmaxAttention):
         chance = self.sample_ratio if self.training else 0.0
         return (torch.rand(len(memory.mask), device=memory.mask.device) < chance,)
 
-    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         output = self._attend(query[:, None], memory, state[0], hard)
         return single_step(output, state, output.weights[:, 0].argmax(-1) if hard else None)
 
-    def forward(self, queries: Tensor, memory: Memory, *, hard: bool = False) -> AttentionOutput:
+    def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
 
-    def _attend(self, queries: Tensor, memory: Memory, sampled: Tensor, hard: bool) -> AttentionOutput:
+    def _attend(
+        self, queries: Float[Tensor, "B T Q"], memory: Memory, sampled: Bool[Tensor, " B"], hard: bool
+    ) -> AttentionOutput:
         alpha = masked_softmax(self.energy(queries, memory.keys[0]), memory.mask[:, None])
         weights = alpha
         if hard:
@@ -73,18 +78,21 @@ class Stochastic(SoftmaxAttention):
         return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha)
 
     def auxiliary_loss(
-        self, output: AttentionOutput, losses: Tensor, source_mask: Tensor, target_mask: Tensor
-    ) -> Tensor | None:
+        self,
+        output: AttentionOutput,
+        losses: Float[Tensor, "B T"],
+        source_mask: Bool[Tensor, "B S"],
+        target_mask: Bool[Tensor, "B T"],
+    ) -> Float[Tensor, ""] | None:
         assert output.alpha is not None
         alpha = output.alpha.masked_fill(~target_mask[..., None], 0.0)
         log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
         # log p(s_t | x) of sampled positions. Of the expectation its gradient is zero, the sum of d alpha.
         log_p = (output.weights.detach() * log_alpha).sum(-1)
-        mean = -losses.sum() / target_mask.sum()
-        baseline = torch.where(self.baseline.isnan(), mean, self.baseline)
+        mean, unknown = -losses.sum() / target_mask.sum(), self.baseline.isnan()
+        advantages = (-losses - self.baseline.masked_fill(unknown, 0.0)).masked_fill(~target_mask, 0.0)
+        returns = advantages.flip(1).cumsum(1).flip(1)
         if self.training:
-            self.baseline.copy_(torch.lerp(mean, baseline, self.baseline_decay))
-        advantages = (-losses - baseline).masked_fill(~target_mask, 0.0)
-        returns = advantages.flip(1).cumsum(1).flip(1).masked_fill(~target_mask, 0.0)
+            self.baseline.copy_(torch.where(unknown, mean, torch.lerp(mean, self.baseline, self.baseline_decay)))
         entropy = -(alpha * log_alpha).sum()
         return -self.reinforce_weight * (returns * log_p).sum() - self.entropy_weight * entropy

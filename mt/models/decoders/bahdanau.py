@@ -10,13 +10,13 @@ Target steps must be taken in turn. The readout sees s_t, as in the paper's equa
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.attention import Attention, AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, Prediction
+from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction
 from mt.models.decoders.recurrence import RecurrenceConfig
-from mt.models.frontends import Embedding
 
 
 class BahdanauConfig(RecurrenceConfig):
@@ -35,37 +35,28 @@ class Bahdanau(Decoder):
 
     Config: ClassVar[type[BaseModel]] = BahdanauConfig
 
-    def __init__(
-        self,
-        config: BahdanauConfig,
-        embedding: Embedding,
-        attention: Attention,
-        *,
-        value_size: int,
-        final_state_size: int,
-        tied: bool,
-    ) -> None:
-        super().__init__(
-            config, embedding, attention, value_size=value_size, final_state_size=final_state_size, tied=tied
-        )
-        self.readout = nn.Linear(config.hidden_size + embedding.output_size + value_size, 2 * config.readout_size)
-
-    def fed_size(self, config: BahdanauConfig, value_size: int) -> int:
-        return value_size
+    def __init__(self, config: BahdanauConfig, parts: DecoderParts) -> None:
+        super().__init__(config, parts, fed_size=parts.value_size)
+        joint_size = config.hidden_size + parts.embedding.output_size + parts.value_size
+        self.readout = nn.Linear(joint_size, 2 * config.readout_size)
 
     def init_state(self, memory: DecoderMemory) -> BahdanauState:
         return BahdanauState(
             self.recurrence.init_state(memory.final_state), self.attention.init_state(memory.attention)
         )
 
-    def step(self, tokens: Tensor, memory: DecoderMemory, state: BahdanauState, *, hard: bool = False) -> Prediction:
+    def step(
+        self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: BahdanauState, *, hard: bool = False
+    ) -> Prediction:
         vectors = self.embedding(tokens)
         top, attended, state = self._advance(vectors, memory, state, hard)
         return Prediction(
             self.output(self._readouts(top, vectors, attended.context)), attended.weights, attended.stops, state
         )
 
-    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, AttentionOutput]:
+    def forward(
+        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         vectors, state = self.embedding(tokens), self.init_state(memory)
         tops, steps = [], []
         for vector in vectors.unbind(1):
@@ -76,15 +67,17 @@ class Bahdanau(Decoder):
         return self._readouts(torch.stack(tops, 1), vectors, attended.contexts), attended
 
     def _advance(
-        self, vector: Tensor, memory: DecoderMemory, state: BahdanauState, hard: bool
-    ) -> tuple[Tensor, AttentionStep, BahdanauState]:
-        """One step up to the new state of the top layer [B, H]. vector: [B, E], the embedded token."""
+        self, vector: Float[Tensor, "B E"], memory: DecoderMemory, state: BahdanauState, hard: bool
+    ) -> tuple[Float[Tensor, "B H"], AttentionStep, BahdanauState]:
+        """One step up to the new state of the top layer. vector: the embedded token."""
         query = state.recurrent[0][:, -1]
         attended = self.attention.step(query, memory.attention, state.attention, hard=hard)
         tops, recurrent = self.recurrence(torch.cat((vector, attended.context), -1)[:, None], state.recurrent)
         return tops[:, 0], attended, BahdanauState(recurrent, attended.state)
 
-    def _readouts(self, tops: Tensor, vectors: Tensor, contexts: Tensor) -> Tensor:
-        """Maxout over pairs (Goodfellow et al. 2013): [..., F]."""
+    def _readouts(
+        self, tops: Float[Tensor, "*steps H"], vectors: Float[Tensor, "*steps E"], contexts: Float[Tensor, "*steps V"]
+    ) -> Float[Tensor, "*steps F"]:
+        """Maxout over pairs (Goodfellow et al. 2013)."""
         pairs = self.readout(torch.cat((tops, vectors, contexts), -1))
         return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))

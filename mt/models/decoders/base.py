@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -21,6 +22,19 @@ class DecoderMemory(NamedTuple):
     """[B, U], the encoder's."""
 
 
+class DecoderParts(NamedTuple):
+    """What a decoder is built of beside its own options."""
+
+    embedding: Embedding
+    attention: Attention
+    value_size: int
+    """V of the encoder's values."""
+    final_state_size: int
+    """U of the encoder's final state."""
+    tied: bool
+    """Whether the output matrix is the embedding table (Press & Wolf 2017)."""
+
+
 class Prediction(NamedTuple):
     """What one step says of the next token."""
 
@@ -37,42 +51,29 @@ class Prediction(NamedTuple):
 class Decoder(nn.Module):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
-    Constructed as `Class(config, embedding, attention, value_size=..., final_state_size=..., tied=...)`; `tied` makes
-    the output matrix the embedding table (Press & Wolf 2017).
+    Constructed as `Class(config, parts)`.
     """
 
     Config: ClassVar[type[BaseModel]]
 
-    def __init__(
-        self,
-        config: RecurrenceConfig,
-        embedding: Embedding,
-        attention: Attention,
-        *,
-        value_size: int,
-        final_state_size: int,
-        tied: bool,
-    ) -> None:
+    def __init__(self, config: RecurrenceConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
+        """fed_size: the size of what joins the word vector at the input of the recurrence."""
         super().__init__()
-        if tied and config.readout_size != embedding.output_size:
+        embedding = parts.embedding
+        if parts.tied and config.readout_size != embedding.output_size:
             raise UserError(
                 f"embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is "
                 f"{config.readout_size} and embedding.embedding_dim is {embedding.output_size}: make them equal or set "
                 f"embedding.tie_output=false"
             )
         self.embedding = embedding
-        self.attention = attention
-        input_size = embedding.output_size + self.fed_size(config, value_size)
-        self.recurrence = Recurrence(config, input_size, final_state_size)
+        self.attention = parts.attention
+        self.recurrence = Recurrence(config, embedding.output_size + fed_size, parts.final_state_size)
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(config.readout_size, embedding.vocab_size)
         """Turns readouts [..., F] into logits [..., vocabulary]."""
-        if tied:
+        if parts.tied:
             self.output.weight = embedding.table.weight
-
-    @abstractmethod
-    def fed_size(self, config: Any, value_size: int) -> int:
-        """Size of what joins the word vector at the input of the recurrence."""
 
     @property
     def needs_full_source(self) -> bool:
@@ -83,18 +84,21 @@ class Decoder(nn.Module):
         """What of the source every step needs, once per source."""
         return DecoderMemory(self.attention.init_memory(encoded), encoded.final_state)
 
-    def extend(self, memory: DecoderMemory, encoded: Encoded, complete: Tensor) -> DecoderMemory:
+    def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
         """The memory of sources that have grown; see `Attention.extend`."""
-        return DecoderMemory(self.attention.extend(memory.attention, encoded, complete), encoded.final_state)
+        before = None if memory is None else memory.attention
+        return DecoderMemory(self.attention.extend(before, encoded, complete), encoded.final_state)
 
     @abstractmethod
     def init_state(self, memory: DecoderMemory) -> Any:
         """The state before the first token: nested tuples of batch-first tensors."""
 
     @abstractmethod
-    def step(self, tokens: Tensor, memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
-        """tokens: [B] int64, the previous token of each target (BOS first)."""
+    def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
+        """tokens: the previous token of each target (BOS first)."""
 
     @abstractmethod
-    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, AttentionOutput]:
-        """All steps under teacher forcing. tokens: [B, T], BOS first. Returns readouts [B, T, F] and the attention."""
+    def forward(
+        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
+        """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention."""

@@ -10,13 +10,13 @@ without it, all of them are taken at once under teacher forcing.
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.attention import Attention, AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, Prediction
+from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction
 from mt.models.decoders.recurrence import RecurrenceConfig
-from mt.models.frontends import Embedding
 
 
 class LuongConfig(RecurrenceConfig):
@@ -36,25 +36,11 @@ class LuongState(NamedTuple):
 class Luong(Decoder):
     Config: ClassVar[type[BaseModel]] = LuongConfig
 
-    def __init__(
-        self,
-        config: LuongConfig,
-        embedding: Embedding,
-        attention: Attention,
-        *,
-        value_size: int,
-        final_state_size: int,
-        tied: bool,
-    ) -> None:
-        super().__init__(
-            config, embedding, attention, value_size=value_size, final_state_size=final_state_size, tied=tied
-        )
+    def __init__(self, config: LuongConfig, parts: DecoderParts) -> None:
+        super().__init__(config, parts, fed_size=config.readout_size if config.input_feeding else 0)
         self.readout_size = config.readout_size
         self.input_feeding = config.input_feeding
-        self.combine = nn.Linear(value_size + config.hidden_size, config.readout_size, bias=False)
-
-    def fed_size(self, config: LuongConfig, value_size: int) -> int:
-        return config.readout_size if config.input_feeding else 0
+        self.combine = nn.Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False)
 
     def init_state(self, memory: DecoderMemory) -> LuongState:
         feed = memory.final_state.new_zeros(len(memory.final_state), self.readout_size)
@@ -62,11 +48,15 @@ class Luong(Decoder):
             self.recurrence.init_state(memory.final_state), feed, self.attention.init_state(memory.attention)
         )
 
-    def step(self, tokens: Tensor, memory: DecoderMemory, state: LuongState, *, hard: bool = False) -> Prediction:
+    def step(
+        self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: LuongState, *, hard: bool = False
+    ) -> Prediction:
         readout, attended, state = self._advance(self.embedding(tokens), memory, state, hard)
         return Prediction(self.output(readout), attended.weights, attended.stops, state)
 
-    def forward(self, tokens: Tensor, memory: DecoderMemory, *, hard: bool = False) -> tuple[Tensor, AttentionOutput]:
+    def forward(
+        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         inputs, state = self.embedding(tokens), self.init_state(memory)
         if not self.input_feeding:
             queries, _ = self.recurrence(inputs, state.recurrent)
@@ -80,9 +70,9 @@ class Luong(Decoder):
         return torch.stack(readouts, 1), stacked(steps)
 
     def _advance(
-        self, vector: Tensor, memory: DecoderMemory, state: LuongState, hard: bool
-    ) -> tuple[Tensor, AttentionStep, LuongState]:
-        """One step. vector: [B, E], the embedded token."""
+        self, vector: Float[Tensor, "B E"], memory: DecoderMemory, state: LuongState, hard: bool
+    ) -> tuple[Float[Tensor, "B F"], AttentionStep, LuongState]:
+        """One step. vector: the embedded token."""
         if self.input_feeding:
             vector = torch.cat((vector, state.feed), -1)
         queries, recurrent = self.recurrence(vector[:, None], state.recurrent)
@@ -90,6 +80,8 @@ class Luong(Decoder):
         readout = self._combine(attended.context, queries[:, 0])
         return readout, attended, LuongState(recurrent, readout if self.input_feeding else state.feed, attended.state)
 
-    def _combine(self, context: Tensor, query: Tensor) -> Tensor:
+    def _combine(
+        self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]
+    ) -> Float[Tensor, "*steps F"]:
         """h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
         return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import torch
+from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -45,15 +46,17 @@ class Recurrence(nn.Module):
             dropout=config.dropout if config.num_layers > 1 else 0.0,
         )
 
-    def init_state(self, final_state: Tensor) -> tuple[Tensor, ...]:
-        """The first state, from the encoder's final state [B, U]."""
+    def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
+        """The first state, from the encoder's final state."""
         shape = (len(final_state), *self.shape)
         if self.bridge is None:
             return tuple(final_state.new_zeros(shape) for _ in range(self.parts))
         return tuple(part.reshape(shape) for part in torch.tanh(self.bridge(final_state)).chunk(self.parts, -1))
 
-    def forward(self, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """inputs: [B, T, I]; returns the top layer's states [B, T, H] and the state after the last step."""
+    def forward(
+        self, inputs: Float[Tensor, "B T I"], state: tuple[Float[Tensor, "B layers H"], ...]
+    ) -> tuple[Float[Tensor, "B T H"], tuple[Float[Tensor, "B layers H"], ...]]:
+        """Returns the top layer's states and the state after the last step."""
         before = tuple(part.transpose(0, 1).contiguous() for part in state)
         outputs, after = self.cells(inputs, before if self.parts == 2 else before[0])
         return outputs, tuple(part.transpose(0, 1) for part in (after if self.parts == 2 else (after,)))

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
+from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -21,6 +22,8 @@ class Encoded(NamedTuple):
     """[B, S] bool: true on real positions, padding on the right."""
     final_state: Tensor
     """[B, U]: from which the decoder's first state is made."""
+    first_position: Tensor | None = None
+    """[B] int64: the position of the first of them in its source, where earlier ones were encoded before; None: 0."""
 
 
 class Encoder(nn.Module):
@@ -36,25 +39,28 @@ class Encoder(nn.Module):
     """Most source positions, EOS included, that it is defined for; None for any number."""
 
     @abstractmethod
-    def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
-        """vectors: [B, S, E], what the front-end gives; mask: [B, S] bool, true on real positions, padding on the
-        right."""
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+        """vectors: what the front-end gives; mask: true on real positions, padding on the right."""
 
-    def extend(self, vectors: Tensor, mask: Tensor, state: State | None = None) -> tuple[Encoded, State]:
-        """Encodes the next positions of sources that are still arriving; the same numbers as `forward` of them at once.
+    def extend(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None = None
+    ) -> tuple[Encoded, State]:
+        """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
-        vectors: [B, S, E], the new positions, at least one of each source; state: what the call before returned, None
-        for the first positions. Defined where `causal`.
+        vectors, mask: the new positions. At first there is at least one of each source; later a source that has ended
+        has none. state: what the call before returned, None for the first positions. Defined where `causal`.
         """
         raise NotImplementedError(f"{type(self).__name__} is not causal")
 
 
-def mean(values: Tensor, mask: Tensor) -> Tensor:
-    """The mean [B, V] over real positions of values [B, S, V] that are zero on padding."""
+def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
+    """The mean over real positions of values that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)
 
 
-def running_mean(values: Tensor, mask: Tensor, state: State | None) -> tuple[Tensor, State]:
+def running_mean(
+    values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"], state: State | None
+) -> tuple[Float[Tensor, "B V"], State]:
     """`mean` over these and all earlier positions, whose state is (their sum [B, V], their number [B, 1])."""
     total, count = values.sum(1), mask.sum(1, keepdim=True)
     if state is not None:

@@ -10,6 +10,7 @@ kernels start as the authors' do, uniform within 1 / sqrt(kernel * hidden).
 from typing import ClassVar, Literal
 
 import torch
+from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 
@@ -59,8 +60,8 @@ class Stack(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:
-        """inputs: [B, S, H], zero on padding; mask: [B, S] bool; returns [B, S, H], zero on padding."""
+    def forward(self, inputs: Float[Tensor, "B S H"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S H"]:
+        """inputs: zero on padding, as is what is returned."""
         states, padding = inputs.transpose(1, 2), ~mask[:, None]
         for convolution in self.convolutions:
             # What a convolution gives beyond the end of a source must not enter the next one.
@@ -85,7 +86,7 @@ class Conv(Encoder):
         self.keys = Stack(config.hidden_size, config.num_layers, config.kernel_size, config.dropout)
         self.values = Stack(config.hidden_size, config.num_value_layers, config.kernel_size, config.dropout)
 
-    def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
         """Raises UserError where a source has more than `max_source_length` tokens."""
         if mask.shape[1] > self.max_source_length and (length := int(mask.sum(1).max())) > self.max_source_length:
             raise UserError(

@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Literal
 
+from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
@@ -27,10 +28,12 @@ class EmbeddingEncoder(Encoder):
         projects = config.hidden_size is not None
         self.project = nn.Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
 
-    def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
         return self.extend(vectors, mask)[0]
 
-    def extend(self, vectors: Tensor, mask: Tensor, state: State | None = None) -> tuple[Encoded, State]:
+    def extend(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None = None
+    ) -> tuple[Encoded, State]:
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         final_state, state = running_mean(values, mask, state)
         return Encoded(values, values, mask, final_state), state

@@ -3,6 +3,8 @@
 
 from typing import ClassVar, Literal
 
+import torch
+from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -70,23 +72,29 @@ class Recurrent(Encoder):
             bidirectional=self.directions == 2,
         )
 
-    def forward(self, vectors: Tensor, mask: Tensor) -> Encoded:
-        return self._encode(vectors, mask, None)[0]
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+        return self._encoded(*self._run(vectors, mask, None), mask)
 
-    def _encode(self, vectors: Tensor, mask: Tensor, state: State | None) -> tuple[Encoded, State]:
-        """state: the hidden vectors of all layers and, of an LSTM, the cell vectors; each [B, layers, H]."""
-        before = None if state is None else [part.transpose(0, 1).contiguous() for part in state]
-        initial = None if before is None else (before[0] if len(before) == 1 else tuple(before))
+    def _run(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
+    ) -> tuple[Float[Tensor, "B S V"], State]:
+        """Values, and the state after the last position: the hidden vectors of all layers and, of an LSTM, the cell
+        vectors, each [B, layers * directions, H]."""
+        before = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state)
+        initial = before[0] if before is not None and len(before) == 1 else before
         # Packing makes the backward direction begin at each source's own end; a full batch has no need of it.
         if bool(mask.all()):
             values, after = self.cells(vectors, initial)
         else:
-            packed = pack_padded_sequence(vectors, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+            # Packing refuses rows without a position.
+            lengths = mask.sum(1).clamp(min=1).cpu()
+            packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
             packed_values, after = self.cells(packed, initial)
             values, _ = pad_packed_sequence(packed_values, batch_first=True, total_length=mask.shape[1])
-        state = tuple(part.transpose(0, 1) for part in ((after,) if isinstance(after, Tensor) else after))
-        final_state = state[0][:, -self.directions :].flatten(1)
-        return Encoded(values, values, mask, final_state), state
+        return values, tuple(part.transpose(0, 1) for part in ((after,) if isinstance(after, Tensor) else after))
+
+    def _encoded(self, values: Float[Tensor, "B S V"], state: State, mask: Bool[Tensor, "B S"]) -> Encoded:
+        return Encoded(values, values, mask, state[0][:, -self.directions :].flatten(1))
 
 
 class Causal(Recurrent):
@@ -94,8 +102,15 @@ class Causal(Recurrent):
 
     causal = True
 
-    def extend(self, vectors: Tensor, mask: Tensor, state: State | None = None) -> tuple[Encoded, State]:
-        return self._encode(vectors, mask, state)
+    def extend(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None = None
+    ) -> tuple[Encoded, State]:
+        values, after = self._run(vectors, mask, state)
+        if state is not None:
+            # A source without a new position keeps its state.
+            values, grown = values.masked_fill(~mask[..., None], 0.0), mask.any(1)[:, None, None]
+            after = tuple(torch.where(grown, new, old) for new, old in zip(after, state, strict=True))
+        return self._encoded(values, after, mask), after
 
 
 class LSTM(Causal):

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 
@@ -12,5 +13,5 @@ class Frontend(nn.Module):
     """D"""
 
     @abstractmethod
-    def forward(self, source: Tensor) -> Tensor:
-        """source: [B, S, ...], what the field's `collate` gives; returns [B, S, D]."""
+    def forward(self, source: Shaped[Tensor, "B S ..."]) -> Float[Tensor, "B S D"]:
+        """source: what the field's `collate` gives."""

@@ -1,5 +1,6 @@
 """Word vectors: the front-end of text, and what a decoder knows of the token before."""
 
+from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -39,6 +40,6 @@ class Embedding(Frontend):
         nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
         nn.init.zeros_(self.table.weight[PAD])
 
-    def forward(self, source: Tensor) -> Tensor:
-        """source: [...] int64, ids of tokens; returns [..., embedding_dim]."""
+    def forward(self, source: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
+        """source: ids of tokens."""
         return self.dropout(self.table(source) * self.output_size**0.5)

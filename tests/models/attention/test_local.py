@@ -7,6 +7,7 @@ import torch
 
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig, LocationConfig
 from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
+from mt.models.encoders import Encoded
 
 SIZE, STEPS = 6, 7
 ENERGIES = [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=12)]
@@ -36,8 +37,8 @@ def predicted_centre(attention: LocalP, query: torch.Tensor, length: int) -> flo
 @pytest.mark.parametrize("energy", ENERGIES, ids=lambda config: config.name)
 def test_local_m_is_a_softmax_around_the_number_of_the_step(energy: EnergyConfig, window: int, batch, shake):
     attention = shake(LocalM(LocalMConfig(energy=energy, window=window), SIZE, SIZE))
-    memory = attention.remember(batch.values, batch.mask)
-    _, weights = attention(batch.queries, memory)
+    memory = attention.init_memory(batch.encoded)
+    weights = attention(batch.queries, memory).weights
     energies = attention.energy(batch.queries, memory.keys[0])
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         for step in range(STEPS):
@@ -54,8 +55,8 @@ def test_local_p_is_a_softmax_around_a_predicted_position_under_a_gaussian(
     energy: EnergyConfig, window: int, batch, shake
 ):
     attention = shake(LocalP(LocalPConfig(energy=energy, window=window), SIZE, SIZE))
-    memory = attention.remember(batch.values, batch.mask)
-    _, weights = attention(batch.queries, memory)
+    memory = attention.init_memory(batch.encoded)
+    weights = attention(batch.queries, memory).weights
     energies = attention.energy(batch.queries, memory.keys[0])
     centres = set()
     for row, length in enumerate(batch.mask.sum(1).tolist()):
@@ -81,17 +82,18 @@ def test_local_p_worked_out_by_hand(length: int, window: int, centre: float, exp
     attention = LocalP(LocalPConfig(energy=DotConfig(), window=window), 1, 1)
     with torch.no_grad():
         attention.position.weight.zero_()
-    memory = attention.remember(torch.zeros(1, length, 1), torch.ones(1, length, dtype=torch.bool))
-    read = attention.step(torch.ones(1, 1), memory, attention.start(memory))
+    values = torch.zeros(1, length, 1)
+    memory = attention.init_memory(Encoded(values, values, torch.ones(1, length, dtype=torch.bool), values[:, 0]))
+    step = attention.step(torch.ones(1, 1), memory, attention.init_state(memory))
     assert (length - 1) / 2 == centre
-    torch.testing.assert_close(read.weights, torch.tensor([expected]), atol=1e-6, rtol=0)
+    torch.testing.assert_close(step.weights, torch.tensor([expected]), atol=1e-6, rtol=0)
 
 
 def test_the_gradient_reaches_the_position_through_the_gaussian_alone(batch, shake):
     window = 3
     attention = shake(LocalP(LocalPConfig(window=window), SIZE, SIZE))
-    memory = attention.remember(batch.values, batch.mask)
-    _, weights = attention(batch.queries, memory)
+    memory = attention.init_memory(batch.encoded)
+    weights = attention(batch.queries, memory).weights
     upstream = torch.randn(weights.shape, generator=torch.Generator().manual_seed(2))
     (gradient,) = torch.autograd.grad((weights * upstream).sum(), [attention.position.weight])
     expected = torch.zeros(SIZE, dtype=torch.float64)
@@ -111,15 +113,16 @@ def test_the_gradient_reaches_the_position_through_the_gaussian_alone(batch, sha
 
 @pytest.mark.parametrize("kind", [LocalM, LocalP])
 @pytest.mark.parametrize("length", [9, 400])
-def test_a_step_asks_about_the_window_alone(kind: type[LocalM], length: int, shake):
+def test_a_step_computes_the_energies_of_its_window_alone(kind: type[LocalM], length: int, shake):
     attention = shake(kind(kind.Config(window=2), SIZE, SIZE))
     values = torch.randn(3, length, SIZE, generator=torch.Generator().manual_seed(0))
-    memory, asked = attention.remember(values, torch.ones(3, length, dtype=torch.bool)), []
-    attention.energy.register_forward_hook(lambda module, arguments, energies: asked.append(energies.shape))
-    state = attention.start(memory)
+    memory = attention.init_memory(Encoded(values, values, torch.ones(3, length, dtype=torch.bool), values[:, 0]))
+    computed: list[torch.Size] = []
+    attention.energy.register_forward_hook(lambda module, arguments, energies: computed.append(energies.shape))
+    state = attention.init_state(memory)
     for _ in range(4):
         state = attention.step(torch.ones(3, SIZE), memory, state).state
-    assert asked == [(3, 1, 5)] * 4
+    assert computed == [(3, 1, 5)] * 4
 
 
 def test_a_window_does_not_make_location_scores_reach_further():

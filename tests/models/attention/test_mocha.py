@@ -1,4 +1,4 @@
-"""What is read up to a stop: MoChA's chunk, MAtChA's way since the last stop, MILk's way since the beginning."""
+"""What is attended to at a stop: MoChA's chunk, MAtChA's since the last stop, MILk's since the beginning."""
 
 import math
 from typing import Any, NamedTuple
@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import Attention, Memory
+from mt.models.attention import NOWHERE, Attention, Memory
 from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import Chunkwise, MAtChA, MILk, MoChA, MoChAConfig
+from mt.models.encoders import Encoded
 from mt.ops import oracle
 
 SIZE = 6
-EXHAUSTED = ("zeros", "last")
+MASS_PRESERVATION = (False, True)
 
 
 class Kind(NamedTuple):
@@ -21,9 +22,9 @@ class Kind(NamedTuple):
     options: dict[str, Any]
 
     def first(self, before: int, stop: int) -> int:
-        """Where reading begins, given the stop before this one."""
+        """The first position that is attended to, given the stop before this one."""
         if self.attention is MoChA:
-            return max(0, stop - self.options["width"] + 1)
+            return max(0, stop - self.options["chunk_size"] + 1)
         return before if self.attention is MAtChA else 0
 
 
@@ -46,8 +47,8 @@ def energy(request) -> EnergyConfig:
     return request.param
 
 
-@pytest.fixture(params=EXHAUSTED)
-def exhausted(request) -> str:
+@pytest.fixture(params=MASS_PRESERVATION)
+def mass_preservation(request) -> str:
     return request.param
 
 
@@ -68,80 +69,81 @@ def shares(u: list[float], first: int, last: int) -> list[float]:
     return [x / sum(chunk) for x in chunk]
 
 
-def test_hard_steps_read_from_their_beginning_to_their_stop(kind: Kind, energy, exhausted: str, batch, shake):
-    attention = build(kind, shake, energy, exhausted=exhausted)
+def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation: bool, batch, shake):
+    attention = build(kind, shake, energy, mass_preservation=mass_preservation)
     with torch.no_grad():
-        attention.energy.offset.zero_()
-    memory = attention.remember(batch.values, batch.mask)
+        attention.energy.bias.zero_()
+    memory = attention.init_memory(batch.encoded)
     p, u = energies(attention, memory, batch.queries)
     lengths = batch.mask.sum(1).tolist()
-    state, heads, wide = attention.start(memory), [0] * 8, 0
+    state, pointers, wide = attention.init_state(memory), [0] * 8, 0
     for i, query in enumerate(batch.queries.unbind(1)):
-        read = attention.step(query, memory, state, hard=True)
-        state = read.state
+        step = attention.step(query, memory, state, hard=True)
+        state = step.state
         for row, length in enumerate(lengths):
-            before = heads[row]
+            before = pointers[row]
             found = [j for j in range(before, length) if p[row, i, j] >= 0.5]
-            # A head that has left the sentence is at its length, from where there is nothing to stop at.
-            stop = found[0] if found else length - 1 if exhausted == "last" else length
-            heads[row] = stop
+            # A pointer that has left the sentence is at its length, where there is nothing to stop at.
+            stop = found[0] if found else length - 1 if mass_preservation else length
+            pointers[row] = stop
             expected = torch.zeros(11)
             if stop < length:
                 first = kind.first(before, stop)
                 expected[:length] = torch.tensor(shares(u[row, i, :length].tolist(), first, stop))
                 wide += stop > first
-            assert read.stops[row] == (stop if stop < length else 11)
-            torch.testing.assert_close(read.weights[row], expected, atol=1e-6, rtol=0)
+            assert step.stops[row] == (stop if stop < length else NOWHERE)
+            torch.testing.assert_close(step.weights[row], expected, atol=1e-6, rtol=0)
     assert wide > 5
 
 
-def expectation(kind: Kind, p: list[list[float]], u: list[list[float]], head: int = 0) -> list[list[float]]:
-    """The weights of all steps, expected over all paths of a head that is at `head` before the first."""
+def expectation(kind: Kind, p: list[list[float]], u: list[list[float]], pointer: int = 0) -> list[list[float]]:
+    """The weights of all steps, expected over all paths from position `pointer`."""
     length = len(p[0])
     weights = [[0.0] * length for _ in p]
     passed = 1.0
-    for stop in range(head, length):
+    for stop in range(pointer, length):
         chance = passed * p[0][stop]
         passed *= 1 - p[0][stop]
-        read = shares(u[0], kind.first(head, stop), stop)
+        attended = shares(u[0], kind.first(pointer, stop), stop)
         rest = expectation(kind, p[1:], u[1:], stop) if len(p) > 1 else []
-        for step, row in enumerate([read, *rest]):
+        for step, row in enumerate([attended, *rest]):
             for s, weight in enumerate(row):
                 weights[step][s] += chance * weight
     return weights
 
 
-def test_soft_weights_are_the_expectation_over_all_paths(kind: Kind, exhausted: str, batch, shake):
-    attention = build(kind, shake, exhausted=exhausted)
-    memory, steps = attention.remember(batch.values, batch.mask), 4
-    _, weights = attention(batch.queries[:, :steps], memory)
+def test_soft_weights_are_the_expectation_over_all_paths(kind: Kind, mass_preservation: bool, batch, shake):
+    attention = build(kind, shake, mass_preservation=mass_preservation)
+    memory, steps = attention.init_memory(batch.encoded), 4
+    weights = attention(batch.queries[:, :steps], memory).weights
     p, u = energies(attention, memory, batch.queries[:, :steps])
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         if length > 7:
             continue
         real = p[row, :, :length].double()
-        if exhausted == "last":
+        if mass_preservation:
             real[:, -1] = 1.0
         expected = expectation(kind, real.tolist(), u[row, :, :length].tolist())
         torch.testing.assert_close(weights[row, :, :length], torch.tensor(expected), atol=1e-6, rtol=0)
-    assert (exhausted == "last") == (weights.sum(-1) > 1 - 1e-5).all()
+    assert (mass_preservation) == (weights.sum(-1) > 1 - 1e-5).all()
 
 
-def test_sharp_probabilities_read_alike_soft_and_hard(kind: Kind, exhausted: str, batch, shake):
-    attention = build(kind, shake, exhausted=exhausted)
+def test_sharp_probabilities_are_alike_soft_and_hard(kind: Kind, mass_preservation: bool, batch, shake):
+    attention = build(kind, shake, mass_preservation=mass_preservation)
     with torch.no_grad():
         attention.energy.gain.fill_(1e6)
-    memory = attention.remember(batch.values, batch.mask)
+    memory = attention.init_memory(batch.encoded)
     p, _ = energies(attention, memory, batch.queries)
     assert ((p == 0) | (p == 1)).all() and p.any() and not p.all()
-    for soft, hard in zip(attention(batch.queries, memory), attention(batch.queries, memory, hard=True), strict=True):
-        torch.testing.assert_close(soft, hard, atol=1e-6, rtol=0)
+    soft, hard = attention(batch.queries, memory), attention(batch.queries, memory, hard=True)
+    for ours, theirs in zip(soft, hard, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
 
 
 def test_soft_weights_of_mocha_are_equation_13(energy, batch, shake):
     attention = build(Kind(MoChA, {"chunk_size": 3}), shake, energy, mass_preservation=False)
-    memory = attention.remember(batch.values, batch.mask)
-    _, weights = attention(batch.queries, memory)
+    memory = attention.init_memory(batch.encoded)
+    weights = attention(batch.queries, memory).weights
     p, u = energies(attention, memory, batch.queries)
     start = torch.eye(11)[:1].expand(8, -1)
     truth = oracle.chunkwise_attention(oracle.expected_alignment(p * batch.mask[:, None], start), u, 3)
@@ -151,7 +153,7 @@ def test_soft_weights_of_mocha_are_equation_13(energy, batch, shake):
 @pytest.mark.parametrize(
     ("attention", "expected"),
     [
-        # exp(u) is 1, 3, 4 at every step; the head stops at 1, stays there, and moves on to 2.
+        # exp(u) is 1, 3, 4 at every step; the pointer stops at 1, stays there, and moves on to 2.
         (MAtChA, [[1 / 4, 3 / 4, 0], [0, 1, 0], [0, 3 / 7, 4 / 7]]),
         (MILk, [[1 / 4, 3 / 4, 0], [1 / 4, 3 / 4, 0], [1 / 8, 3 / 8, 4 / 8]]),
     ],
@@ -161,41 +163,43 @@ def test_worked_out_by_hand(attention: type[Attention], expected: list[list[floa
     with torch.no_grad():
         for scaled in (module.energy, module.chunk_energy):
             scaled.gain.fill_(1.0)
-        # A query says where to stop, whatever it reads with is the same.
+        # A query decides where to stop; the chunk energies are the same for all.
         module.energy.energy.project.weight.copy_(torch.eye(3))
         module.chunk_energy.energy.project.weight.copy_(torch.tensor([[0.0, 3.0, 4.0]] * 3).clamp(min=1).log() / 100)
-    memory = module.remember(torch.eye(3)[None], torch.ones(1, 3, dtype=torch.bool))
+    values = torch.eye(3)[None]
+    memory = module.init_memory(Encoded(values, values, torch.ones(1, 3, dtype=torch.bool), values[:, 0]))
     queries = 100 * torch.tensor([[-0.5, 1.0, 0.5], [-0.5, 1.0, 0.5], [-0.5, -0.5, 2.0]])
     for hard in (False, True):
-        _, weights = module(queries[None], memory, hard=hard)
+        weights = module(queries[None], memory, hard=hard).weights
         torch.testing.assert_close(weights[0], torch.tensor(expected), atol=1e-5, rtol=0)
 
 
-def test_stopping_and_reading_have_energies_of_their_own(kind: Kind, energy):
+def test_stops_and_chunks_have_energies_of_their_own(kind: Kind, energy):
     attention = kind.attention(kind.attention.Config(energy=energy), SIZE, SIZE)
-    assert attention.chunk_energy.offset is None
+    assert attention.chunk_energy.bias is None
     shared = {id(p) for p in attention.energy.parameters()} & {id(p) for p in attention.chunk_energy.parameters()}
     assert not shared
 
 
-def test_the_width_is_that_of_a_chunk_where_it_is_fixed():
-    assert MoChA(MoChAConfig(chunk_size=5), SIZE, SIZE).width == 5
-    assert all(kind(kind.Config(), SIZE, SIZE).width is None for kind in (MAtChA, MILk))
+def test_the_size_of_a_chunk_is_known_where_it_is_fixed():
+    assert MoChA(MoChAConfig(chunk_size=5), SIZE, SIZE).chunk_size == 5
+    assert all(kind(kind.Config(), SIZE, SIZE).chunk_size is None for kind in (MAtChA, MILk))
 
 
-def test_one_position_is_read_for_certain(kind: Kind, shake):
+def test_one_position_is_attended_to_for_certain(kind: Kind, shake):
     attention = build(kind, shake)
-    memory = attention.remember(torch.ones(1, 1, SIZE), torch.ones(1, 1, dtype=torch.bool))
+    values = torch.ones(1, 1, SIZE)
+    memory = attention.init_memory(Encoded(values, values, torch.ones(1, 1, dtype=torch.bool), values[:, 0]))
     for hard in (False, True):
-        _, weights = attention(torch.ones(1, 3, SIZE), memory, hard=hard)
+        weights = attention(torch.ones(1, 3, SIZE), memory, hard=hard).weights
         torch.testing.assert_close(weights, torch.ones(1, 3, 1))
 
 
-def test_a_hard_step_of_matcha_takes_no_chunk_but_the_one_it_reads(batch, shake, monkeypatch: pytest.MonkeyPatch):
+def test_a_hard_step_of_matcha_takes_no_chunk_but_its_own(batch, shake, monkeypatch: pytest.MonkeyPatch):
     """Time O(S), where the expectation over all chunks takes O(S^2)."""
     attention = build(Kind(MAtChA, {}), shake)
     monkeypatch.setattr("mt.models.attention.mocha.adaptive_chunkwise_attention", None)
-    memory = attention.remember(batch.values, batch.mask)
-    attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True)
+    memory = attention.init_memory(batch.encoded)
+    attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=True)
     with pytest.raises(TypeError, match="not callable"):
-        attention.step(batch.queries[:, 0], memory, attention.start(memory))
+        attention.step(batch.queries[:, 0], memory, attention.init_state(memory))

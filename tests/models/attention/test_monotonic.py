@@ -1,4 +1,4 @@
-"""The process, followed by a loop in plain Python and by drawing lots, against what the mechanism computes."""
+"""The process, followed by a loop in plain Python and by sampling, against what the mechanism computes."""
 
 import math
 import random
@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import Memory
+from mt.models.attention import NOWHERE, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
+from mt.models.encoders import Encoded
 from mt.ops import oracle
 
-EXHAUSTED = ("zeros", "last")
+MASS_PRESERVATION = (False, True)
 SIZE = 6
 
 
@@ -25,124 +26,126 @@ def probabilities(attention: Monotonic, memory: Memory, queries: Tensor) -> Tens
     return torch.sigmoid(attention.energy(queries, memory.keys[0]))
 
 
-def follow(p: list[list[float]], length: int, exhausted: str, decide) -> list[int | None]:
-    """Where each step stops, None where nowhere. `decide` says whether to stop, given the probability."""
+def follow(p: list[list[float]], length: int, mass_preservation: bool, decide) -> list[int | None]:
+    """Where each step stops, None where nowhere. `decide` says whether to stop, given p_choose."""
     begin: int | None = 0
     stops: list[int | None] = []
     for row in p:
         if begin is not None:
             found = next((j for j in range(begin, length) if decide(row[j])), None)
-            begin = length - 1 if found is None and exhausted == "last" else found
+            begin = length - 1 if found is None and mass_preservation else found
         stops.append(begin)
     return stops
 
 
-@pytest.mark.parametrize("exhausted", EXHAUSTED)
-def test_hard_steps_follow_the_process(exhausted: str, batch, shake):
+@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+def test_hard_steps_follow_the_process(mass_preservation: bool, batch, shake):
     seen = {"moved": 0, "stayed": 0, "nowhere": 0, "end": 0}
     for seed in range(5):
-        attention = build(shake, seed, exhausted=exhausted)
-        memory = attention.remember(batch.values, batch.mask)
-        p, state = probabilities(attention, memory, batch.queries), attention.start(memory)
+        attention = build(shake, seed, mass_preservation=mass_preservation)
+        memory = attention.init_memory(batch.encoded)
+        p, state = probabilities(attention, memory, batch.queries), attention.init_state(memory)
         lengths = batch.mask.sum(1).tolist()
         truth = [
-            follow(rows.tolist(), length, exhausted, lambda probability: probability >= 0.5)
+            follow(rows.tolist(), length, mass_preservation, lambda p_choose: p_choose >= 0.5)
             for rows, length in zip(p, lengths, strict=True)
         ]
         for i, query in enumerate(batch.queries.unbind(1)):
-            read = attention.step(query, memory, state, hard=True)
-            state = read.state
+            step = attention.step(query, memory, state, hard=True)
+            state = step.state
             for row, length in enumerate(lengths):
                 stop, before = truth[row][i], truth[row][i - 1] if i else 0
-                assert read.stops[row] == (batch.mask.shape[1] if stop is None else stop)
-                assert read.weights[row].nonzero().flatten().tolist() == ([] if stop is None else [stop])
+                assert step.stops[row] == (NOWHERE if stop is None else stop)
+                assert step.weights[row].nonzero().flatten().tolist() == ([] if stop is None else [stop])
                 expected = torch.zeros(SIZE) if stop is None else batch.values[row, stop]
-                assert torch.equal(read.context[row], expected)
+                assert torch.equal(step.context[row], expected)
                 seen["nowhere"] += stop is None
                 seen["stayed"] += stop is not None and stop == before
                 seen["moved"] += stop is not None and before is not None and stop > before
                 seen["end"] += stop == length - 1 and max(p[row, i, before or 0 : length].tolist()) < 0.5
     assert seen["moved"] > 20 and seen["stayed"] > 20
-    assert (seen["nowhere"] > 20) == (exhausted == "zeros")
-    assert (seen["end"] > 20) == (exhausted == "last")
+    assert (seen["nowhere"] > 20) == (not mass_preservation)
+    assert (seen["end"] > 20) == (mass_preservation)
 
 
-@pytest.mark.parametrize("exhausted", EXHAUSTED)
-def test_soft_weights_are_the_expectation(exhausted: str, batch, shake):
-    attention = build(shake, exhausted=exhausted)
-    memory = attention.remember(batch.values, batch.mask)
-    _, weights = attention(batch.queries, memory)
+@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+def test_soft_weights_are_the_expectation(mass_preservation: bool, batch, shake):
+    attention = build(shake, mass_preservation=mass_preservation)
+    memory = attention.init_memory(batch.encoded)
+    weights = attention(batch.queries, memory).weights
     p = probabilities(attention, memory, batch.queries).double()
     for row, length in enumerate(batch.mask.sum(1).tolist()):
         real = p[row : row + 1, :, :length].clone()
-        if exhausted == "last":
+        if mass_preservation:
             real[..., -1] = 1.0
         truth = oracle.expected_alignment(real, torch.eye(length)[:1])[0]
         torch.testing.assert_close(weights[row, :, :length].double(), truth, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("exhausted", EXHAUSTED)
-def test_drawing_lots_agrees_with_the_expectation(exhausted: str, batch, shake):
-    lots, attention = random.Random(3), build(shake, exhausted=exhausted)
-    memory = attention.remember(batch.values, batch.mask)
-    _, weights = attention(batch.queries, memory)
+@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+def test_sampling_agrees_with_the_expectation(mass_preservation: bool, batch, shake):
+    chance, attention = random.Random(3), build(shake, mass_preservation=mass_preservation)
+    memory = attention.init_memory(batch.encoded)
+    weights = attention(batch.queries, memory).weights
     row, length, draws = 3, 7, 4000
     p = probabilities(attention, memory, batch.queries)[row].tolist()
     counts = torch.zeros(7, 11)
     for _ in range(draws):
-        for i, stop in enumerate(follow(p, length, exhausted, lambda probability: lots.random() < probability)):
+        for i, stop in enumerate(follow(p, length, mass_preservation, lambda p_choose: chance.random() < p_choose)):
             if stop is not None:
                 counts[i, stop] += 1
     # Five standard deviations of a share.
     torch.testing.assert_close(counts / draws, weights[row].detach(), atol=5 * 0.5 / math.sqrt(draws), rtol=0)
-    assert (exhausted == "last") == (weights[row].sum(-1) > 1 - 1e-6).all()
+    assert (mass_preservation) == (weights[row].sum(-1) > 1 - 1e-6).all()
 
 
-@pytest.mark.parametrize("exhausted", EXHAUSTED)
-def test_sharp_probabilities_read_alike_soft_and_hard(exhausted: str, batch, shake):
-    attention = build(shake, exhausted=exhausted)
+@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+def test_sharp_probabilities_are_alike_soft_and_hard(mass_preservation: bool, batch, shake):
+    attention = build(shake, mass_preservation=mass_preservation)
     with torch.no_grad():
         attention.energy.gain.fill_(1e6)
-    memory = attention.remember(batch.values, batch.mask)
+    memory = attention.init_memory(batch.encoded)
     p = probabilities(attention, memory, batch.queries)
     assert ((p == 0) | (p == 1)).all() and p.any() and not p.all()
-    for soft, hard in zip(attention(batch.queries, memory), attention(batch.queries, memory, hard=True), strict=True):
-        torch.testing.assert_close(soft, hard, atol=1e-6, rtol=0)
+    soft, hard = attention(batch.queries, memory), attention(batch.queries, memory, hard=True)
+    for ours, theirs in zip(soft, hard, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
 
 
 def test_a_tie_stops(batch):
     attention = Monotonic(MonotonicConfig(energy_bias=0.0), SIZE, SIZE).eval()
     with torch.no_grad():
         attention.energy.gain.zero_()
-    memory = attention.remember(batch.values, batch.mask)
+    memory = attention.init_memory(batch.encoded)
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
-    assert (attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True).stops == 0).all()
+    assert (attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=True).stops == 0).all()
 
 
 def test_an_energy_just_below_zero_does_not_stop(batch):
     """Though its sigmoid is 0.5 in float32."""
-    attention = Monotonic(MonotonicConfig(offset=-1e-9, exhausted="zeros"), SIZE, SIZE).eval()
+    attention = Monotonic(MonotonicConfig(energy_bias=-1e-9, mass_preservation=False), SIZE, SIZE).eval()
     with torch.no_grad():
         attention.energy.gain.zero_()
-    memory = attention.remember(batch.values, batch.mask)
+    memory = attention.init_memory(batch.encoded)
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
-    assert (attention.step(batch.queries[:, 0], memory, attention.start(memory), hard=True).stops == 11).all()
+    assert (attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=True).stops == NOWHERE).all()
 
 
 def test_a_first_step_begins_at_the_first_position(batch, shake):
     attention = build(shake)
-    memory = attention.remember(batch.values, batch.mask)
-    (start,) = attention.start(memory)
-    assert start.tolist() == [[1.0] + [0.0] * 10] * 8
+    memory = attention.init_memory(batch.encoded)
+    (alpha,) = attention.init_state(memory)
+    assert alpha.tolist() == [[1.0] + [0.0] * 10] * 8
 
 
-def test_noise_has_its_size_and_is_met_in_training_alone():
+def test_noise_has_its_size_and_is_added_in_training_alone():
     def energies(noise: float, *, training: bool) -> Tensor:
-        """One position and one step, where the weight is p itself, of 20,000 sentences."""
+        """One position and one step, where the weight is p_choose itself, of 20,000 sentences."""
         config = MonotonicConfig(energy=DotConfig(), energy_bias=0.25, noise_std=noise, mass_preservation=False)
         attention, zeros = Monotonic(config, SIZE, SIZE).train(training), torch.zeros(20_000, 1, SIZE)
-        memory = attention.remember(zeros, torch.ones(20_000, 1, dtype=torch.bool))
-        return torch.logit(attention(zeros, memory)[1].double()).flatten()
+        mask = torch.ones(20_000, 1, dtype=torch.bool)
+        memory = attention.init_memory(Encoded(zeros, zeros, mask, zeros[:, 0]))
+        return torch.logit(attention(zeros, memory).weights.double()).flatten()
 
     torch.manual_seed(0)
     assert energies(1.5, training=True).mean().item() == pytest.approx(0.25, abs=0.05)
@@ -153,13 +156,14 @@ def test_noise_has_its_size_and_is_met_in_training_alone():
 
 @pytest.mark.parametrize("energy", [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5)])
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("exhausted", EXHAUSTED)
-def test_mocha_of_width_one_is_monotonic_attention(energy: EnergyConfig, hard: bool, exhausted: str, batch, shake):
-    mocha = shake(MoChA(MoChAConfig(energy=energy, chunk_size=1, exhausted=exhausted), SIZE, SIZE))
-    monotonic = Monotonic(MonotonicConfig(energy=energy, exhausted=exhausted), SIZE, SIZE).eval()
+@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+def test_mocha_with_chunks_of_one_is_monotonic_attention(
+    energy: EnergyConfig, hard: bool, mass_preservation: bool, batch, shake
+):
+    mocha = shake(MoChA(MoChAConfig(energy=energy, chunk_size=1, mass_preservation=mass_preservation), SIZE, SIZE))
+    monotonic = Monotonic(MonotonicConfig(energy=energy, mass_preservation=mass_preservation), SIZE, SIZE).eval()
     monotonic.load_state_dict({k: v for k, v in mocha.state_dict().items() if not k.startswith("chunk_energy.")})
     ours, theirs = (
-        attention(batch.queries, attention.remember(batch.values, batch.mask), hard=hard)
-        for attention in (mocha, monotonic)
+        attention(batch.queries, attention.init_memory(batch.encoded), hard=hard) for attention in (mocha, monotonic)
     )
-    assert torch.equal(ours[0], theirs[0]) and torch.equal(ours[1], theirs[1])
+    assert torch.equal(ours.contexts, theirs.contexts) and torch.equal(ours.weights, theirs.weights)

@@ -5,15 +5,15 @@ import math
 import pytest
 import torch
 
-from mt.models.attention.energy import DotConfig
-from mt.models.attention.global_ import Global, GlobalConfig
+from mt.models.attention.global_ import Dot, DotAttentionConfig
+from mt.models.decoders import DecoderParts
 from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 VECTORS = [0.0, -0.5, 0.8]
 SOURCE = [0.4, -0.9]
-SUMMARY = 0.6
+FINAL_STATE = 0.6
 BRIDGE = 0.9
 # Weights of reset, update, candidate.
 FROM_INPUT, FROM_CONTEXT = [0.3, -0.2, 0.9], [0.7, 0.1, -0.6]
@@ -23,11 +23,11 @@ READOUT = [(0.5, 0.9, -0.7, 0.1), (-0.8, -0.6, 0.6, 0.2)]
 TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
 
 
-def build(start: str) -> Bahdanau:
-    config = BahdanauConfig(hidden_size=1, readout_size=1, start=start)
-    attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 1, 1)
-    embedding = Embedding(3, EmbeddingConfig(embedding_dim=1))
-    decoder = Bahdanau(config, embedding, attention, value_size=1, final_state_size=1, tied=False)
+def build(init_hidden: str) -> Bahdanau:
+    config = BahdanauConfig(hidden_size=1, readout_size=1, init_hidden=init_hidden)
+    attention = Dot(DotAttentionConfig(scaled=False), 1, 1)
+    embedding = Embedding(EmbeddingConfig(embedding_dim=1), 3)
+    decoder = Bahdanau(config, DecoderParts(embedding, attention, value_size=1, final_state_size=1, tied=False))
     numbers = {
         "embedding.table.weight": [[x] for x in VECTORS],
         "recurrence.cells.weight_ih_l0": list(zip(FROM_INPUT, FROM_CONTEXT, strict=True)),
@@ -39,7 +39,7 @@ def build(start: str) -> Bahdanau:
         "output.weight": [[x] for x in TO_LOGITS],
         "output.bias": LOGIT_BIAS,
     }
-    if start == "summary":
+    if init_hidden == "final_state":
         numbers |= {"recurrence.bridge.weight": [[BRIDGE]], "recurrence.bridge.bias": [0.0]}
     decoder.load_state_dict({name: torch.tensor(value) for name, value in numbers.items()})
     return decoder.eval()
@@ -49,12 +49,12 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def by_hand(tokens: list[int], start: str) -> tuple[list[list[float]], list[list[float]], list[int]]:
+def by_hand(tokens: list[int], init_hidden: str) -> tuple[list[list[float]], list[list[float]], list[int]]:
     """Logits and weights of each step, and which of the two maxout chose."""
-    s = math.tanh(BRIDGE * SUMMARY) if start == "summary" else 0.0
+    s = math.tanh(BRIDGE * FINAL_STATE) if init_hidden == "final_state" else 0.0
     logits, weights, chosen = [], [], []
     for token in tokens:
-        # The state before asks.
+        # The state before is the query.
         shares = [math.exp(s * h) for h in SOURCE]
         weights.append([share / sum(shares) for share in shares])
         context = sum(a * h for a, h in zip(weights[-1], SOURCE, strict=True))
@@ -63,38 +63,39 @@ def by_hand(tokens: list[int], start: str) -> tuple[list[list[float]], list[list
         reset, update = (sigmoid(fed[i] + FROM_STATE[i] * s) for i in (0, 1))
         candidate = math.tanh(fed[2] + reset * FROM_STATE[2] * s)
         s = update * s + (1 - update) * candidate
-        pair = [state * s + word * y + read * context + bias for state, word, read, bias in READOUT]
+        pair = [state * s + word * y + seen * context + bias for state, word, seen, bias in READOUT]
         chosen.append(pair.index(max(pair)))
         logits.append([w * max(pair) + b for w, b in zip(TO_LOGITS, LOGIT_BIAS, strict=True)])
     return logits, weights, chosen
 
 
-@pytest.mark.parametrize("start", ["summary", "zeros"])
-def test_equations(start: str):
-    decoder = build(start)
-    encoded = Encoded(torch.tensor([[[h] for h in SOURCE]]), torch.tensor([[SUMMARY]]))
-    memory = decoder.remember(encoded, torch.ones(1, 2, dtype=torch.bool))
-    features, reads = decoder(torch.tensor([[2, 1, 1]]), memory)
-    logits, weights, chosen = by_hand([2, 1, 1], start)
+@pytest.mark.parametrize("init_hidden", ["final_state", "zeros"])
+def test_equations(init_hidden: str):
+    decoder = build(init_hidden)
+    values = torch.tensor([[[h] for h in SOURCE]])
+    encoded = Encoded(values, values, torch.ones(1, 2, dtype=torch.bool), torch.tensor([[FINAL_STATE]]))
+    memory = decoder.init_memory(encoded)
+    readouts, attended = decoder(torch.tensor([[2, 1, 1]]), memory)
+    logits, weights, chosen = by_hand([2, 1, 1], init_hidden)
     assert set(chosen) == {0, 1}, "maxout must choose either"
-    torch.testing.assert_close(decoder.output(features)[0], torch.tensor(logits))
-    torch.testing.assert_close(reads.weights[0], torch.tensor(weights))
-    assert decoder.needs_full_source == (start == "summary")
+    torch.testing.assert_close(decoder.output(readouts)[0], torch.tensor(logits))
+    torch.testing.assert_close(attended.weights[0], torch.tensor(weights))
+    assert decoder.needs_full_source == (init_hidden == "final_state")
 
 
-def test_of_several_layers_the_highest_asks_and_the_lowest_is_told(shake):
-    attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 4, 4)
+def test_of_several_layers_the_highest_is_the_query_and_the_lowest_gets_the_context(shake):
+    attention = Dot(DotAttentionConfig(scaled=False), 4, 4)
     config = BahdanauConfig(hidden_size=4, readout_size=3, num_layers=2, cell="lstm")
-    embedding = Embedding(9, EmbeddingConfig(embedding_dim=3))
-    decoder = shake(Bahdanau(config, embedding, attention, value_size=4, final_state_size=2, tied=False))
-    encoded = Encoded(torch.randn(2, 5, 4), torch.randn(2, 2))
-    memory = decoder.remember(encoded, torch.ones(2, 5, dtype=torch.bool))
-    state = decoder.init_hidden(memory)
+    embedding = Embedding(EmbeddingConfig(embedding_dim=3), 9)
+    decoder = shake(Bahdanau(config, DecoderParts(embedding, attention, 4, 2, tied=False)))
+    values = torch.randn(2, 5, 4)
+    memory = decoder.init_memory(Encoded(values, values, torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 2)))
+    state = decoder.init_state(memory)
     prediction = decoder.step(torch.tensor([4, 5]), memory, state)
-    read = attention.step(state.recurrent[0][:, 1], memory.attention, ())
-    torch.testing.assert_close(prediction.weights, read.weights)
-    told = torch.cat((decoder.embedding(torch.tensor([4, 5])), read.context), -1)
+    attended = attention.step(state.recurrent[0][:, 1], memory.attention, ())
+    torch.testing.assert_close(prediction.weights, attended.weights)
+    fed = torch.cat((decoder.embedding(torch.tensor([4, 5])), attended.context), -1)
     before = tuple(part.transpose(0, 1).contiguous() for part in state.recurrent)
-    _, after = decoder.recurrence.cells(told[:, None], before)
+    _, after = decoder.recurrence.cells(fed[:, None], before)
     for ours, theirs in zip(prediction.state.recurrent, after, strict=True):
         torch.testing.assert_close(ours, theirs.transpose(0, 1))

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.models.attention.energy import DotConfig
-from mt.models.attention.global_ import Global, GlobalConfig
+from mt.models.attention.global_ import Dot, DotAttentionConfig, General, GeneralAttentionConfig
+from mt.models.decoders import DecoderParts
 from mt.models.decoders.luong import Luong, LuongConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 VECTORS = [0.0, -0.5, 0.8]
 SOURCE = [0.4, -0.9]
-SUMMARY = 0.6
+FINAL_STATE = 0.6
 # Weights of an LSTM's gates in, forget, cell, out; the first three also of a GRU's reset, update, candidate.
 FROM_INPUT, FROM_FEED = [0.3, -0.2, 0.9, 0.5], [0.7, 0.1, -0.6, 0.2]
 FROM_STATE, BIAS = [-0.4, 0.6, 0.2, 0.1], [0.1, 0.2, -0.3, 0.4]
@@ -24,11 +24,11 @@ FROM_CONTEXT, FROM_QUERY = 0.7, -0.8
 TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
 
 
-def build(*, input_feeding: bool, start: str, cell: str = "lstm") -> Luong:
-    config = LuongConfig(hidden_size=1, readout_size=1, input_feeding=input_feeding, start=start, cell=cell)
-    embedding = Embedding(3, EmbeddingConfig(embedding_dim=1))
-    attention = Global(GlobalConfig(energy=DotConfig(), scaled=False), 1, 1)
-    decoder = Luong(config, embedding, attention, value_size=1, final_state_size=1, tied=False)
+def build(*, input_feeding: bool, init_hidden: str, cell: str = "lstm") -> Luong:
+    config = LuongConfig(hidden_size=1, readout_size=1, input_feeding=input_feeding, init_hidden=init_hidden, cell=cell)
+    embedding = Embedding(EmbeddingConfig(embedding_dim=1), 3)
+    attention = Dot(DotAttentionConfig(scaled=False), 1, 1)
+    decoder = Luong(config, DecoderParts(embedding, attention, value_size=1, final_state_size=1, tied=False))
     columns = (FROM_INPUT, FROM_FEED) if input_feeding else (FROM_INPUT,)
     gates = 4 if cell == "lstm" else 3
     numbers = {
@@ -41,7 +41,7 @@ def build(*, input_feeding: bool, start: str, cell: str = "lstm") -> Luong:
         "output.weight": [[x] for x in TO_LOGITS],
         "output.bias": LOGIT_BIAS,
     }
-    if start == "summary":
+    if init_hidden == "final_state":
         bridge = [[BRIDGE_HIDDEN], [BRIDGE_CELL]] if cell == "lstm" else [[BRIDGE_HIDDEN]]
         numbers |= {"recurrence.bridge.weight": bridge, "recurrence.bridge.bias": [0.0] * len(bridge)}
     decoder.load_state_dict({name: torch.tensor(value) for name, value in numbers.items()})
@@ -65,12 +65,12 @@ def gru(fed: list[float], h: float, c: float) -> tuple[float, float]:
 
 
 def by_hand(
-    tokens: list[int], *, input_feeding: bool, start: str, cell: str = "lstm"
+    tokens: list[int], *, input_feeding: bool, init_hidden: str, cell: str = "lstm"
 ) -> tuple[list[list[float]], list[list[float]]]:
     """Logits and weights of each step."""
     advance = {"lstm": lstm, "gru": gru}[cell]
-    h = math.tanh(BRIDGE_HIDDEN * SUMMARY) if start == "summary" else 0.0
-    c = math.tanh(BRIDGE_CELL * SUMMARY) if start == "summary" else 0.0
+    h = math.tanh(BRIDGE_HIDDEN * FINAL_STATE) if init_hidden == "final_state" else 0.0
+    c = math.tanh(BRIDGE_CELL * FINAL_STATE) if init_hidden == "final_state" else 0.0
     feed, logits, weights = 0.0, [], []
     for token in tokens:
         fed = [
@@ -87,47 +87,44 @@ def by_hand(
 
 
 @pytest.mark.parametrize("input_feeding", [False, True])
-@pytest.mark.parametrize("start", ["summary", "zeros"])
+@pytest.mark.parametrize("init_hidden", ["final_state", "zeros"])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_equations(cell: str, input_feeding: bool, start: str):
-    decoder = build(input_feeding=input_feeding, start=start, cell=cell)
-    encoded = Encoded(torch.tensor([[[s] for s in SOURCE]]), torch.tensor([[SUMMARY]]))
-    memory = decoder.remember(encoded, torch.ones(1, 2, dtype=torch.bool))
-    features, reads = decoder(torch.tensor([[2, 1, 1]]), memory)
-    weights = reads.weights
-    expected_logits, expected_weights = by_hand([2, 1, 1], input_feeding=input_feeding, start=start, cell=cell)
-    torch.testing.assert_close(decoder.output(features)[0], torch.tensor(expected_logits))
+def test_equations(cell: str, input_feeding: bool, init_hidden: str):
+    decoder = build(input_feeding=input_feeding, init_hidden=init_hidden, cell=cell)
+    values = torch.tensor([[[s] for s in SOURCE]])
+    encoded = Encoded(values, values, torch.ones(1, 2, dtype=torch.bool), torch.tensor([[FINAL_STATE]]))
+    memory = decoder.init_memory(encoded)
+    readouts, attended = decoder(torch.tensor([[2, 1, 1]]), memory)
+    weights = attended.weights
+    expected_logits, expected_weights = by_hand(
+        [2, 1, 1], input_feeding=input_feeding, init_hidden=init_hidden, cell=cell
+    )
+    torch.testing.assert_close(decoder.output(readouts)[0], torch.tensor(expected_logits))
     torch.testing.assert_close(weights[0], torch.tensor(expected_weights))
-    assert decoder.needs_full_source == (start == "summary")
+    assert decoder.needs_full_source == (init_hidden == "final_state")
 
 
 def test_the_numbers_tell_the_variants_apart():
     variants = [
-        by_hand([2, 1, 1], input_feeding=feeding, start=start, cell=cell)[0][2]
-        for feeding, start, cell in itertools.product((False, True), ("summary", "zeros"), ("lstm", "gru"))
+        by_hand([2, 1, 1], input_feeding=feeding, init_hidden=init_hidden, cell=cell)[0][2]
+        for feeding, init_hidden, cell in itertools.product((False, True), ("final_state", "zeros"), ("lstm", "gru"))
     ]
     assert len({round(logits[2], 3) for logits in variants}) == 8
 
 
 def test_a_zero_start_does_not_see_the_source():
     decoder = build(input_feeding=True, init_hidden="zeros")
-    memory = decoder.remember(Encoded(torch.ones(2, 3, 1), torch.tensor([[5.0], [-5.0]])), torch.ones(2, 3) > 0)
-    start = decoder.init_hidden(memory)
-    assert not any(part.any() for part in (*start.recurrent, start.feed))
+    values, final_state = torch.ones(2, 3, 1), torch.tensor([[5.0], [-5.0]])
+    memory = decoder.init_memory(Encoded(values, values, torch.ones(2, 3) > 0, final_state))
+    state = decoder.init_state(memory)
+    assert not any(part.any() for part in (*state.recurrent, state.feed))
 
 
 def test_tying_refuses_unequal_sizes():
-    attention = Global(GlobalConfig(), 4, 4)
-    embedding = Embedding(9, EmbeddingConfig(embedding_dim=3))
+    attention = General(GeneralAttentionConfig(), 4, 4)
+    embedding = Embedding(EmbeddingConfig(embedding_dim=3), 9)
     with pytest.raises(UserError) as refusal:
-        Luong(
-            LuongConfig(hidden_size=4, readout_size=5),
-            embedding,
-            attention,
-            value_size=4,
-            final_state_size=4,
-            tied=True,
-        )
+        Luong(LuongConfig(hidden_size=4, readout_size=5), DecoderParts(embedding, attention, 4, 4, tied=True))
     assert str(refusal.value) == (
         "embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is 5 and "
         "embedding.embedding_dim is 3: make them equal or set embedding.tie_output=false"
@@ -135,15 +132,9 @@ def test_tying_refuses_unequal_sizes():
 
 
 def test_tying_shares_the_table():
+    config, attention = LuongConfig(hidden_size=4, readout_size=3), General(GeneralAttentionConfig(), 4, 4)
     decoders = [
-        Luong(
-            LuongConfig(hidden_size=4, readout_size=3),
-            Embedding(9, EmbeddingConfig(embedding_dim=3)),
-            Global(GlobalConfig(), 4, 4),
-            value_size=4,
-            final_state_size=4,
-            tied=tied,
-        )
+        Luong(config, DecoderParts(Embedding(EmbeddingConfig(embedding_dim=3), 9), attention, 4, 4, tied=tied))
         for tied in (True, False)
     ]
     assert [decoder.output.weight is decoder.embedding.table.weight for decoder in decoders] == [True, False]

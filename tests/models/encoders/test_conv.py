@@ -10,41 +10,44 @@ from mt.models.seq2seq import ModelConfig, Seq2Seq
 
 
 def literal(stack: Stack, inputs: np.ndarray) -> np.ndarray:
-    """tanh(convolution(x) + x) for each layer, one position and one offset at a time. inputs: [S, H]."""
+    """tanh(convolution(x) + x) for each layer, one position and one row of the kernel at a time. inputs: [S, H]."""
     for convolution in stack.convolutions:
         weight, bias = (parameter.detach().double().numpy() for parameter in (convolution.weight, convolution.bias))
-        width = weight.shape[2]
+        size = weight.shape[2]
         outputs = np.empty_like(inputs)
         for j in range(len(inputs)):
             total = bias + inputs[j]
-            for k in range(width):
-                if 0 <= j + k - width // 2 < len(inputs):
-                    total = total + weight[:, :, k] @ inputs[j + k - width // 2]
+            for k in range(size):
+                if 0 <= j + k - size // 2 < len(inputs):
+                    total = total + weight[:, :, k] @ inputs[j + k - size // 2]
             outputs[j] = np.tanh(total)
         inputs = outputs
     return inputs
 
 
-@pytest.mark.parametrize("kernel", [1, 3, 5])
-def test_it_equals_its_equations(kernel: int, vectors, mask, shake):
+@pytest.mark.parametrize("kernel_size", [1, 3, 5])
+def test_it_equals_its_equations(kernel_size: int, vectors, mask, shake):
     encoder = shake(
-        Conv(ConvConfig(hidden_size=4, num_layers=3, value_layers=2, kernel=kernel, longest=9), 6), scale=0.4
+        Conv(
+            ConvConfig(hidden_size=4, num_layers=3, num_value_layers=2, kernel_size=kernel_size, max_source_length=9), 6
+        ),
+        scale=0.4,
     )
-    values, summary, compared = encoder(vectors, mask)
-    enter, table = (p.detach().double().numpy() for p in (encoder.enter.weight, encoder.positions.table.weight))
+    encoded = encoder(vectors, mask)
+    project, table = (p.detach().double().numpy() for p in (encoder.project.weight, encoder.positions.table.weight))
     for row, length in enumerate(mask.sum(1).tolist()):
         # Position vectors are scaled as word vectors are: by the square root of their size.
         places = table[1 : length + 1] * 6**0.5
-        inputs = 0.1 * (vectors[row, :length].double().numpy() + places) @ enter.T
+        inputs = 0.1 * (vectors[row, :length].double().numpy() + places) @ project.T
         contents = literal(encoder.values, inputs)
-        np.testing.assert_allclose(values[row, :length].detach(), contents, atol=2e-6)
-        np.testing.assert_allclose(summary[row].detach(), contents.mean(0), atol=2e-6)
-        np.testing.assert_allclose(compared[row, :length].detach(), literal(encoder.compared, inputs), atol=2e-6)
+        np.testing.assert_allclose(encoded.values[row, :length].detach(), contents, atol=2e-6)
+        np.testing.assert_allclose(encoded.final_state[row].detach(), contents.mean(0), atol=2e-6)
+        np.testing.assert_allclose(encoded.keys[row, :length].detach(), literal(encoder.keys, inputs), atol=2e-6)
 
 
-def test_a_value_sees_as_far_as_its_layers_reach(shake):
-    # Two layers of width 5 see four positions either way.
-    encoder = shake(Conv(ConvConfig(hidden_size=4, num_layers=1, value_layers=2, kernel=5), 6), scale=0.4)
+def test_a_value_depends_on_what_its_layers_reach(shake):
+    # Two layers with kernels of 5 reach four positions either way.
+    encoder = shake(Conv(ConvConfig(hidden_size=4, num_layers=1, num_value_layers=2, kernel_size=5), 6), scale=0.4)
     vectors = torch.randn(1, 15, 6, generator=torch.Generator().manual_seed(1), requires_grad=True)
     encoder(vectors, torch.ones(1, 15, dtype=torch.bool)).values[0, 7].sum().backward()
     assert vectors.grad[0].any(-1).nonzero().flatten().tolist() == list(range(3, 12))
@@ -57,13 +60,13 @@ def test_equal_words_differ_by_their_place(shake):
     assert (values[3] - values[5]).abs().max() > 0.01
 
 
-def test_positions_are_heard_as_words_are():
-    table = Conv(ConvConfig(hidden_size=4, longest=200), 64).positions
+def test_position_vectors_are_as_large_as_word_vectors():
+    table = Conv(ConvConfig(hidden_size=4, max_source_length=200), 64).positions
     assert table(torch.arange(1, 201)).std().item() == pytest.approx(1.0, rel=0.05)
 
 
 def test_a_source_without_positions_is_refused(vectors, mask):
-    encoder = Conv(ConvConfig(hidden_size=4, longest=8), 6)
+    encoder = Conv(ConvConfig(hidden_size=4, max_source_length=8), 6)
     assert encoder.max_source_length == 8
     with pytest.raises(UserError) as refusal:
         encoder(vectors, mask)
@@ -78,18 +81,18 @@ def test_a_source_without_positions_is_refused(vectors, mask):
 
 def test_an_even_kernel_is_refused():
     with pytest.raises(UserError) as refusal:
-        ConvConfig(kernel=4)
+        ConvConfig(kernel_size=4)
     assert str(refusal.value) == (
-        "encoder.kernel=4 has no middle, so that values would not stand at the positions of their words: choose an odd "
+        "encoder.kernel_size=4 is even, so that values would lie between the positions of their words: choose an odd "
         "number, 3 or 5"
     )
 
 
-@pytest.mark.parametrize("hidden", [64, 1024])
-def test_kernels_of_any_size_leave_values_in_the_slope_of_the_tanh(hidden: int):
+@pytest.mark.parametrize("hidden_size", [64, 1024])
+def test_kernels_of_any_size_leave_values_in_the_slope_of_the_tanh(hidden_size: int):
     torch.manual_seed(1)
-    config = ModelConfig(encoder=ConvConfig(hidden_size=hidden, num_layers=6, value_layers=3))
+    config = ModelConfig(encoder=ConvConfig(hidden_size=hidden_size, num_layers=6, num_value_layers=3))
     with torch.no_grad():
-        memory = Seq2Seq(config, 50, 50).remember(torch.randint(4, 50, (4, 20)), torch.ones(4, 20, dtype=torch.bool))
+        memory = Seq2Seq(config, 50, 50).encode(torch.randint(4, 50, (4, 20)), torch.ones(4, 20, dtype=torch.bool))
     assert 0.01 < memory.attention.values.std() < 0.5
     assert memory.attention.values.abs().max() < 0.95

@@ -1,31 +1,52 @@
-"""What recurrent encoders say of a whole sentence."""
+"""The final state of recurrent encoders, and their cells."""
 
 import pytest
 import torch
 from torch import nn
 
+from mt.errors import UserError
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import Recurrent
 
 RECURRENT = [name for name, kind in ENCODERS.items() if issubclass(kind, Recurrent)]
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("num_layers", [1, 2])
 @pytest.mark.parametrize("name", RECURRENT)
-def test_the_summary_is_where_each_direction_of_the_top_layer_ends(name: str, layers: int, vectors, mask, shake):
+def test_the_final_state_is_where_each_direction_of_the_top_layer_ends(
+    name: str, num_layers: int, vectors, mask, shake
+):
     kind = ENCODERS[name]
-    encoder = shake(kind(kind.Config(hidden_size=5, num_layers=layers), 6), scale=0.4)
-    values, summary, compared = encoder(vectors, mask)
-    assert compared is None
-    ends = values[torch.arange(5), mask.sum(1) - 1, :5]
+    encoder = shake(kind(kind.Config(hidden_size=8, num_layers=num_layers), 6), scale=0.4)
+    encoded = encoder(vectors, mask)
+    assert encoded.keys is encoded.values
+    size = 8 // kind.directions
+    ends = encoded.values[torch.arange(5), mask.sum(1) - 1, :size]
     if name.startswith("bi"):
-        ends = torch.cat((ends, values[:, 0, 5:]), -1)
-    torch.testing.assert_close(summary, ends)
+        ends = torch.cat((ends, encoded.values[:, 0, size:]), -1)
+    torch.testing.assert_close(encoded.final_state, ends)
 
 
 @pytest.mark.parametrize("name", RECURRENT)
 def test_cells_are_what_the_name_says(name: str):
     kind = ENCODERS[name]
-    cells = kind(kind.Config(hidden_size=5), 6).cells
+    cells = kind(kind.Config(hidden_size=8), 6).cells
     assert type(cells) is (nn.LSTM if name.endswith("lstm") else nn.GRU)
     assert cells.bidirectional == name.startswith("bi")
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_values_have_the_same_size_in_one_direction_and_in_both(name: str):
+    kind = ENCODERS[name]
+    encoder = kind(kind.Config(hidden_size=8), 6)
+    assert encoder.value_size == encoder.final_state_size == 8
+    assert encoder.cells.hidden_size * kind.directions == 8
+
+
+@pytest.mark.parametrize("name", [name for name in RECURRENT if ENCODERS[name].directions == 2])
+def test_an_odd_size_has_no_half(name: str):
+    with pytest.raises(UserError) as refusal:
+        ENCODERS[name].Config(hidden_size=7)
+    assert str(refusal.value) == (
+        "encoder.hidden_size=7 is odd, and a bidirectional encoder has half of it in each direction: choose 8"
+    )

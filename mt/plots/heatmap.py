@@ -1,23 +1,20 @@
-"""Alignment heatmaps. The one door to matplotlib: figures are objects of their own, no pyplot, no global settings."""
+"""The heatmap of an alignment. Figures are objects of their own: no pyplot, no global settings."""
 
-import functools
 import math
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike
 
+from mt.plots.fonts import characters, drawable, font
 from mt.storage import replaced
 
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
@@ -39,8 +36,9 @@ def heatmap(
 ) -> Figure:
     """Draw the attention of each target token (rows, downwards) to each source token (columns).
 
-    Tokens are drawn literally in any script of the bundled fonts (Latin, Greek, Cyrillic, Arabic, Hebrew, Japanese);
-    a character in none of them becomes a white square, and a token of more than 24 characters is cut.
+    Tokens are drawn literally, in the bundled fonts (Latin, Greek, Cyrillic, Arabic, Hebrew, Japanese) and else in the
+    installed ones; a character that no font has becomes a white square, which is said once on standard error for each
+    script. A token of more than 24 characters is cut.
 
     Args:
         weights: [T, S], 0 to 1.
@@ -66,7 +64,8 @@ def heatmap(
     figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1]).outline.set_visible(False)
     bar.tick_params(length=0, labelsize=_LABEL_POINTS)
     _label_tokens(axes, source, target, wide, tall)
-    axes.set_title(_wrapped(title, wide), loc="left", pad=10, font=_font(_LABEL_POINTS + 2), parse_math=False)
+    heading = _wrapped(title, wide)
+    axes.set_title(heading, loc="left", pad=10, font=font(_LABEL_POINTS + 2, [heading]), parse_math=False)
     if stops is not None:
         _mark_stops(axes, stops, chunk_size, grid.shape)
     elif chunk_size is not None:
@@ -86,10 +85,10 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
     axes.xaxis.tick_top()
     columns = range(0, len(source), math.ceil(len(source) * _LABEL_HEIGHT / wide))
     rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / tall))
-    names = [_shown(source[i]) for i in columns]
-    font = _font(_LABEL_POINTS)
-    axes.set_xticks(columns, names, font=font, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
-    axes.set_yticks(rows, [_shown(target[j]) for j in rows], font=font, parse_math=False)
+    across, down = [_shown(source[i]) for i in columns], [_shown(target[j]) for j in rows]
+    face = font(_LABEL_POINTS, [*across, *down])
+    axes.set_xticks(columns, across, font=face, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
+    axes.set_yticks(rows, down, font=face, parse_math=False)
     axes.tick_params(length=2, color=_GRID)
     axes.spines[:].set_color(_GRID)
     if len(columns) == len(source) and len(rows) == len(target):
@@ -137,33 +136,14 @@ def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:
 
 
 def _shown(token: str) -> str:
-    text = _drawable(token)
-    return text if len(text) <= _LABEL_CHARACTERS else text[: _LABEL_CHARACTERS - 1] + "…"
+    shown = characters(drawable(token))
+    return "".join(shown if len(shown) <= _LABEL_CHARACTERS else [*shown[: _LABEL_CHARACTERS - 1], "…"])
 
 
 def _wrapped(title: str, wide: float) -> str:
     """Lines of about the drawing's width, because the page grows around what is on it."""
-    text = _drawable(title)
-    characters = round(max(wide, _SMALL) * _TITLE_CHARACTERS)
+    text = drawable(title)
+    width = round(max(wide, _SMALL) * _TITLE_CHARACTERS)
     if any(unicodedata.east_asian_width(character) in "WF" for character in text):
-        characters //= 2
-    return textwrap.fill(text, characters, max_lines=_TITLE_LINES, placeholder=" …")
-
-
-def _drawable(text: str) -> str:
-    return "".join(character if ord(character) in _fonts()[1] else "□" for character in text)
-
-
-def _font(points: float) -> FontProperties:
-    return FontProperties(family=list(_fonts()[0]), size=points)
-
-
-@functools.cache
-def _fonts() -> tuple[tuple[str, ...], frozenset[int]]:
-    """The families to look for a glyph in, in order, and every code point that one of them has."""
-    # matplotlib-fontja brings a Japanese font. Located, not imported: its import changes everyone's settings.
-    japanese = str(distribution("matplotlib-fontja").locate_file("matplotlib_fontja/fonts/ipaexg.ttf"))
-    font_manager.fontManager.addfont(japanese)
-    fonts = [font_manager.get_font(path) for path in (font_manager.findfont("DejaVu Sans"), japanese)]
-    families = tuple(font.family_name for font in fonts)
-    return families, frozenset(code for font in fonts for code in font.get_charmap())
+        width //= 2
+    return textwrap.fill(text, width, max_lines=_TITLE_LINES, placeholder=" …")

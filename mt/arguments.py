@@ -1,0 +1,119 @@
+"""The command lines of scripts: options that several share, and errors in the words of the command line."""
+
+import argparse
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from mt.errors import UserError, shown
+from mt.inference import Translator, load
+from mt.search.config import SEARCHES, SearchConfig, revised_search
+
+FLAGS = {
+    "name": "--search",
+    "beam_size": "--beam",
+    "length_penalty": "--length-penalty",
+    "n_best": "--n-best",
+    "min_length": "--min-length",
+    "max_length": "--max-length",
+    "no_repeat_ngram_size": "--no-repeat-ngram-size",
+    "mode": "--mode",
+}
+"""Options of search and what they are called on a command line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one sentence."""
+
+    def __init__(self, doc: str | None) -> None:
+        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {shown(message, 300)}; see --help", file=sys.stderr)
+        sys.exit(2)
+
+
+def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
+    """A type of argument: a whole number within bounds."""
+
+    def parsed(text: str) -> int:
+        if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from {lowest} to {highest}")
+        return int(text)
+
+    return parsed
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Which model, and where it runs."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
+    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+
+
+def add_search_options(parser: argparse.ArgumentParser) -> None:
+    """How to decode; what is left out stays as the run was configured."""
+    parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
+    parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
+    parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
+    parser.add_argument(FLAGS["min_length"], type=int, metavar="N", help="fewest tokens before the end")
+    parser.add_argument(FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included")
+    parser.add_argument(FLAGS["no_repeat_ngram_size"], type=int, metavar="N", help="no N tokens in a row twice; 0: any")
+    add_mode_option(parser)
+
+
+def add_mode_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(FLAGS["mode"], choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
+
+
+def loaded(options: argparse.Namespace) -> Translator:
+    """The translator of `add_run_options`. Raises UserError as `load`."""
+    with in_flags():
+        return load(options.run, checkpoint=options.checkpoint, device=options.device)
+
+
+def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
+    """A run's search with the options of `add_search_options`, and of --n-best where there is one.
+
+    Raises UserError where they do not go together, or not with the search: none is accepted and ignored.
+    """
+    given = vars(options)
+    chosen = {
+        option: given[name]
+        for option, flag in FLAGS.items()
+        if given.get(name := flag.removeprefix("--").replace("-", "_")) is not None
+    }
+    kind = chosen.get("name", config.name)
+    for option in chosen:
+        fits = [name for name, search in SEARCHES.items() if option in search.model_fields]
+        if kind not in fits:
+            where = f"--search {kind}" if "name" in chosen else f"this run, which is decoded by {kind} search"
+            raise UserError(
+                f"{FLAGS[option]} is an option of --search {' or '.join(fits)}, and not of {where}: add --search "
+                f"{fits[-1]}, or leave it out"
+            )
+    with in_flags():
+        return revised_search(config, chosen)
+
+
+@contextlib.contextmanager
+def in_flags() -> Iterator[None]:
+    """Errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
+
+    Options that have no flag keep their names: they can only have come from the run's own configuration; and so does
+    what a `config.json` is blamed for.
+    """
+    try:
+        yield
+    except UserError as error:
+        if "config.json" in str(error):
+            raise
+        sentence = re.sub(r"\b(search)=(?=\w)", r"--\1 ", str(error))
+        sentence = re.sub(r"\b(device)=(?=\w)", r"--\1 ", sentence)
+        for option, flag in FLAGS.items():
+            sentence = re.sub(rf"\bsearch\.{option}=", f"{flag} ", sentence)
+            sentence = re.sub(rf"\bsearch\.{option}\b", flag, sentence)
+        raise UserError(sentence) from error

@@ -1,0 +1,140 @@
+"""From the command line to plain data: Hydra composes, and its complaints become sentences. For entry points alone."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+from pydantic import AfterValidator, Field
+
+from mt.cli.choices import CONF, check_choice
+from mt.cli.manual import manual
+from mt.cli.overrides import parsed, translated
+from mt.cli.sweep import Job, expand, folder_of, run_all
+from mt.errors import UserError, reported, shown
+from mt.parsing import Options, parse
+
+if TYPE_CHECKING:  # preparation comes this way too, and would wait for torch
+    from mt.config import Config
+
+_RESUMABLE_TRAINING = ("epochs", "max_updates", "patience", "average_checkpoints", "save_every", "log_every", "plots")
+RESUMABLE = ("device", *(f"training.{name}" for name in _RESUMABLE_TRAINING))
+"""Options that may change when a run is resumed, besides those of search: none alters what an update does."""
+
+Main = Callable[[dict[str, Any], list[str]], None]
+
+
+def _names_a_folder(path: str) -> str:
+    if Path(path).name in ("", ".."):
+        raise UserError(f"folder={path} names no folder that can be made: give a path such as outputs/name")
+    return path
+
+
+FolderName = Annotated[str, AfterValidator(_names_a_folder)]
+
+
+class _TrainOptions(Options, extra="ignore"):
+    """What `train.py` takes for itself."""
+
+    folder: FolderName
+    resume: Annotated[str, Field(min_length=1)] | None
+
+
+class _PrepareOptions(Options, extra="ignore"):
+    """What `python -m data_prep` takes for itself."""
+
+    corpora: str
+    dry_run: bool
+
+
+_ENTRIES: dict[str, type[Options]] = {"config": _TrainOptions, "data_prep": _PrepareOptions}
+
+
+def compose(main: Main, name: str) -> None:
+    """Calls `main(plain, overrides)` with what `conf/<name>.yaml` and the command line say, for each job of a sweep.
+
+    plain: the resolved configuration; overrides: the `key=value` arguments. What a user can mend ends as one sentence;
+    in a sweep, whose other jobs run, as a line of the table at its end.
+    """
+    # Otherwise Hydra prints a report of its own and ends the process.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    with reported(), translated():
+        arguments = get_args_parser().parse_intermixed_args()
+        roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
+        overrides = parsed(arguments.overrides, roots)
+        if arguments.help:
+            print(manual(name, [one.input_line or "" for one in overrides if not one.is_sweep_override()], roots))
+            return
+        # `--info` would take an override for its value.
+        flags = [argument for argument in sys.argv[1:] if argument not in arguments.overrides]
+        if not arguments.multirun:
+            _check(overrides, roots, _ENTRIES[name])
+        # A launcher or sweeper of Hydra's plugins is Hydra's to run.
+        elif not any(override.key_or_group.startswith(("hydra/", "hydra.")) for override in overrides):
+            jobs = expand(overrides)
+            _check([override for job in jobs for override in parsed(job.overrides, roots)], roots, _ENTRIES[name])
+            flags = [flag for flag in flags if flag not in ("-m", "--multirun")]
+            if not run_all(jobs, lambda job: _run(main, name, job, flags)):
+                sys.exit(1)
+            return
+        _run(main, name, Job(arguments.overrides), flags)
+
+
+def _check(overrides: Sequence[Override], roots: Sequence[Path], entry: type[Options]) -> None:
+    for override in overrides:
+        if override.is_delete() and override.key_or_group in entry.model_fields:
+            raise UserError(f"{override.key_or_group} cannot be left out: give it another value")
+        if override.is_sweep_override():
+            raise UserError(f"{shown(override.input_line or '')} has several values: for a run of each, add -m")
+        check_choice(override, roots)
+
+
+def _run(main: Main, name: str, job: Job, flags: Sequence[str]) -> None:
+    """One job, or what else the flags ask for: Hydra reads the command line itself."""
+    failures: list[Exception] = []
+
+    def task(composed: DictConfig) -> None:
+        try:
+            with translated():
+                plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
+            parse(plain, _ENTRIES[name])
+            if "folder" in plain:
+                plain["folder"] = str(folder_of(job, Path(plain["folder"])))
+            main(plain, list(HydraConfig.get().overrides.task))
+        except Exception as error:
+            # Hydra would write a line of its own about an exception that leaves the task.
+            failures.append(error)
+
+    sys.argv = [sys.argv[0], *job.overrides, *flags]
+    with translated():
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
+    if failures:
+        raise failures[0]
+
+
+def merged(config: "Config", overrides: Sequence[str]) -> "Config":
+    """A checkpoint's configuration with what may change on the way: how long to train, how to decode, where to run."""
+    plain = config.model_dump(mode="json")
+    for override in parsed(overrides, [CONF]):
+        key = override.key_or_group
+        if key in ("resume", "folder"):
+            continue
+        part, _, option = key.rpartition(".")
+        if override.is_delete() or (key not in RESUMABLE and part != "search"):
+            raise UserError(
+                f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start a "
+                f"new run (search.* and {', '.join(RESUMABLE)} can change)"
+            )
+        (plain[part] if part else plain)[option] = override.value()
+    return parse(plain, type(config))
+
+
+def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
+    """Writes `config.yaml`: what was composed for a run."""
+    OmegaConf.save(OmegaConf.create(dict(composed)), folder / "config.yaml")

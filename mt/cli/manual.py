@@ -1,0 +1,126 @@
+"""`--help`: the comments of conf/, which is the manual, with the values that the command line gives."""
+
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from mt.cli.choices import CONF, choices, groups
+
+_KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
+
+
+def manual(name: str, overrides: Sequence[str], roots: Sequence[Path]) -> str:
+    """What `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
+        searched = [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
+        found = compose(name, [*searched, *overrides], return_hydra_config=True)
+    composed = cast(dict[str, Any], OmegaConf.to_container(found, resolve=False))
+    chosen = composed.pop("hydra")["runtime"]["choices"]
+    root = _file("", name, roots)
+    width = min(120, shutil.get_terminal_size().columns)
+    lines = [*_head(root), "", "groups, with their choices (* chosen):"]
+    for group in groups(roots):
+        if group in chosen:
+            lines += ["", f"  {group}"]
+            for choice in choices(group, roots):
+                mark = "*" if choice == chosen[group] else " "
+                lines.append(_row(f"  {mark} {choice}", _summary(_file(group, choice, roots)), 30, width))
+    lines += ["", "options, with their values:"]
+    for title, part in _parts(composed):
+        lines.append("")
+        notes = _notes(title, root, chosen, roots)
+        for key, value in _flat(part, title):
+            lines.append(_row(f"  {key}={_value(value)}", notes.get(key, ""), 44, width))
+    return "\n".join(lines)
+
+
+def comments(path: Path) -> dict[str, str]:
+    """The comment of each option of a file, by its dotted key: on its line and on those below that begin far in, or, of
+    an option without one, on the line above."""
+    found: dict[str, str] = {}
+    within: list[tuple[int, str]] = []
+    key = above = ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := _KEY.fullmatch(line):
+            indent = len(match["indent"])
+            within = [(depth, name) for depth, name in within if depth < indent] + [(indent, match["key"])]
+            key = ".".join(name for _, name in within)
+            found[key] = f" {match['rest']}".partition(" # ")[2].strip() or above
+        elif key and (more := re.fullmatch(r" {12,}# (.*)", line)):
+            found[key] += f" {more[1]}"
+            continue
+        above = line.strip().removeprefix("# ") if line.strip().startswith("#") and key else ""
+    return found
+
+
+def _head(path: Path) -> list[str]:
+    """The comment that a file begins with."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")]
+    count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return [line[1:].removeprefix(" ") for line in lines[:count]]
+
+
+def _summary(path: Path) -> str:
+    """The first sentence of a file's head; where it has none, the comment of its name."""
+    head = " ".join(_head(path))
+    # A sentence does not end after "et al.", an initial, or the dot of a product.
+    first = re.split(r"(?<!\bal)(?<!\b[A-Z])(?<!\s)\.(?=\s|$)", head)[0] if head else comments(path).get("name", "")
+    return textwrap.shorten(first, 160, placeholder=" ...")
+
+
+def _file(group: str, choice: str, roots: Sequence[Path]) -> Path:
+    return next(path for root in roots if (path := root / group / f"{choice}.yaml").is_file())
+
+
+def _parts(composed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The parts of a configuration with their names; options of the root come last, under no name."""
+    yield from ((str(key), value) for key, value in composed.items() if isinstance(value, Mapping))
+    yield "", {key: value for key, value in composed.items() if not isinstance(value, Mapping)}
+
+
+def _notes(title: str, root: Path, chosen: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
+    """The comments of a part's options: of the chosen files, else of others of their groups, the fullest first."""
+    notes = comments(root)
+    for group in (group for group in chosen if title and (group == title or group.startswith(f"{title}/"))):
+        files = {choice: comments(_file(group, choice, roots)) for choice in choices(group, roots)}
+        prefix = group.replace("/", ".")
+        for _, own in sorted(files.items(), key=lambda file: (file[0] == chosen[group], len(file[1]))):
+            notes |= {f"{prefix}.{key}": note for key, note in own.items() if note}
+    return notes
+
+
+def _flat(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in part.items():
+        name = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        elif key != "name" or prefix == "dataset":
+            yield name, value
+
+
+def _value(value: Any) -> str:
+    """As it would be typed."""
+    match value:
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case float():
+            return f"{value:g}"
+        case list():
+            return f"[{','.join(map(_value, value))}]"
+    return str(value)
+
+
+def _row(left: str, right: str, column: int, width: int) -> str:
+    """Two columns; the right one is wrapped, and goes below where the left one is too wide."""
+    space = " " * column
+    wrapped = textwrap.wrap(right, max(20, width - column)) or [""]
+    if len(left) >= column:
+        return "\n".join([left, *(space + line for line in wrapped if line)])
+    return "\n".join([left.ljust(column) + wrapped[0], *(space + line for line in wrapped[1:])]).rstrip()

@@ -1,0 +1,71 @@
+"""What is typed: `group=choice` and `key=value`, read by Hydra's parser; and Hydra's complaints as sentences."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, OverrideParseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+from mt.cli.choices import CONF, choices, groups
+from mt.errors import UserError, nearest, shown
+
+
+class _Choices:
+    """What Hydra's parser asks for the choices of a group, for `group=glob(*)`."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = roots
+
+    def get_group_options(self, group: str, results_filter: Any = None) -> list[str]:
+        return choices(group, self._roots)
+
+
+def parsed(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
+    """The overrides of a command line. roots: folders of configuration files."""
+    # Of a loader it uses one method.
+    parser = OverridesParser.create(config_loader=cast(ConfigLoader, _Choices(roots)))
+    found = []
+    for line in lines:
+        try:
+            found += parser.parse_overrides([line])
+        except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep
+            raise UserError(_unreadable(line)) from None
+    return found
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """What Hydra and OmegaConf complain about, as a UserError."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_sentence(error)) from None
+    except RecursionError:
+        raise UserError("a value has lists within lists within lists, too deep to be read: write a flat one") from None
+
+
+def _unreadable(line: str) -> str:
+    return (
+        f"{shown(line)} cannot be read: write group=choice or key=value, and put a value with brackets, commas or "
+        "equals signs into quotes"
+    )
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OverrideParseException):
+        return _unreadable(error.override)
+    if isinstance(cause := error.__cause__, ConfigKeyError | ConfigAttributeError) and cause.full_key:
+        within, _, wrong = cause.full_key.rpartition(".")
+        siblings = cause.parent_node
+        known = {str(key) for key in siblings} if isinstance(siblings, Mapping) and siblings else set()
+        if not within:
+            known = {*known, *groups([CONF])} - {"hydra"}
+        if known:
+            return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known)}"
+        return f"unknown option {shown(cause.full_key)}: {within} has no options"
+    return " ".join(str(error).split())

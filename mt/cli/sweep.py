@@ -1,0 +1,116 @@
+"""A sweep: several jobs of one command line, one after another, each in a folder that is named by what differs."""
+
+import itertools
+import math
+import re
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hydra.core.override_parser.types import Override
+
+from mt.errors import UserError, shown
+
+MAX_JOBS = 10_000
+_LONGEST_NAME = 120
+
+
+@dataclass
+class Job:
+    overrides: list[str]
+    """`key=value`, each with one value."""
+    differs: dict[str, str] = field(default_factory=dict)
+    """The options whose values are not the same in all jobs, without a folder's name."""
+    outcome: str = "not run"
+
+    @property
+    def title(self) -> str:
+        return " ".join(f"{key}={shown(value)}" for key, value in self.differs.items()) or " ".join(self.overrides)
+
+
+def expand(overrides: Sequence[Override]) -> list[Job]:
+    """Every combination of the values of a sweep; the last option changes fastest."""
+    values = [_values(override) for override in overrides]
+    if math.prod(map(len, values)) > MAX_JOBS:
+        raise UserError(f"this sweep has more than {MAX_JOBS:,} jobs: give fewer values")
+    jobs = []
+    for combination in itertools.product(*values):
+        differs = {
+            override.key_or_group: value
+            for override, value, all_values in zip(overrides, combination, values, strict=True)
+            if len(all_values) > 1
+        }
+        lines = [
+            f"{override.get_key_element()}={value}" if override.is_sweep_override() else value
+            for override, value in zip(overrides, combination, strict=True)
+        ]
+        jobs.append(Job(lines, differs))
+    return jobs
+
+
+def _values(override: Override) -> list[str]:
+    """The values of a sweep; of what is none, the override itself."""
+    if not override.is_sweep_override():
+        return [override.input_line or ""]
+    if not override.is_discrete_sweep():
+        raise UserError(
+            f"{override.input_line} is no list of values: write {override.key_or_group}=A,B,C, or range(1,4)"
+        )
+    values = list(itertools.islice(override.sweep_string_iterator(), MAX_JOBS + 1))
+    if not values:
+        raise UserError(f"{override.input_line} has no values: write {override.key_or_group}=A,B,C")
+    return values
+
+
+def folder_of(job: Job, composed: Path) -> Path:
+    """Where a job goes: what differs is a part of the name, but for what the folders above it say.
+
+    composed: the folder that a single run would get, `.../<dataset>/<attention>/<time>`; where the user gave another,
+    each job gets a folder in it.
+    """
+    given = any(line.startswith("folder=") for line in job.overrides)
+    differs = {key: value for key, value in job.differs.items() if given or key not in ("dataset", "attention")}
+    if not differs or "folder" in differs:
+        return composed
+    return composed / _name(differs) if given else composed.with_name(f"{_name(differs)}_{composed.name}")
+
+
+def _name(differs: dict[str, str]) -> str:
+    """Such as `seed-1+lr-0.001`: a name that every file system takes, and the command line without quotes."""
+    last = Counter(re.split(r"[./]", key)[-1] for key in differs)
+    parts = []
+    for key, value in differs.items():
+        short = re.split(r"[./]", key)[-1]
+        plain = re.sub(r"^[^\w.-]+|[^\w.-]+$", "", value, flags=re.ASCII)
+        parts.append(re.sub(r"[^\w.-]+", "-", f"{short if last[short] == 1 else key}-{plain}", flags=re.ASCII))
+    return "+".join(parts)[:_LONGEST_NAME]
+
+
+def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
+    """Runs every job, whatever becomes of the others, and prints at the end what became of each.
+
+    Returns whether all succeeded. A job that fails by a fault of the program prints its trace, and the next begins.
+    """
+    try:
+        for number, job in enumerate(jobs, start=1):
+            print(f"\njob {number} of {len(jobs)}: {job.title}", file=sys.stderr, flush=True)
+            job.outcome = "interrupted"
+            try:
+                run(job)
+                job.outcome = "done"
+            except (UserError, OSError) as error:
+                job.outcome = f"failed: {shown(str(error), limit=1000)}"
+                print(f"error: {shown(str(error), limit=1000)}", file=sys.stderr, flush=True)
+            except Exception as error:
+                traceback.print_exc()
+                job.outcome = f"failed: {type(error).__name__}: {shown(str(error), limit=1000)}"
+    finally:
+        failed = sum(job.outcome != "done" for job in jobs)
+        print(f"\n{len(jobs)} jobs, {failed} of them not done" if failed else f"\n{len(jobs)} jobs, all done")
+        width = max(len(job.title) for job in jobs)
+        for number, job in enumerate(jobs, start=1):
+            print(f"  {number:>{len(str(len(jobs)))}}  {job.title:<{width}}  {job.outcome}", flush=True)
+    return not failed

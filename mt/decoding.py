@@ -1,0 +1,106 @@
+"""From ids to hypotheses: a model, batches of like length, and a search or given targets."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from mt.data.batches import Batch, collate, fixed_order
+from mt.data.tokenizer import EOS
+from mt.device import autocast
+from mt.errors import UserError
+from mt.models.seq2seq import Loss, Seq2Seq
+from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, decode
+from mt.search.hypothesis import Hypothesis
+
+MAX_LOGITS = 1 << 27
+"""Most logits of a step of search, 0.5 GB: under a wide beam fewer sentences are decoded at once."""
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+class _Verbs(NamedTuple):
+    """A model as search sees it, with the mode of its attention fixed."""
+
+    init_state: Callable[[Any], Any]
+    step: Callable[[Tensor, Any, Any], Any]
+
+
+def decode_ids(
+    model: Seq2Seq,
+    sources: Sequence[Sequence[int]],
+    search: SearchConfig,
+    *,
+    vocab_size: int,
+    precision: str,
+    progress: bool = False,
+) -> list[Sequence[Hypothesis]]:
+    """For each source (ids, EOS last) its hypotheses, best first.
+
+    vocab_size: of the target. precision: fp32 or bf16, see `autocast`. Raises UserError as `decodes_hard` and `decode`.
+    """
+    verbs = _Verbs(model.init_state, partial(model.step, hard=decodes_hard(search, model)))
+    device = next(model.parameters()).device
+    found: list[Sequence[Hypothesis]] = [() for _ in sources]
+    with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
+        for indices in _batches(sources, search, vocab_size):
+            batch = collate([(np.array(sources[i]), np.array([EOS])) for i in indices]).to(device)
+            with torch.no_grad(), autocast(device, precision):
+                memory = model.encode(batch.source, batch.source_mask)
+                hypotheses = decode(search, verbs, memory, batch.source_mask.sum(1))
+            for i, best in zip(indices, hypotheses, strict=True):
+                found[i] = best
+            bar.update(len(indices))
+    return found
+
+
+def _batches(sources: Sequence[Sequence[int]], search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:
+    width = search.beam_size if isinstance(search, BeamConfig) else 1
+    most = max(1, MAX_LOGITS // (width * vocab_size))
+    for indices in fixed_order(np.array([len(source) for source in sources]), max_tokens=search.batch_tokens):
+        yield from np.array_split(indices, -(-len(indices) // most))
+
+
+def forced_batches(
+    model: Seq2Seq,
+    lengths: np.ndarray,
+    pairs: Callable[[np.ndarray], list[Pair]],
+    *,
+    precision: str,
+    hard: bool,
+    max_tokens: int,
+) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
+    """Teacher forcing, batch by batch: the indices, what the model was given, its loss and attention.
+
+    lengths: [N], by which pairs are put into batches of at most `max_tokens`. pairs: gives the (source ids, target ids)
+    of indices, EOS last.
+    """
+    device = next(model.parameters()).device
+    for indices in fixed_order(lengths, max_tokens=max_tokens):
+        batch = collate(pairs(indices)).to(device)
+        # Not around the yield, which would change how the caller computes in between.
+        with torch.no_grad(), autocast(device, precision):
+            loss = model(batch, hard=hard)
+        yield indices, batch, loss
+
+
+def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
+    """Whether this search reads this model's attention hard. Raises UserError where they do not go together."""
+    if isinstance(search, OnlineConfig):
+        if not model.online:
+            raise UserError(
+                "search=online writes while it reads: it needs encoder=lstm (causal), decoder.init_hidden=zeros and an "
+                "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+                "search=greedy or search=beam"
+            )
+        return True
+    if search.mode == "hard" and not model.supports_hard:
+        raise UserError(
+            "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
+            "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
+        )
+    return search.mode != "soft" and model.supports_hard

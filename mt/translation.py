@@ -1,0 +1,76 @@
+"""What translating or aligning a text gives: the text with its alignment, printed, linked and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mt.errors import UserError
+from mt.metrics.alignment import Link, links_from_weights, project
+
+if TYPE_CHECKING:
+    from mt.plots import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Translation:
+    """A decoded text with its alignment. T target and S source tokens, each side's EOS among them."""
+
+    text: str
+    score: float
+    """What the search ranks by: log-probability over length penalty."""
+    tokens: tuple[str, ...]
+    source_tokens: tuple[str, ...]
+    alignment: np.ndarray
+    """[T, S] float32: attention weights of the hypothesis that won."""
+    source_units: tuple[int | None, ...] = ()
+    """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
+    target_units: tuple[int | None, ...] = ()
+    """[T]: likewise of the target."""
+    stops: np.ndarray | None = None
+    """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
+    delays: np.ndarray | None = None
+    """[T] int64: source tokens read before each target token was written; None unless decoded online."""
+    chunk_size: int | None = None
+    """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
+
+    @property
+    def links(self) -> set[Link]:
+        """The (source word, target word) pairs, counted from 0: each target token links its word to that of the source
+        token with the largest weight. `mt.metrics.alignment.to_pharaoh` writes them as text."""
+        return project(links_from_weights(self.alignment), self.source_units, self.target_units)
+
+    def figure(self, title: str | None = None) -> Figure:
+        """The alignment as a heatmap, of at least one token a side. title: by default the text."""
+        from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
+
+        return heatmap(
+            self.alignment,
+            self.source_tokens,
+            self.tokens,
+            stops=None if self.stops is None else self.stops.tolist(),
+            chunk_size=None if self.stops is None else self.chunk_size,
+            title=self.text if title is None else title,
+        )
+
+    def plot(self, path: str | Path) -> None:
+        """Writes the heatmap to a PNG file. Raises UserError where there is nothing to draw, or no file can be."""
+        from mt.plots import save
+
+        if not self.alignment.any():
+            raise UserError(
+                "there is no alignment to draw: the text is blank, or the model attended to nothing (attention=none)"
+            )
+        try:
+            save(self.figure(), Path(path))
+        except OSError as error:
+            raise UserError(f"{path} cannot be written ({error.strerror}): give a file in an existing folder") from None
+
+    def __repr__(self) -> str:
+        tokens, source = (
+            f"{len(side)} token{'' if len(side) == 1 else 's'}" for side in (self.tokens, self.source_tokens)
+        )
+        return f"Translation({self.text!r}, score {self.score:.2f}, {tokens} from {source})"

@@ -1,0 +1,11 @@
+"""What pyproject.toml cannot say: two folders of a clone are packages of `mt` in the wheel, under names of its own."""
+
+from setuptools import find_packages, setup
+
+PARTS = {"mt.conf": "conf", "mt.scripts": "scripts"}
+
+setup(
+    packages=[*find_packages(include=["mt", "mt.*", "data_prep", "data_prep.*"]), *PARTS],
+    package_dir=PARTS,
+    package_data={"mt.conf": ["**/*.yaml"]},
+)

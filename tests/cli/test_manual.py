@@ -1,0 +1,76 @@
+"""`--help` is made of the comments of conf/."""
+
+from pathlib import Path
+
+import pytest
+
+from mt.cli.choices import CONF, choices, groups
+from mt.cli.manual import comments, manual
+
+from .conftest import Call
+
+
+def test_it_says_what_the_command_does_with_examples(call: Call, capfd: pytest.CaptureFixture[str]):
+    assert call("--help") == []
+    output = capfd.readouterr().out
+    assert output.startswith("Prepare text, train an encoder-decoder with attention on it, ")
+    for example in ("python train.py attention=mocha dataset=multi30k ", "-m attention=dot,general,mocha seed=1,2 "):
+        assert example in output
+
+
+def test_it_lists_every_choice_with_the_head_of_its_file():
+    text = manual("config", [], [CONF])
+    for group in groups([CONF]):
+        assert f"\n  {group}\n" in text or group == "attention/energy"  # which attention=general has not
+    for choice in choices("attention", [CONF]):
+        assert f" {choice} " in text
+    assert "  * general " in text
+    assert "\n    mocha                     MoChA (Chiu & Raffel 2018): soft attention " in text
+
+
+def test_it_lists_every_option_with_its_value_and_comment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = manual("config", ["attention=mocha", "attention.chunk_size=7", "optimizer=sgd"], [CONF])
+    notes = comments(CONF / "attention" / "mocha.yaml")
+    for option, note in (
+        ("attention.chunk_size=7", notes["chunk_size"]),
+        ("attention.noise_std=2", notes["noise_std"]),  # which goes on below
+        ("optimizer.schedule.factor=0.5", "by which it is multiplied in each period"),
+        ("training.epochs=3", "passes over the training split, at the most"),
+        ("dataset.cleaning.max_ratio=9", ""),
+        ("precision=fp32", "fp32; or bf16: "),
+        ("resume=null", "a run folder: "),
+    ):
+        assert f"\n  {option:<42}{note[:60]}" in text
+    assert max(map(len, text.splitlines())) <= 121
+
+
+def test_preparation_has_a_page_of_its_own(call: Call, capfd: pytest.CaptureFixture[str]):
+    assert call("--help", name="data_prep") == []
+    output = capfd.readouterr().out
+    assert "python -m data_prep dataset=multi30k" in output
+    assert "  dry_run=false" in output
+    assert "training.epochs" not in output
+
+
+def test_comments_are_found_by_the_path_of_their_option(tmp_path: Path):
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        '# head\na: 1  # one\nb:  # two\n  c: "#"  # three # and more\n               # goes on\n'
+        "  d: 4\n# five\ne: 5\nf: 6\n"
+    )
+    assert comments(file) == {
+        "a": "one",
+        "b": "two",
+        "b.c": "three # and more goes on",
+        "b.d": "",
+        "e": "five",
+        "f": "",
+    }
+
+
+def test_a_mistake_in_the_options_is_told_instead(call: Call, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        call("--help", "sed=1")
+    assert end.value.code == 2
+    assert capfd.readouterr().err.startswith("error: unknown option sed: did you mean seed?")

@@ -1,0 +1,172 @@
+"""Several jobs of one command line: all of them run, and their folders are named by what differs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mt.cli.choices import CONF
+from mt.cli.overrides import parsed
+from mt.cli.sweep import Job, expand, folder_of
+from mt.errors import UserError
+
+from .conftest import Call
+
+
+def refuse_dot(plain: dict[str, Any]) -> None:
+    if plain["attention"]["name"] == "dot":
+        raise UserError("dot does not suit: choose general")
+
+
+def test_a_job_that_fails_does_not_end_the_others(call: Call, capfd: pytest.CaptureFixture[str]):
+    ran: list[str] = []
+
+    def body(plain: dict[str, Any]) -> None:
+        refuse_dot(plain)
+        ran.append(plain["attention"]["name"])
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "attention=dot,general,none", body=body)
+    output, errors = capfd.readouterr()
+    assert (end.value.code, ran) == (1, ["general", "none"])
+    assert "job 1 of 3: attention=dot\nerror: dot does not suit: choose general\n" in errors
+    assert output == (
+        "\n3 jobs, 1 of them not done\n"
+        "  1  attention=dot      failed: dot does not suit: choose general\n"
+        "  2  attention=general  done\n"
+        "  3  attention=none     done\n"
+    )
+
+
+def test_a_sweep_that_succeeds_has_status_0(call: Call, capfd: pytest.CaptureFixture[str]):
+    assert len(call("-m", "seed=1,2")) == 2
+    assert capfd.readouterr().out == "\n2 jobs, all done\n  1  seed=1  done\n  2  seed=2  done\n"
+
+
+def test_an_option_that_one_job_has_not_fails_that_job_alone(call: Call, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        call("-m", "attention=dot,mocha", "attention.chunk_size=2")
+    assert end.value.code == 1
+    output = capfd.readouterr().out
+    assert "1  attention=dot    failed: unknown option attention.chunk_size: choices: name, scaled\n" in output
+    assert "2  attention=mocha  done\n" in output
+
+
+def test_a_fault_of_the_program_is_told_with_its_trace_and_the_next_job_runs(call: Call, capfd):
+    def body(plain: dict[str, Any]) -> None:
+        if plain["seed"] == 1:
+            raise ZeroDivisionError("of\nours")
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "seed=1,2", body=body)
+    output, errors = capfd.readouterr()
+    assert end.value.code == 1
+    assert "Traceback" in errors
+    assert r"1  seed=1  failed: ZeroDivisionError: of\nours" in output
+    assert "2  seed=2  done" in output
+
+
+def test_an_interrupt_ends_all_and_tells_what_was_done(call: Call, capfd: pytest.CaptureFixture[str]):
+    def body(plain: dict[str, Any]) -> None:
+        if plain["seed"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "seed=1,2,3", body=body)
+    output = capfd.readouterr().out
+    assert end.value.code == 130
+    assert re.findall(r"seed=\d +(.*)", output) == ["done", "interrupted", "not run"]
+
+
+def test_a_choice_that_there_is_not_ends_a_sweep_before_it_begins(call: Call, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        call("-m", "attention=dot,mocah")
+    output, errors = capfd.readouterr()
+    assert (end.value.code, output) == (2, "")
+    assert errors.startswith("error: attention=mocah is an invalid choice: did you mean mocha?")
+
+
+def jobs(*lines: str) -> list[Job]:
+    return expand(parsed(lines, [CONF]))
+
+
+def test_every_combination_is_a_job():
+    found = jobs("attention=dot,mocha", "training.epochs=3", "seed=range(1,3)", "~recipe")
+    assert [job.overrides for job in found] == [
+        [f"attention={attention}", "training.epochs=3", f"seed={seed}", "~recipe"]
+        for attention in ("dot", "mocha")
+        for seed in (1, 2)
+    ]
+    assert found[1].differs == {"attention": "dot", "seed": "2"}
+    assert found[1].title == "attention=dot seed=2"
+
+
+def test_one_job_is_a_sweep_too():
+    (job,) = jobs("seed=3")
+    assert (job.overrides, job.differs, job.title) == (["seed=3"], {}, "seed=3")
+
+
+def test_a_pattern_chooses_among_the_files_of_a_group():
+    assert [job.overrides for job in jobs("attention=glob(local_*)")] == [["attention=local_m"], ["attention=local_p"]]
+
+
+def test_quotes_of_a_value_reach_its_job():
+    assert jobs("dataset.folder='a b','c,d'")[1].overrides == ["dataset.folder='c,d'"]
+
+
+TIME = Path("outputs/phrasebook/mocha/2026-01-02_03-04-05")
+
+
+@pytest.mark.parametrize(
+    ("lines", "folders"),
+    [
+        (["seed=1"], [TIME.name]),
+        # What the folders above say is not said again.
+        (["attention=dot,mocha", "dataset=phrasebook,bulletin"], [TIME.name] * 4),
+        (["attention=dot,mocha", "seed=1,2"], [f"seed-1_{TIME.name}", f"seed-2_{TIME.name}"] * 2),
+        (["optimizer.lr=0.1,1e-3", "training.epochs=2"], [f"lr-0.1_{TIME.name}", f"lr-0.001_{TIME.name}"]),
+        (["encoder.dropout=0.1,0.2", "decoder.dropout=0"], [f"dropout-0.1_{TIME.name}", f"dropout-0.2_{TIME.name}"]),
+        (
+            ["encoder.dropout=0,1", "decoder.dropout=0,1"],
+            [f"encoder.dropout-{a}+decoder.dropout-{b}_{TIME.name}" for a in (0, 1) for b in (0, 1)],
+        ),
+        (["attention/energy=dot,concat"], [f"energy-dot_{TIME.name}", f"energy-concat_{TIME.name}"]),
+        (["attention.energy_bias=-1,-2"], [f"energy_bias--1_{TIME.name}", f"energy_bias--2_{TIME.name}"]),
+        # Free text is never a path.
+        (["dataset.folder='../a b','/c/é'"], [f"folder-..-a-b_{TIME.name}", f"folder-c_{TIME.name}"]),
+        (["dataset.references=[a,b],[c]"], [f"references-a-b_{TIME.name}", f"references-c_{TIME.name}"]),
+    ],
+    ids=" ".join,
+)
+def test_a_folder_is_named_by_what_differs(lines: list[str], folders: list[str]):
+    found = [folder_of(job, TIME) for job in jobs(*lines)]
+    assert found == [TIME.parent / name for name in folders]
+    for folder in found:
+        assert re.fullmatch(r"[\w.+-]+", folder.name)
+        # As it stands it can be given to resume=.
+        assert parsed([f"resume={folder}"], [CONF])[0].value() == str(folder)
+
+
+def test_a_folder_that_was_chosen_gets_one_for_each_job():
+    first, second, *_ = jobs("attention=dot,mocha", "seed=1,2", "folder=mine")
+    assert folder_of(first, Path("mine")) == Path("mine/attention-dot+seed-1")
+    assert folder_of(second, Path("mine")) == Path("mine/attention-dot+seed-2")
+    assert folder_of(jobs("folder=a,b")[1], Path("b")) == Path("b")
+
+
+def test_a_name_is_not_longer_than_file_systems_take():
+    job = jobs("dataset.folder=" + "x" * 500 + ",y")[0]
+    assert len(folder_of(job, TIME).name) < 200
+
+
+def test_jobs_get_their_folders(call: Call):
+    folders = [Path(plain["folder"]) for plain, _ in call("-m", "attention=dot,none", "seed=1,2")]
+    assert [str(folder.parent) for folder in folders] == ["outputs/phrasebook/dot"] * 2 + [
+        "outputs/phrasebook/none"
+    ] * 2
+    assert [folder.name.split("_")[0] for folder in folders] == ["seed-1", "seed-2"] * 2
+
+
+def test_another_launcher_is_left_to_hydra(call: Call):
+    assert len(call("-m", "hydra/launcher=basic", "seed=1,2")) == 2

@@ -1,0 +1,130 @@
+"""Adding an attention, as README says: a file, its line in the table, a YAML. In a copy of the repository, the tests
+over the table and a training run then take it up without another edit."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+COPIED = ("mt", "data_prep", "conf", "tests", "scripts", "train.py", "pyproject.toml")
+MODULE = '''"""Attention by the cosine of query and value."""
+
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from mt.models.attention.base import Attention, AttentionStep, Memory, State
+from mt.models.encoders import Encoded
+from mt.ops import masked_softmax
+from mt.parsing import Options
+
+
+class CosineConfig(Options):
+    name: Literal["cosine"] = "cosine"
+    temperature: float = Field(0.1, gt=0, le=10)
+    """Of the softmax."""
+
+
+class Cosine(Attention):
+    Config = CosineConfig
+
+    def __init__(self, config: CosineConfig, query_size: int, value_size: int) -> None:
+        super().__init__()
+        self.temperature = config.temperature
+        self.project = nn.Linear(value_size, query_size, bias=False)
+
+    def init_memory(self, encoded: Encoded) -> Memory:
+        keys = nn.functional.normalize(self.project(encoded.keys), dim=-1)
+        return Memory((keys,), encoded.values, encoded.mask)
+
+    def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        cosines = (memory.keys[0] @ nn.functional.normalize(query, dim=-1)[..., None])[..., 0]
+        weights = masked_softmax(cosines / self.temperature, memory.mask)
+        context = (weights.to(memory.values.dtype)[:, None] @ memory.values)[:, 0]
+        return AttentionStep(context, weights, state)
+'''
+YAML = """name: cosine
+temperature: 0.1  # of the softmax
+"""
+IMPORT, ENTRY = "from mt.models.attention.cosine import Cosine", '    "cosine": Cosine,'
+EDITED = {"mt/models/attention/cosine.py", "mt/models/attention/__init__.py", "conf/attention/cosine.yaml"}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with one attention more."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    (folder / "mt/models/attention/cosine.py").write_text(MODULE)
+    (folder / "conf/attention/cosine.yaml").write_text(YAML)
+    table = folder / "mt/models/attention/__init__.py"
+    lines = table.read_text().splitlines()
+    lines.insert(
+        lines.index("from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location"), IMPORT
+    )
+    lines.insert(lines.index("ATTENTIONS: dict[str, type[Attention]] = {") + 1, ENTRY)
+    table.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def run(folder: Path, *command: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def test_three_files_are_edited(copy: Path):
+    files = {path.relative_to(copy) for name in COPIED for path in [copy / name, *(copy / name).rglob("*")]}
+    files = {path for path in files if (copy / path).is_file() and "__pycache__" not in path.parts}
+    differs = {
+        path for path in files if not (ROOT / path).exists() or (ROOT / path).read_bytes() != (copy / path).read_bytes()
+    }
+    assert {path.as_posix() for path in differs} == EDITED
+    before, after = ((folder / "mt/models/attention/__init__.py").read_text() for folder in (ROOT, copy))
+    assert sorted(set(after.splitlines()) - set(before.splitlines())) == sorted((IMPORT, ENTRY))
+
+
+def test_the_tests_over_the_table_take_it_up(copy: Path):
+    """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
+    suites = ("tests/models", "tests/test_learning.py")
+    out = run(copy, "-m", "pytest", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *suites)
+    passed = [line for line in out.splitlines() if line.startswith("PASSED") and "cosine" in line]
+    assert "FAILED" not in out
+    for suite in (
+        "attention/test_law",
+        "decoders/test_law",
+        "test_seq2seq",
+        "test_initialisation",
+        "test_learning",
+    ):
+        assert any(suite in line for line in passed), suite
+
+
+def test_a_run_trains_with_it(copy: Path, texts: Path):
+    run(
+        copy,
+        "train.py",
+        "attention=cosine",
+        "dataset=files",
+        f"dataset.folder={texts}",
+        "dataset.source=en",
+        "dataset.target=de",
+        "dataset.tokenizer.vocab_size=60",
+        "encoder.hidden_size=16",
+        "decoder.hidden_size=16",
+        "training.epochs=1",
+        "training.max_updates=2",
+        "device=cpu",
+        "folder=outputs/run",
+    )
+    assert (copy / "outputs/run/results.json").exists()

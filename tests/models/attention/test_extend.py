@@ -1,0 +1,175 @@
+"""Sources that are still arriving: a memory that grows, and hard steps that say "not yet"."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.models.attention import NOT_YET, NOWHERE, Attention, Memory, build_attention
+from mt.models.encoders import Encoded
+
+SIZE, STEPS = 6, 7
+
+
+def arrivals(lengths: list[int], seed: int) -> Iterator[list[int]]:
+    """How many positions of each source have arrived, again and again until all have: at first one or more, then any
+    number, and nothing of a source that has ended."""
+    draw = random.Random(seed)
+    arrived = [draw.randint(1, min(3, length)) for length in lengths]
+    yield arrived
+    while arrived != lengths:
+        arrived = [
+            min(count + draw.choice((0, 0, 1, 2, 4)), length) for count, length in zip(arrived, lengths, strict=True)
+        ]
+        yield arrived
+
+
+def new_positions(batch, before: list[int], after: list[int]) -> Encoded:
+    """Positions `before` .. `after` of each source, with garbage on padding."""
+    counts = [b - a for a, b in zip(before, after, strict=True)]
+    values = torch.full((len(counts), max(1, *counts), SIZE), 1e4)
+    for row, (begin, end) in enumerate(zip(before, after, strict=True)):
+        values[row, : end - begin] = batch.values[row, begin:end]
+    return Encoded(values, values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None], values[:, 0])
+
+
+def growing(attention: Attention, batch, seed: int) -> Iterator[Memory]:
+    """The memory of the sources of a batch while they arrive."""
+    lengths = batch.mask.sum(1).tolist()
+    memory, before = None, [0] * len(lengths)
+    for arrived in arrivals(lengths, seed):
+        complete = torch.tensor(arrived) == torch.tensor(lengths)
+        memory = attention.extend(memory, new_positions(batch, before, arrived), complete)
+        before = arrived
+        assert memory.mask.sum(1).tolist() == arrived
+        yield memory
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_memory_that_has_grown_is_that_of_the_whole_source(case, seed: int, batch, shake):
+    attention = shake(build_attention(case.config, SIZE, SIZE))
+    whole, *_, grown = attention.init_memory(batch.encoded), *growing(attention, batch, seed)
+    assert torch.equal(grown.mask, whole.mask), "padding is on the right"
+    assert grown.complete is not None and grown.complete.all()
+    assert torch.equal(grown.values[grown.mask], whole.values[whole.mask])
+    for ours, theirs in zip(grown.keys, whole.keys, strict=True):
+        torch.testing.assert_close(ours[grown.mask], theirs[whole.mask], atol=3e-6, rtol=1e-5)
+    outputs = [attention(batch.queries, memory, hard=case.hard) for memory in (grown, whole)]
+    for ours, theirs in zip(*(output[:2] for output in outputs), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=3e-6, rtol=1e-5)
+
+
+class Reader:
+    """Takes the hard steps of each source of a batch as far as has arrived of it."""
+
+    def __init__(self, attention: Attention, queries: Tensor) -> None:
+        self.attention, self.queries = attention, queries
+        self.stops: list[list[int]] = [[] for _ in queries]
+        self.contexts: list[list[Tensor]] = [[] for _ in queries]
+        self.waited = 0
+
+    def read(self, memory: Memory, state: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
+        """Until every source has all its steps or needs more; returns the state."""
+        assert memory.complete is not None
+        state = self.attention.init_state(memory) if state is None else state
+        rows = torch.arange(len(self.queries))
+        while True:
+            done = torch.tensor([len(stops) for stops in self.stops])
+            step = self.attention.step(self.queries[rows, done.clamp(max=STEPS - 1)], memory, state, hard=True)
+            waiting = step.stops == NOT_YET
+            assert not (waiting & memory.complete).any(), "a complete source has an answer"
+            assert not ((step.stops == NOWHERE) & ~memory.complete).any(), "a source that goes on may still be selected"
+            assert not step.weights[waiting].any() and not step.context[waiting].any()
+            self._unchanged(state, step.state, waiting)
+            self.waited += int((waiting & (done < STEPS)).sum())
+            if (waiting | (done >= STEPS)).all():
+                return step.state
+            state = step.state
+            for row in (~waiting & (done < STEPS)).nonzero().flatten().tolist():
+                self.stops[row].append(int(step.stops[row]))
+                self.contexts[row].append(step.context[row])
+
+    def _unchanged(self, before: tuple[Tensor, ...], after: tuple[Tensor, ...], rows: Tensor) -> None:
+        """The state of these rows, but that it may have grown with the source."""
+        for old, new in zip(before, after, strict=True):
+            width = min(old.shape[1], new.shape[1])
+            assert torch.equal(old[rows, :width], new[rows, :width])
+            assert not old[rows, width:].any() and not new[rows, width:].any()
+
+
+def preserves_mass(config: Any) -> bool:
+    return getattr(config, "mass_preservation", False)
+
+
+def shaken(monotonic, shake) -> Iterator[tuple[int, Attention]]:
+    """Several sets of parameters: in some of them, pointers stop at once or never."""
+    for seed in range(1, 4):
+        yield seed, shake(build_attention(monotonic.config, SIZE, SIZE), seed)
+
+
+def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, batch, shake):
+    waited, stopped, lost = 0, 0, 0
+    for seed, attention in shaken(monotonic, shake):
+        reader, state = Reader(attention, batch.queries), None
+        for memory in growing(attention, batch, seed):
+            state = reader.read(memory, state)
+        memory = attention.init_memory(batch.encoded)
+        state = attention.init_state(memory)
+        for i, query in enumerate(batch.queries.unbind(1)):
+            step = attention.step(query, memory, state, hard=True)
+            state = step.state
+            assert step.stops.tolist() == [stops[i] for stops in reader.stops]
+            contexts = torch.stack([contexts[i] for contexts in reader.contexts])
+            torch.testing.assert_close(contexts, step.context, atol=3e-6, rtol=1e-5)
+            stopped += int((step.stops >= 0).sum())
+            lost += int((step.stops == NOWHERE).sum())
+        waited += reader.waited
+    assert waited > 10 and stopped > 10
+    assert (lost > 0) != preserves_mass(monotonic.config)
+
+
+def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake):
+    positions, followed = torch.arange(11), 0
+    for _, attention in shaken(monotonic, shake):
+        memory = attention.init_memory(batch.encoded)
+        state = attention.init_state(memory)
+        for query in batch.queries.unbind(1):
+            step = attention.step(query, memory, state, hard=True)
+            selected, later = step.stops >= 0, positions > step.stops[:, None]
+            followed += int((selected & (later & batch.mask).any(1)).sum())
+            changed = torch.where(later[..., None], -batch.values, batch.values)
+            others = attention.init_memory(batch._replace(values=changed).encoded)
+            again = attention.step(query, others, state, hard=True)
+            assert torch.equal(step.stops[selected], again.stops[selected])
+            assert not step.weights[later & selected[:, None]].any()
+            for ours, theirs in ((step.context, again.context), (step.weights, again.weights)):
+                torch.testing.assert_close(ours[selected], theirs[selected], atol=3e-6, rtol=1e-5)
+            for ours, theirs in zip(step.state, again.state, strict=True):
+                assert torch.equal(ours[selected], theirs[selected])
+            state = step.state
+    assert followed > 10
+
+
+def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
+    waited = 0
+    for _, attention in shaken(monotonic, shake):
+        memory = attention.init_memory(batch.encoded)
+        state = attention.init_state(memory)
+        complete = torch.tensor([True, False] * 4)
+        for query in batch.queries.unbind(1):
+            # Without a word about its end, a source is complete.
+            assert memory.complete is None
+            whole = attention.step(query, memory, state, hard=True)
+            mixed = attention.step(query, memory._replace(complete=complete), state, hard=True)
+            waiting = mixed.stops == NOT_YET
+            assert torch.equal(whole.stops[~waiting], mixed.stops[~waiting])
+            assert not (waiting & complete).any()
+            assert not ((mixed.stops == NOWHERE) & ~complete).any()
+            at_the_end = batch.mask.sum(1) - 1 if preserves_mass(monotonic.config) else torch.full((8,), NOWHERE)
+            assert torch.equal(whole.stops[waiting], at_the_end[waiting])
+            waited += int(waiting.sum())
+            state = whole.state
+    assert waited > 10

@@ -1,0 +1,82 @@
+"""Each module initialises its own parameters; `init_range` is for the matrices of linear and recurrent layers."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from mt.models import seq2seq
+from mt.models.attention import ATTENTIONS, energy
+from mt.models.attention.energy import ENERGIES
+from mt.models.decoders import DECODERS
+from mt.models.encoders import ENCODERS
+from mt.models.frontends.embedding import EmbeddingConfig
+from mt.models.seq2seq import ModelConfig, Seq2Seq
+
+RANGE = 50.0
+"""Far from what any constructor gives."""
+
+
+def built(*, tied: bool = True, **parts: Any) -> Seq2Seq:
+    config = {
+        "embedding": EmbeddingConfig(embedding_dim=16, tie_output=tied),
+        "encoder": ENCODERS["bilstm"].Config(hidden_size=32),
+        "decoder": DECODERS["luong"].Config(hidden_size=32, readout_size=16),
+        "attention": ATTENTIONS["general"].Config(),
+        "init_range": RANGE,
+    }
+    torch.manual_seed(1)
+    return Seq2Seq(ModelConfig(**config | parts), 40, 40)
+
+
+def every_part() -> list[dict[str, Any]]:
+    """Every entry of the tables; attentions with every energy."""
+    parts = [{"encoder": kind.Config(hidden_size=32)} for kind in ENCODERS.values()]
+    parts += [{"decoder": kind.Config(hidden_size=32, readout_size=16)} for kind in DECODERS.values()]
+    for kind in ATTENTIONS.values():
+        energies = [energy.Config() for energy in ENERGIES.values()] if "energy" in kind.Config.model_fields else [None]
+        parts += [{"attention": kind.Config() if each is None else kind.Config(energy=each)} for each in energies]
+    return parts
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("parts", every_part(), ids=str)
+def test_matrices_of_layers_start_uniform_and_all_else_as_constructed(
+    parts: dict[str, Any], tied: bool, monkeypatch: pytest.MonkeyPatch
+):
+    model = built(tied=tied, **parts)
+    monkeypatch.setattr(seq2seq, "_init_matrices", lambda *arguments: None)
+    constructed = dict(built(tied=tied, **parts).named_parameters())
+    tables = [module.weight for module in model.modules() if isinstance(module, nn.Embedding)]
+    assert any(model.decoder.output.weight is table for table in tables) == tied
+    matrices = {
+        id(parameter)
+        for module in model.modules()
+        if isinstance(module, (nn.Linear, nn.LSTM, nn.GRU))
+        for parameter in module.parameters()
+        if parameter.dim() == 2 and not any(parameter is table for table in tables)
+    }
+    for name, parameter in model.named_parameters():
+        if id(parameter) not in matrices:
+            assert torch.equal(parameter, constructed[name]), name
+            assert parameter.abs().max() < 5, name
+        else:
+            # Of a uniform distribution: the mean within five standard deviations of one, the deviation, the bounds.
+            size, spread = parameter.numel(), RANGE / 3**0.5
+            assert parameter.mean().abs() < 5 * spread / size**0.5, name
+            assert parameter.std().item() == pytest.approx(spread, rel=5 / size**0.5), name
+            assert 0.8 * RANGE < parameter.abs().max() <= RANGE, name
+
+
+def test_what_constructors_set():
+    location = energy.Location(energy.LocationConfig(max_source_length=50), 16, 16).positions
+    direction = energy.Concat(energy.ConcatConfig(attention_dim=400), 16, 16).direction
+    for parameter, size in ((location, 16), (direction, 400)):
+        bound = size**-0.5
+        assert 0.95 * bound < parameter.abs().max() <= bound
+        assert parameter.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+    for tied in (False, True):
+        table = built(tied=tied).decoder.embedding.table.weight
+        assert table[1:].std().item() == pytest.approx(16**-0.5, rel=0.1)
+        assert table.any(-1).tolist() == [False] + [True] * 39

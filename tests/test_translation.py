@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+import mt
+from mt.errors import UserError
+from mt.inference import Translator
+from mt.search.config import GreedyConfig, OnlineConfig
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Path) -> Translator:
+    return mt.load(trained, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def hard(trained_hard: Path) -> Translator:
+    return mt.load(trained_hard, device="cpu")
+
+
+def test_links_join_words_of_the_text(translator: Translator) -> None:
+    """`zzq` and `4%x` are unknown: the first is a token and a word, the second three words of the text."""
+    (own,) = translator.translate(["the big cats see houses"], GreedyConfig())
+    (forced,) = translator.align(["the big cats see houses"], [own.text])
+    assert forced.links == own.links and {j for _, j in own.links} == set(range(len(own.text.split())))
+    (strange,) = translator.align(["two zzq cats 4%x see"], ["zwei Katzen sehen"])
+    assert max(unit for unit in strange.source_units if unit is not None) == 6  # two zzq cats 4 % x see
+    assert strange.source_units[-1] is None and len(strange.source_units) == len(strange.source_tokens)
+    assert translator.translate("").links == set()
+
+
+def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:
+    found = translator.translate("two cats see houses")
+    assert repr(found) == f"Translation({found.text!r}, score {found.score:.2f}, 5 tokens from 5 tokens)"
+    parameters = sum(p.numel() for p in translator.model.parameters())
+    assert repr(translator) == (
+        f"Translator(dataset=tiny, encoder=bilstm, attention=general, decoder=luong: {parameters:,} parameters on cpu)"
+    )
+
+
+def test_a_translation_draws_itself(translator: Translator, hard: Translator, tmp_path: Path) -> None:
+    found = translator.translate("two cats see houses")
+    found.plot(tmp_path / "one.png")
+    found.plot(str(tmp_path / "two.png"))
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    assert found.figure().axes[0].get_title(loc="left") == found.text
+    online = hard.translate("two cats see houses", OnlineConfig())
+    legend = online.figure("title").axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["stop", "chunk of 2"]
+    with pytest.raises(UserError, match=r"^there is no alignment to draw: the text is blank, or the model attended to"):
+        translator.translate("").plot(tmp_path / "none.png")
+    with pytest.raises(
+        UserError, match=r"absent/one\.png cannot be written \(No such file or directory\): give a file"
+    ):
+        found.plot(tmp_path / "absent" / "one.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "two.png"]
