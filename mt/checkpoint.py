@@ -239,7 +239,7 @@ def _sha256(path: Path) -> str:
 
 def _system_error(error: SafetensorError, path: Path) -> OSError:
     """What the system refused, which safetensors tells in words alone."""
-    code = re.search(r"code: (\d+)", str(error))
+    code = re.search(r"(?:code: |os error )(\d+)", str(error))
     if code is None:
         return OSError(f"{path} cannot be written ({error})")
     return OSError(int(code[1]), os.strerror(int(code[1])), str(path))

@@ -164,10 +164,15 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
                 return
 
 
-def explained(error: OSError) -> str:
-    """What the system refused, and what to do where that is known."""
-    parts = [error.strerror or str(error), *([_REMEDIES[error.errno]] if error.errno in _REMEDIES else [])]
-    return ": ".join([str(error.filename), *parts] if error.filename else parts)
+def explained(error: OSError, folder: Path) -> str:
+    """What the system refused, and what to do where that is known.
+
+    folder: what is written to where the error is of a disk and names no file.
+    """
+    remedy = _REMEDIES.get(error.errno or 0)
+    where = error.filename or (folder if remedy else None)
+    parts = (where, error.strerror or error, remedy)
+    return ": ".join(str(part) for part in parts if part is not None)
 
 
 def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:

@@ -96,7 +96,11 @@ def test_an_error_while_saving_leaves_the_checkpoint_before(
 
     def fail(*arguments: object) -> None:
         if broken.startswith("save"):
-            raise SafetensorError('IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })')
+            texts = {
+                "save_model": 'IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })',
+                "save_file": "Error while serializing: I/O error: No space left on device (os error 28)",
+            }
+            raise SafetensorError(texts[broken])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     new = run / "checkpoints/update-9999999"

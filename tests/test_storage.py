@@ -155,7 +155,7 @@ def test_what_is_no_object_in_json(content: bytes, tmp_path: Path) -> None:
     ("error", "sentence"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left on device: free disk space"),
-        (OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded: free disk space"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "run: Disk quota exceeded: free disk space"),
         (
             PermissionError(errno.EACCES, "Permission denied", "a"),
             "a: Permission denied: give yourself permission to write there",
@@ -165,7 +165,7 @@ def test_what_is_no_object_in_json(content: bytes, tmp_path: Path) -> None:
     ],
 )
 def test_an_error_of_the_system_names_its_own_remedy(error: OSError, sentence: str) -> None:
-    assert explained(error) == sentence
+    assert explained(error, Path("run")) == sentence
 
 
 def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

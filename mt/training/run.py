@@ -37,7 +37,7 @@ def complete(run: Run) -> dict[str, Any]:
     except KeyboardInterrupt:
         raise Interrupted(run.signals.received or signal.SIGINT, _how_to_go_on(run)) from None
     except OSError as error:
-        raise UserError(f"{explained(error)}; {_how_to_go_on(run)}") from error
+        raise UserError(f"{explained(error, run.folder)}; {_how_to_go_on(run)}") from error
 
 
 def final_results(run: Run) -> dict[str, Any]:

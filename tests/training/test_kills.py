@@ -62,11 +62,11 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def config(configure: Callable[..., Config]) -> Callable[[int], Config]:
-    def limited(max_updates: int) -> Config:
+def config(configure: Callable[..., Config]) -> Callable[[int, int], Config]:
+    def limited(max_updates: int, averaged: int) -> Config:
         options = {
-            "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": 2, "log_every": 1,
-            "plots": 0, "metric": "loss",
+            "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": averaged,
+            "log_every": 1, "plots": 0, "metric": "loss",
         }  # fmt: skip
         return configure({"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}})
 
@@ -93,21 +93,32 @@ def outcome(folder: Path) -> tuple[dict, list, dict]:
     return names, timeless, tensors
 
 
-@pytest.mark.parametrize(("before", "end"), [(0, 4), (4, 6)])
+@pytest.mark.parametrize(("before", "end", "averaged", "best"), [(0, 4, 2, 0), (4, 6, 2, 0), (0, 6, 1, 4)])
 def test_a_death_at_any_moment_of_saving_changes_nothing(
-    before: int, end: int, config: Callable[[int], Config], corpus: Corpus, tmp_path: Path
+    before: int,
+    end: int,
+    averaged: int,
+    best: int,
+    config: Callable[[int, int], Config],
+    corpus: Corpus,
+    tmp_path: Path,
 ) -> None:
-    """before: the updates of an earlier process that ended well, with an average as the best."""
+    """before: the updates of an earlier process that ended well, with an average as the best; best: of the updates, 0
+    where it is an average."""
     began = tmp_path / "began"
     if before:
-        finish(begin(config(before), corpus, began))
+        finish(begin(config(before, averaged), corpus, began))
         assert os.readlink(began / "checkpoints/best") == "average"
 
     def process(folder: Path, deaths: float) -> int:
         with pytest.MonkeyPatch.context() as patch:
             if before:
                 shutil.copytree(began, folder, symlinks=True)
-            run = resume(config(end), corpus, folder) if before else begin(config(end), corpus, folder)
+            run = (
+                resume(config(end, averaged), corpus, folder)
+                if before
+                else begin(config(end, averaged), corpus, folder)
+            )
             counted = Deaths(patch, deaths)
             with contextlib.suppress(Killed):
                 train(run)
@@ -117,8 +128,9 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(
 
     total = process(tmp_path / "straight", math.inf)
     expected = outcome(tmp_path / "straight")
-    kept = {f"update-{update:07d}": "" for update in (end - 2, end)}
-    assert expected[0] == kept | {"average": "", "best": "average", "last": f"update-{end:07d}"}
+    kept = {f"update-{update:07d}": "" for update in (end - 2, end)} | ({} if best else {"average": ""})
+    links = {"best": f"update-{best:07d}" if best else "average", "last": f"update-{end:07d}"}
+    assert expected[0] == kept | links
     assert total > 20
     unsaved = 0
     for number in range(total):
@@ -127,7 +139,7 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(
         if checkpoint.newest(folder) is None:
             unsaved += 1
             continue
-        finish(resume(config(end), corpus, folder))
+        finish(resume(config(end, averaged), corpus, folder))
         assert outcome(folder) == expected, f"died at call {number} of {total}"
         shutil.rmtree(folder)
     assert unsaved == (0 if before else 5)  # before the first checkpoint has its name
