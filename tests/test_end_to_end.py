@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import runpy
 import shutil
 import signal
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from mt.__main__ import main
 from mt.errors import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -166,20 +166,9 @@ def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.Fix
 
 
 def resumed(run: Path, *overrides: str) -> str:
-    main = runpy.run_path(str(ROOT / "train.py"))["main"]
     with pytest.raises(UserError) as caught:
         main({"resume": str(run), "folder": "unused"}, [f"resume={run}", *overrides])
     return str(caught.value)
-
-
-@pytest.mark.parametrize("option", ["resume", "folder"])
-@pytest.mark.parametrize("value", [True, False, 3, 1.5, "", [1], {"a": 1}, "a\0b"])
-def test_what_is_no_path(option: str, value: object) -> None:
-    main = runpy.run_path(str(ROOT / "train.py"))["main"]
-    with pytest.raises(UserError) as caught:
-        main({"resume": None, "folder": "unused", option: value}, [])
-    given = json.dumps(value)
-    assert str(caught.value) == f"{option}={given} is no path of a folder: write {option}=outputs/NAME"
 
 
 def test_a_file_is_no_run(trained: Path) -> None:
@@ -195,7 +184,6 @@ def test_a_checkpoint_is_taken_for_its_run(
     monkeypatch.chdir(tmp_path)
     before = sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*"))
     for name in ("last", "best", next(run.glob("checkpoints/update-*")).name):
-        main = runpy.run_path(str(ROOT / "train.py"))["main"]
         main({"resume": str(run / "checkpoints" / name), "folder": "unused"}, [])
         assert sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*")) == before
 

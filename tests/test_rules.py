@@ -1,3 +1,4 @@
+# rule: each rule stands beside the examples that it must catch, to be read together
 """The rules of the house, executed: imports, doors, state, sizes, configuration. Each is shown to catch a violation."""
 
 import ast

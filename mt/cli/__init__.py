@@ -123,9 +123,11 @@ def _run(main: Main, name: str, job: Job, flags: Sequence[str]) -> None:
 
 def merged(config: "Config", overrides: Sequence[str]) -> "Config":
     """A checkpoint's configuration with what may change on the way: how long to train, how to decode, where to run."""
-    plain = config.model_dump(mode="json")
+    from mt.search.config import revised_search  # Not above: preparation comes this way, too, and would wait for torch.
+
+    plain, search = config.model_dump(mode="json"), {}
     for override in parsed(overrides, [CONF]):
-        key = override.key_or_group
+        key = "search.name" if override.key_or_group == "search" else override.key_or_group
         if key in ("resume", "folder"):
             continue
         part, _, option = key.rpartition(".")
@@ -134,8 +136,9 @@ def merged(config: "Config", overrides: Sequence[str]) -> "Config":
                 f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start a "
                 f"new run (search.* and {', '.join(RESUMABLE)} can change)"
             )
-        (plain[part] if part else plain)[option] = override.value()
-    return parse(plain, type(config))
+        (search if part == "search" else plain[part] if part else plain)[option] = override.value()
+    revised = parse(plain, type(config))
+    return revised.model_copy(update={"search": revised_search(config.search, search)})
 
 
 def save_composed(composed: Mapping[str, Any], folder: Path) -> None:

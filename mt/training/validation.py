@@ -7,7 +7,6 @@ from mt.training.console import scores_shown
 from mt.training.selection import advice, improves
 from mt.training.state import Run
 
-
 _SETTLED = 3
 """Validations after which a score that is still near zero is spoken of."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mt.checkpoint import FORMAT
 from mt.config import Config
 from mt.parsing import parse
 from mt.plots import heatmap, save
@@ -37,7 +38,16 @@ def make_run(tmp_path: Path) -> MakeRun:
         best, alignments = folder / "checkpoints" / "best", folder / "alignments"
         for part in (best, alignments, folder / "hypotheses"):
             part.mkdir(parents=True)
-        (best / "meta.json").write_text("{}")
+        meta = {
+            "update": 1,
+            "metric": "bleu",
+            "best": None,
+            "averaged": None,
+            "corpus": "",
+            "versions": {},
+            "sha256": {},
+        }
+        (best / "meta.json").write_text(json.dumps(meta | {"format": FORMAT}))
         (best / "config.json").write_text(json.dumps(parse(options, Config).model_dump(mode="json")))
         search = {"name": "beam", "beam_size": 5, "mode": "soft"}
         (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))

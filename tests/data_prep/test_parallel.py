@@ -7,12 +7,12 @@ import pytest
 _ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("program", ["train.py", "data_prep/__main__.py"])
+@pytest.mark.parametrize("program", ["train.py", "mt/__main__.py", "data_prep/__main__.py"])
 def test_workers_import_nothing_of_the_program(program: str) -> None:
     """Each worker runs the program's file under this name first, and would load all that training needs."""
     script = (
         "import runpy, sys\n"
-        f"assert 'main' in runpy.run_path({program!r}, run_name='__mp_main__')\n"
+        f"assert 'command' in runpy.run_path({program!r}, run_name='__mp_main__')\n"
         "print(*sorted({'torch', 'hydra', 'datasets', 'numpy'} & sys.modules.keys()))\n"
     )
     found = subprocess.run([sys.executable, "-c", script], cwd=_ROOT, capture_output=True, text=True, check=True)

@@ -126,7 +126,7 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
         (["--buffer-size", -3], "two\n", "argument --buffer-size: -3 is not a whole number from 1 to"),
         (["--buffer-size", 10**19], "two\n", "argument --buffer-size: 10000000000000000000 is not a whole number"),
         (["--search", "bean"], "two\n", "argument --search: invalid choice: 'bean'"),
-        (["--device", "gpu"], "two\n", "invalid choice --device gpu"),
+        (["--device", "gpu"], "two\n", "--device gpu is an invalid choice"),
         (["--checkpoint", "beast"], "two\n", "has no checkpoint beast; it has: "),
         (["--alignments", "/"], "two\n", "--alignments / cannot be written (Is a directory): give another file"),
         (["one", "two"], "two\n", "unrecognized arguments: two"),

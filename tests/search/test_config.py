@@ -105,7 +105,7 @@ def test_refuses_impossible_values(wrong):
         ({"name": "greedy", "beam_size": 2}, "^unknown option search.beam_size: "),
         ({"name": "online", "length_penalty": 0.5}, "^unknown option search.length_penalty: "),
         ({"name": "online", "mode": "hard"}, "^unknown option search.mode: "),
-        ({"name": "bean"}, "^invalid choice search.name=bean: did you mean beam"),
+        ({"name": "bean"}, "^search\\.name=bean is an invalid choice: did you mean beam"),
     ],
 )
 def test_refuses_options_that_do_not_go_together(plain, sentence):
@@ -121,7 +121,7 @@ def test_revised_keeps_what_the_new_search_has():
     assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)
     with pytest.raises(UserError, match=r"^unknown option search.beam_size: "):
         revised_search(config, {"name": "greedy", "beam_size": 3})
-    with pytest.raises(UserError, match=r"^invalid choice search.name=gready: did you mean greedy"):
+    with pytest.raises(UserError, match=r"^search\.name=gready is an invalid choice: did you mean greedy"):
         revised_search(config, {"name": "gready"})
 
 

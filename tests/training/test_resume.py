@@ -167,7 +167,7 @@ def test_a_checkpoint_without_its_run(run: Path, last: Path, tmp_path: Path) -> 
             "is a run of format 3, and this version goes on with 2: resume it with the version that began",
         ),
         ('{"format": "2"}', 'run.json: format="2" is not possible'),
-        ("{}", "run.json: format="),
+        ("{}", "run.json: format is missing"),
         ("[]", "run.json is no JSON object: copy the whole run folder again"),
     ],
 )
