@@ -10,6 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mt.data.batches import Batch, collate, fixed_order
+from mt.data.fields import TEXT, Field
 from mt.data.tokenizer import EOS
 from mt.device import autocast
 from mt.errors import UserError
@@ -73,15 +74,16 @@ def forced_batches(
     precision: str,
     hard: bool,
     max_tokens: int,
+    source: Field = TEXT,
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Teacher forcing, batch by batch: the indices, what the model was given, its loss and attention.
 
     lengths: [N], by which pairs are put into batches of at most `max_tokens`. pairs: gives the (source ids, target ids)
-    of indices, EOS last.
+    of indices, EOS last. source: the field of the sources.
     """
     device = next(model.parameters()).device
     for indices in fixed_order(lengths, max_tokens=max_tokens):
-        batch = collate(pairs(indices)).to(device)
+        batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
         with torch.no_grad(), autocast(device, precision):
             loss = model(batch, hard=hard)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mt.checkpoint import load_model
 from mt.config import Config
+from mt.data.fields import TEXT
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.data.words import count_words
 from mt.decoding import decode_ids, decodes_hard, forced_batches
@@ -206,7 +207,7 @@ class Translator:
             text=text,
             score=hypothesis.score,
             tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
-            source_tokens=tuple(self.tokenizers.source.pieces(source)),
+            source_tokens=tuple(TEXT.labels(source, self.tokenizers.source)),
             alignment=hypothesis.weights[:, : len(source)].numpy(),
             source_units=tuple(source_units),
             target_units=tuple(target_units),

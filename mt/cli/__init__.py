@@ -125,7 +125,8 @@ def merged(config: "Config", overrides: Sequence[str]) -> "Config":
     """A checkpoint's configuration with what may change on the way: how long to train, how to decode, where to run."""
     from mt.search.config import revised_search  # Not above: preparation comes this way, too, and would wait for torch.
 
-    plain, search = config.model_dump(mode="json"), {}
+    plain = config.model_dump(mode="json")
+    search: dict[str, Any] = {}
     for override in parsed(overrides, [CONF]):
         key = "search.name" if override.key_or_group == "search" else override.key_or_group
         if key in ("resume", "folder"):

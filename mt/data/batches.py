@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mt.data.fields import TEXT, Field
 from mt.data.tokenizer import BOS, PAD
 
 
@@ -14,7 +15,7 @@ class Batch(NamedTuple):
     """Padded sequences. B pairs, S source and T target positions; masks are true at real tokens."""
 
     source: Tensor
-    """[B, S] int64 ids, EOS last, padded on the right with 0."""
+    """[B, S, ...], what the source's field collates: of text, int64 ids, EOS last, padded on the right with 0."""
     source_mask: Tensor
     """[B, S] bool."""
     target_in: Tensor
@@ -28,12 +29,12 @@ class Batch(NamedTuple):
         return self._replace(**{name: tensor.to(device) for name, tensor in self._asdict().items()})
 
 
-def collate(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Batch:
-    """Pad (source ids, target ids), both ending in EOS, to one batch."""
-    source, source_mask = _padded([source for source, _ in pairs])
-    target_out, target_mask = _padded([target for _, target in pairs])
+def collate(pairs: Sequence[tuple[np.ndarray, np.ndarray]], source: Field = TEXT) -> Batch:
+    """Pad (source row, target ids) to one batch. Targets end in EOS. source: the field that source rows are of."""
+    sources, source_mask = source.collate([row for row, _ in pairs])
+    target_out, target_mask = TEXT.collate([target for _, target in pairs])
     target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
-    return Batch(source, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask)
+    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask)
 
 
 def batch_order(
@@ -70,25 +71,6 @@ def batch_order(
     return [batches[i] for i in random.permutation(len(batches))]
 
 
-def of_rank(batches: Sequence[np.ndarray], rank: int, ranks: int) -> list[np.ndarray]:
-    """The batches of one of several processes that train together: each gets as many, and every example goes to one.
-
-    Where the number of batches does not divide, the first large enough ones are cut in two until it does.
-
-    Raises:
-        ValueError: too few batches of two examples or more to cut.
-    """
-    missing = -len(batches) % ranks
-    cut: list[np.ndarray] = []
-    for batch in batches:
-        halves = min(missing, int(len(batch) > 1))
-        cut += np.array_split(batch, 1 + halves)
-        missing -= halves
-    if missing:
-        raise ValueError(f"{len(batches)} batches cannot be shared evenly by {ranks} ranks")
-    return cut[rank::ranks]
-
-
 def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarray]:
     """Batches for evaluation: every example once, sorted by source length; `max_tokens` as for `batch_order`."""
     return _cut(np.argsort(source_lengths, kind="stable"), source_lengths, max_tokens, len(source_lengths))
@@ -106,11 +88,3 @@ def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int
     if len(order) > start:
         batches.append(order[start:])
     return batches
-
-
-def _padded(sequences: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(sequence) for sequence in sequences])
-    padded = np.full((len(sequences), int(lengths.max())), PAD, dtype=np.int64)
-    for row, sequence in zip(padded, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]

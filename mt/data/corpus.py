@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import datasets
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mt.data.fields import TEXT as TEXT_FIELD, Field
 from mt.data.files import Record, record, require_contents, require_sizes, whole
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
@@ -23,19 +23,17 @@ FORMAT = 5
 
 SPLITS = ("train", "dev", "test")
 
-_IDS = datasets.Sequence(datasets.Value("int32"))
-_TEXT = datasets.Value("string")
-_FEATURES = datasets.Features(
-    {
-        "source_ids": _IDS,  # EOS included
-        "target_ids": _IDS,  # EOS included, no BOS
-        "source": _TEXT,  # raw
-        "target": _TEXT,  # raw
-        "references": datasets.Sequence(_TEXT),  # every reference of the example, `target` first
-        "links": _TEXT,  # gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown
-    }
+_SCHEMA = pa.schema(
+    [
+        ("source_ids", TEXT_FIELD.arrow_type),  # EOS included
+        ("target_ids", TEXT_FIELD.arrow_type),  # EOS included, no BOS
+        ("source", pa.string()),  # raw
+        ("target", pa.string()),  # raw
+        ("references", pa.list_(pa.string())),  # every reference of the example, `target` first
+        ("links", pa.string()),  # gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown
+    ]
 )
-_SCHEMA = _FEATURES.arrow_schema
+_FEATURES = datasets.Features.from_arrow_schema(_SCHEMA)
 TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links")])
 """Examples before they are encoded; those of dev and test have a column `references` too."""
 _REMEDY = "delete it and make it again with `python -m data_prep dataset=...`"
@@ -66,7 +64,9 @@ class Training(Protocol):
 class Split:
     """One split of a corpus, read from the memory map on demand."""
 
-    def __init__(self, dataset: datasets.Dataset) -> None:
+    def __init__(self, dataset: datasets.Dataset, source: Field = TEXT_FIELD) -> None:
+        """source: what the sources are."""
+        self.source = source
         self._dataset = dataset
         self._ids = dataset.select_columns(["source_ids", "target_ids"]).with_format("arrow")
 
@@ -75,16 +75,13 @@ class Split:
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """Source and target lengths in ids, EOS included: two int64 arrays [N]."""
-        source, target = (
-            pc.list_value_length(self._dataset.data.column(name)).to_numpy().astype(np.int64)
-            for name in ("source_ids", "target_ids")
-        )
-        return source, target
+        columns = self._dataset.data
+        return self.source.lengths(columns.column("source_ids")), TEXT_FIELD.lengths(columns.column("target_ids"))
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """The (source ids, target ids) of the examples, int32 arrays that end in EOS."""
         table: pa.Table = self._ids[indices]
-        return list(zip(_arrays(table["source_ids"]), _arrays(table["target_ids"]), strict=True))
+        return list(zip(self.source.rows(table["source_ids"]), TEXT_FIELD.rows(table["target_ids"]), strict=True))
 
     def parts(self) -> list["Split"]:
         return [self]
@@ -240,9 +237,3 @@ def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
     np.cumsum([len(ids) for ids in sequences], out=offsets[1:])
     values = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, count=offsets[-1])
     return pa.ListArray.from_arrays(offsets, values)
-
-
-def _arrays(column: pa.ChunkedArray) -> Iterator[np.ndarray]:
-    for chunk in column.chunks:
-        values, offsets = chunk.values.to_numpy(), chunk.offsets.to_numpy()
-        yield from (values[start:end] for start, end in itertools.pairwise(offsets))

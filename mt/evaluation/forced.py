@@ -40,6 +40,7 @@ def forced_pass(translator: Translator, split: Split, *, hard: bool = False, lin
         precision=translator.config.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,
+        source=split.source,
     )
     for indices, batch, found in batches:
         loss += found.sum.item()

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import Training
+from mt.data.corpus import Split, Training
 from mt.device import autocast
 from mt.errors import UserError
 from mt.metrics.score import without_mode
@@ -23,8 +23,8 @@ from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
 from mt.parsing import MAX_COUNT
 
-Fetch = Callable[[], list[tuple[np.ndarray, np.ndarray]]]
-"""Reads the (source ids, target ids) of a batch."""
+Fetch = Callable[[], Batch]
+"""Reads a batch."""
 
 
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
@@ -152,7 +152,7 @@ def updates(
                 return
             model.train()
             following = next(groups, None)
-            batches = [collate(fetch()) for fetch in group]
+            batches = [fetch() for fetch in group]
             update = _update(model, optimizer, batches, config, progress, ends_epoch=following is None)
             progress.update += 1
             progress.position += 1
@@ -166,7 +166,7 @@ def updates(
 def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Fetch]]:
     """The batches of an epoch, those of one update together; read when they are fetched, so skipping is cheap."""
     fetches: Iterator[Fetch] = (
-        functools.partial(part.ids, indices)
+        functools.partial(_batch, part, indices)
         for number, part in enumerate(training.parts())
         for indices in batch_order(
             *part.lengths(),
@@ -179,6 +179,10 @@ def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Fet
     )
     while group := list(itertools.islice(fetches, config.training.gradient_accumulation)):
         yield group
+
+
+def _batch(part: Split, indices: np.ndarray) -> Batch:
+    return collate(part.ids(indices), part.source)
 
 
 def _update(

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from mt.data.batches import batch_order, collate, fixed_order, of_rank
+from mt.data.batches import batch_order, collate, fixed_order
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 
 _MULTI30K = Path(__file__).parents[2] / ".." / "shared" / "data" / "multi30k"
@@ -27,26 +27,6 @@ def test_every_example_comes_once_within_the_budget(
     for batch in batches:
         longest = max(source[batch].max(), target[batch].max())
         assert len(batch) == 1 or len(batch) * longest <= max_tokens
-
-
-@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=20, max_size=80), st.integers(1, 5))
-def test_ranks_share_an_epoch_evenly(lengths: list[tuple[int, int]], ranks: int) -> None:
-    source, target = _columns(lengths)
-    batches = batch_order(source, target, max_tokens=150, seed=1, epoch=1)
-    shares = [of_rank(batches, rank, ranks) for rank in range(ranks)]
-    assert len({len(share) for share in shares}) == 1
-    assert sorted(i for share in shares for batch in share for i in batch) == list(range(len(lengths)))
-    assert sum(map(len, shares)) - len(batches) < ranks
-    assert all(len(batch) for share in shares for batch in share)
-
-
-def test_ranks_by_hand() -> None:
-    batches = [np.array([4]), np.array([0, 1, 2]), np.array([3, 5])]
-    assert [batch.tolist() for batch in of_rank(batches, 0, 2)] == [[4], [2]]
-    assert [batch.tolist() for batch in of_rank(batches, 1, 2)] == [[0, 1], [3, 5]]
-    assert [batch.tolist() for batch in of_rank(batches, 2, 3)] == [[3, 5]]
-    with pytest.raises(ValueError, match="1 batches cannot be shared evenly by 2 ranks"):
-        of_rank([np.array([7])], 0, 2)
 
 
 def test_the_parts_of_an_epoch_are_ordered_differently() -> None:

@@ -21,7 +21,7 @@ class Seen:
     """A split that counts which examples are fetched."""
 
     def __init__(self, split: Split) -> None:
-        self.split, self.counts = split, Counter[int]()
+        self.split, self.source, self.counts = split, split.source, Counter[int]()
 
     def parts(self) -> list["Seen"]:
         return [self]

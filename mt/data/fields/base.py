@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from mt.data.tokenizer import Tokenizer
+
 if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from torch import Tensor
 
@@ -32,5 +34,5 @@ class Field(ABC):
         """The rows as one tensor [B, S, ...], padded on the right, and the mask [B, S] bool of real positions."""
 
     @abstractmethod
-    def labels(self, row: Sequence[int] | np.ndarray) -> list[str]:
-        """What to write beside each position of a row in a picture."""
+    def labels(self, row: Sequence[int] | np.ndarray, tokenizer: Tokenizer) -> list[str]:
+        """What to write beside each position of a row in a picture. tokenizer: of this side, for text."""

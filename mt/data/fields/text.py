@@ -22,9 +22,6 @@ class TextField(Field):
 
     arrow_type = pa.list_(pa.int32())
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
-
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         return pc.list_value_length(column).to_numpy().astype(np.int64)
 
@@ -40,8 +37,11 @@ class TextField(Field):
             line[: len(row)] = row
         return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
 
-    def labels(self, row: Sequence[int] | np.ndarray) -> list[str]:
-        return self.tokenizer.pieces([int(i) for i in row])
+    def labels(self, row: Sequence[int] | np.ndarray, tokenizer: Tokenizer) -> list[str]:
+        return tokenizer.pieces([int(i) for i in row])
+
+
+TEXT = TextField()
 
 
 def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:
