@@ -7,6 +7,11 @@ Prints a line of word links (Pharaoh: source-target, from 0) for each pair of li
 for possible links, adds the alignment error rate on standard error.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -7,6 +7,11 @@ table, and writes it with learning curves and the heatmaps of the first test sen
 comparison.json.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+
 import argparse
 import sys
 from collections.abc import Sequence

@@ -7,6 +7,11 @@ RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from
 test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+
 import argparse
 import sys
 from collections.abc import Sequence

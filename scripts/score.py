@@ -8,6 +8,11 @@ Line n of each file belongs to line n of the others; /dev/stdin is standard inpu
 each line: the baseline of summarization. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+
 import argparse
 import json
 import sys

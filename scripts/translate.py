@@ -8,6 +8,11 @@ the lines of the input from 0. --alignments writes one line of word links (Phara
 output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
 """
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+
 import argparse
 import contextlib
 import sys

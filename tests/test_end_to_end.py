@@ -133,12 +133,18 @@ def test_interrupts_one_after_another_leave_no_trace(
     assert json.loads((run / "checkpoints/last/meta.json").read_text())["update"] >= 3
 
 
-@pytest.mark.parametrize("delay", [0.1, 0.3, 0.7, 1.5, 3.0])
+STARTS = [
+    *((Path("train.py"), delay) for delay in (0.1, 0.3, 0.7, 1.5, 3.0)),
+    *((path.relative_to(ROOT), 0.3) for path in sorted((ROOT / "scripts").glob("[!_b]*.py"))),
+]
+
+
+@pytest.mark.parametrize(("script", "delay"), STARTS, ids=str)
 @pytest.mark.usefixtures("foreground")
-def test_an_interrupt_while_modules_load_leaves_no_trace(delay: float, tmp_path: Path) -> None:
+def test_an_interrupt_while_modules_load_leaves_no_trace(script: Path, delay: float, tmp_path: Path) -> None:
     # The interpreter itself begins before, and knows of no script yet.
-    program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
-    command = [sys.executable, "-c", program, "dataset=files", f"resume={tmp_path}"]
+    program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / script)!r}, run_name='__main__')"
+    command = [sys.executable, "-c", program, f"resume={tmp_path}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
