@@ -46,13 +46,13 @@ class AttentionStats:
 
     def scores(self) -> dict[str, float]:
         """entropy: of the weights, in nats; normalized_entropy: entropy as a share of the largest that is possible;
-        at_first, at_last: share of steps whose likeliest position is the first or the last; jump: positions between
+        at_first, at_last: share of steps whose most probable position is the first or the last; jump: positions between
         those of successive steps, where both have one. Of monotonic attention also lost_mass: share of attention that
         has left the sentence; saturation: share of stopping probabilities that are nearly 0 or 1."""
         return {name: total / max(self._counts[name], 1) for name, total in self._sums.items()}
 
     def disagreement(self, other: "AttentionStats") -> float:
-        """The share of steps in which the likeliest positions differ from those of `other`, of the same batches."""
+        """The share of steps in which the most probable positions differ from those of `other`, of the same batches."""
         ours, theirs = torch.cat(self._positions), torch.cat(other._positions)
         return (ours != theirs).float().mean().item()
 

@@ -86,6 +86,9 @@ def train(run: Run) -> None:
                 return
             run.signals.check()
             began = time.perf_counter()
+    if not progress.validations:  # fewer updates were asked for than an interrupted run had done
+        progress.validation_due = True
+        saved(run)
 
 
 def saved(run: Run) -> bool:

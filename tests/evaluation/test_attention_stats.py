@@ -35,7 +35,7 @@ def test_a_soft_attention():
     ]
     scores = measured(output(weights))
     quarters = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
-    # The likeliest positions: 0, 0, 2 of three, and 0, 1 of two; of equal ones the first.
+    # The most probable positions: 0, 0, 2 of three, and 0, 1 of two; of equal ones the first.
     assert scores == pytest.approx(
         {
             "entropy": (0 + math.log(3) + quarters + math.log(2) + quarters) / 5,

@@ -14,8 +14,9 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
+from mt.training.loop import updates
 from mt.training.run import choose_best, complete, train
-from mt.training.state import Run, begin, resume, run_of
+from mt.training.state import Run, begin, keep, resume, run_of
 
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 """What two runs of the same need not have in common."""
@@ -123,6 +124,22 @@ def test_a_later_validation_has_to_beat_an_average_that_won(
     last.close()
     assert last.progress.best["bleu"] == again.progress.best["bleu"] == max(40, later[0])
     assert os.readlink(run.checkpoints / "best") == best
+
+
+def test_a_run_that_is_to_end_before_its_first_validation_is_validated(
+    start: Callable[..., Run], scored: Callable[..., None]
+) -> None:
+    scored([10])
+    run = start({"training": {"validate_every": 100, "max_updates": 50}})
+    for _ in zip(range(3), updates(run.model, run.optimizer, run.corpus.training, run.config, run.progress)):  # noqa: B905
+        pass
+    keep(run)
+    run.close()
+    fewer = run.config.model_copy(update={"training": run.config.training.model_copy(update={"max_updates": 2})})
+    again = resume(fewer, run.corpus, run.folder)
+    train(again)
+    again.close()
+    assert again.progress.best and (run.folder / "checkpoints/best").resolve().name == "update-0000003"
 
 
 def test_two_processes_cannot_have_one_run(start: Callable[..., Run], scored: Callable[..., None]) -> None:

@@ -36,7 +36,7 @@ def test_soft_is_the_softmax_over_the_sentence(batch, shake):
     assert torch.equal(output.weights, output.alpha)
 
 
-def test_hard_is_the_likeliest_position(batch, shake):
+def test_hard_is_the_most_probable_position(batch, shake):
     attention = build(shake)
     memory = attention.init_memory(batch.encoded)
     alpha, state = attention(batch.queries, memory).alpha, attention.init_state(memory)
@@ -44,10 +44,10 @@ def test_hard_is_the_likeliest_position(batch, shake):
         step = attention.step(query, memory, state, hard=True)
         state = step.state
         for row in range(8):
-            likeliest = max(range(11), key=lambda s: alpha[row, i, s].item())
-            assert step.stops[row] == likeliest
-            assert torch.equal(step.weights[row], torch.eye(11)[likeliest])
-            assert torch.equal(step.context[row], batch.values[row, likeliest])
+            best = max(range(11), key=lambda s: alpha[row, i, s].item())
+            assert step.stops[row] == best
+            assert torch.equal(step.weights[row], torch.eye(11)[best])
+            assert torch.equal(step.context[row], batch.values[row, best])
 
 
 def test_in_training_positions_are_sampled_by_their_probability():
