@@ -128,8 +128,12 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     yield from _warning(draft.shards)
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
     source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
-    sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
-    yield f"vocabulary: {config.tokenizer.model_type}, {sizes}"
+    types = [config.tokenizer.side(side).model_type for side in ("source", "target")]
+    if types[0] != types[1]:
+        yield f"vocabulary: {types[0]}, {source} (source); {types[1]}, {target} (target)"
+    else:
+        sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
+        yield f"vocabulary: {types[0]}, {sizes}"
 
 
 def _require_references(config: DatasetConfig, source: Source) -> None:

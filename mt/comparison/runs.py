@@ -90,7 +90,8 @@ def _below(path: Path) -> list[Path]:
     if (path / "checkpoints").is_dir():
         if not (path / "results.json").is_file():
             raise UserError(
-                f"{path} has no results.json, so its training has not ended: resume with `python train.py resume={path}`"
+                f"{path} has no results.json, so its training has not ended: resume with "
+                f"`python train.py resume={path}`"
             )
         return [path]
     # What scripts/evaluate.py writes has results too, but no checkpoints.
