@@ -21,10 +21,9 @@ from data_prep.sources import Source, open_source
 from mt.data import corpus
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
-from mt.data.files import whole
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
-from mt.storage import locked
+from mt.storage import locked, replaced_path
 
 _TOKENIZERS = "tokenizers"
 _MUCH = 0.05
@@ -115,7 +114,7 @@ def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Pa
         )
     if not (work / _TOKENIZERS).is_dir():
         sample = [(pair.source, pair.target) for pair in kept.sample(config.tokenizer.sample)]
-        with whole(work / _TOKENIZERS) as folder:
+        with replaced_path(work / _TOKENIZERS) as folder:
             folder.mkdir()
             Tokenizers.train(config.tokenizer, sample).save(folder)
     return Draft(evaluation, kept, Tokenizers.load(work / _TOKENIZERS))

@@ -21,8 +21,8 @@ from data_prep.parallel import ordered
 from mt.data import corpus
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
-from mt.data.files import whole
 from mt.data.tokenizer import Tokenizers
+from mt.storage import replaced_path
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
 _KEYS = 2_000_000  # looked through at a time for duplicates
@@ -82,7 +82,7 @@ def clean(examples: Iterable[Example], config: CleaningConfig, folder: Path, wor
         for _ in ordered(_clean_block, _tasks(examples, config, folder, starts), workers):
             pass
         summary = _summary(folder, len(starts), config)
-        with whole(record) as draft:
+        with replaced_path(record) as draft:
             draft.write_text(json.dumps(summary), encoding="utf-8")
     return Shards(folder, **json.loads(record.read_text(encoding="utf-8")))
 
@@ -143,7 +143,7 @@ def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig
     metadata = {"read": len(reasons), "dropped": dict(counts), "shown": shown}
     schema = corpus.TEXT.append(pa.field("key", pa.uint64())).with_metadata({"cleaning": json.dumps(metadata)})
     table = pa.table([*kept.columns, keys], schema)
-    with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+    with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         writer.write_table(table)
 
 
@@ -160,7 +160,7 @@ def _summary(folder: Path, count: int, config: CleaningConfig) -> dict[str, Any]
         read += about["read"]
         dropped.update(about["dropped"])
         shown = about["shown"] | shown
-    with whole(folder / _DUPLICATES) as draft:
+    with replaced_path(folder / _DUPLICATES) as draft:
         duplicates = np.lib.format.open_memmap(draft, mode="w+", dtype=bool, shape=(sum(sizes),))
         if config.drop_duplicates:
             _mark(duplicates, folder, sizes)

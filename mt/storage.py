@@ -62,6 +62,15 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
+def replaced_path(path: Path) -> Iterator[Path]:
+    """As `replaced`, without a flush, for libraries that open files themselves: the name of what they are to make."""
+    draft = path.with_name(f"{path.name}.draft")
+    _discard(draft)
+    yield draft
+    draft.replace(path)
+
+
+@contextlib.contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
     """A new folder to write in, which takes the place of `path` at the end, flushed to the disk.
 

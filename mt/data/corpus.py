@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from mt.data.fields import TEXT as TEXT_FIELD, Field
-from mt.data.files import Record, record, require_contents, require_sizes, whole
+from mt.data.files import Record, record, require_contents, require_sizes
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
+from mt.storage import replaced_path
 
 FORMAT = 5
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
@@ -169,7 +170,7 @@ def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers) -> None:
 
     Their references are the column `references` where the table has one, else the target alone.
     """
-    with whole(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, _SCHEMA) as writer:
+    with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, _SCHEMA) as writer:
         for chunk in text.to_batches(max_chunksize=_CHUNK):
             writer.write_batch(_encoded(chunk, tokenizers))
 

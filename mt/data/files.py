@@ -1,29 +1,11 @@
-"""Files that are written whole or not at all, and that are found as they were written."""
+"""Whether the files of a prepared corpus are as they were written."""
 
-import contextlib
 import hashlib
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 Record = Mapping[str, Mapping[str, int | str]]
 """The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
-
-
-@contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Gives a name beside `path`, and renames what was written there at the end: `path` is whole or not there.
-
-    Nothing is at that name: what was, a file or a link to one, is deleted.
-    """
-    draft = path.with_name(f"{path.name}.draft")
-    if draft.is_dir() and not draft.is_symlink():
-        shutil.rmtree(draft)
-    else:
-        draft.unlink(missing_ok=True)
-    yield draft
-    os.replace(draft, path)
 
 
 def record(folder: Path, paths: Iterable[Path]) -> Record:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.data.files import whole
+from mt.storage import replaced_path
 
 
 def _foreign(tmp_path: Path) -> Path:
@@ -13,11 +13,11 @@ def _foreign(tmp_path: Path) -> Path:
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "new"
-    with pytest.raises(KeyboardInterrupt), whole(path) as draft:
+    with pytest.raises(KeyboardInterrupt), replaced_path(path) as draft:
         draft.write_text("half")
         raise KeyboardInterrupt
     assert not path.exists()
-    with whole(path) as draft:
+    with replaced_path(path) as draft:
         assert not draft.exists()
         draft.write_text("whole")
     assert path.read_text() == "whole"
@@ -27,7 +27,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
 def test_a_draft_is_not_written_through_a_link(tmp_path: Path) -> None:
     foreign = _foreign(tmp_path)
     (tmp_path / "new.draft").symlink_to(foreign)
-    with whole(tmp_path / "new") as draft:
+    with replaced_path(tmp_path / "new") as draft:
         draft.write_text("mine")
     assert foreign.read_text() == "precious"
     assert (tmp_path / "new").read_text() == "mine"
@@ -36,7 +36,7 @@ def test_a_draft_is_not_written_through_a_link(tmp_path: Path) -> None:
 def test_a_folder_that_an_interruption_left_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "new.draft").mkdir()
     (tmp_path / "new.draft" / "old").touch()
-    with whole(tmp_path / "new") as draft:
+    with replaced_path(tmp_path / "new") as draft:
         draft.mkdir()
         (draft / "file").touch()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
