@@ -18,26 +18,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
-from mt.arguments import add_search_options, chosen_search, in_flags
+from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, table, variant
-from mt.inference import Translator, load
+from mt.inference import Translator
 from mt.storage import write_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
+    parser = Parser(__doc__)
+    add_run_options(parser)
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
-    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     with reported(), in_flags():
-        translator = load(options.run, checkpoint=options.checkpoint, device=options.device)
+        translator = loaded(options)
         usual = translator.config.search
         search = chosen_search(options, usual)
         corpus = _corpus(translator, options)

@@ -9,13 +9,15 @@ import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.data.corpus import Split
+from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
 from mt.evaluation.score import evaluate
-from mt.inference import Translation, Translator, decodes_hard
+from mt.inference import Translator
 from mt.plots import save
 from mt.search.config import SearchConfig
 from mt.storage import refuse_link, replaced, subfolder, write_text
+from mt.translation import Translation
 
 _UNITS = {"loss": "nats per token", "perplexity": "per token", "seconds": "of decoding", "peak_memory_mb": "MiB"}
 """Of the numbers that a table shows; the others say it by their name."""

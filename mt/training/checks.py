@@ -2,8 +2,8 @@
 
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
+from mt.decoding import decodes_hard
 from mt.errors import UserError, nearest
-from mt.inference import decodes_hard
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
 

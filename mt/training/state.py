@@ -10,9 +10,10 @@ import torch
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.decoding import decodes_hard
 from mt.device import choose, reset_peak_memory
 from mt.errors import UserError
-from mt.inference import Translator, decodes_hard
+from mt.inference import Translator
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.parsing import Options, parse
