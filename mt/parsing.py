@@ -39,12 +39,6 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
         raise UserError(prefix + _sentence(error, model)) from None
 
 
-def revised(config: Model, changes: Mapping[str, Any]) -> Model:
-    """A configuration with some options changed, as valid as one that was read; None leaves an option as it is."""
-    plain = config.model_dump(mode="json") | {name: value for name, value in changes.items() if value is not None}
-    return parse(plain, type(config))
-
-
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     path, options = _locate(first["loc"], model)

@@ -13,8 +13,8 @@ from mt.metrics import METRICS
 from mt.metrics.settings import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
-from mt.parsing import Options, parse, revised
-from mt.search.config import BeamConfig
+from mt.parsing import Options, parse
+from mt.search.config import BeamConfig, revised_search
 
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
 
@@ -205,6 +205,6 @@ def test_a_part_can_be_parsed_alone():
 
 def test_a_revision_is_as_valid_as_what_was_read():
     search = BeamConfig(beam_size=4)
-    assert revised(search, {"n_best": 3, "name": None}) == BeamConfig(beam_size=4, n_best=3)
+    assert revised_search(search, {"n_best": 3, "name": None}) == BeamConfig(beam_size=4, n_best=3)
     with pytest.raises(UserError, match="n_best=5 asks for more"):
-        revised(search, {"n_best": 5})
+        revised_search(search, {"n_best": 5})
