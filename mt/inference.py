@@ -1,10 +1,12 @@
-"""The Python API, and the one path by which anything is decoded: load a run, translate, align.
+"""The Python API, and the one path by which anything is decoded: load a run, translate, align, stream.
 
 translator = load("outputs/phrasebook/general/...")
 translation = translator.translate("The train leaves at half past seven.")
 print(translation.text, translation.links)
 translation.plot("one.png")
 best = translator.n_best(["one text", "another"], n=3)
+session = translator.stream()
+print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,8 +24,9 @@ from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, OnlineConfig, SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis
+from mt.streaming import Session, Setting
 from mt.translation import Translation
 
 
@@ -194,6 +197,18 @@ class Translator:
                 results[i] = self._translation(normalize(targets[i]), source, forced, units, target_units)
         return [results[i] for i in range(len(ids))]
 
+    def stream(self, search: SearchConfig | None = None) -> Session:
+        """The translation of a source that is still arriving, word by word; see `Session`.
+
+        search: online; by default the run's own, made online. Raises UserError where the model must know the whole source
+        before it writes.
+        """
+        search = online_search(self.config.search) if search is None else search
+        if not isinstance(search, OnlineConfig):
+            raise UserError(f"search={search.name} reads the whole source first: a stream is decoded by search=online")
+        decodes_hard(search, self.model)
+        return Session(Setting(self.model, self.tokenizers, search, self.unit))
+
     def _translation(
         self,
         text: str,
@@ -235,6 +250,11 @@ class Translator:
                     f"{place} {number} has {words} words, and at most {limit} are read at once: split it into "
                     "sentences, one a line"
                 )
+
+
+def online_search(config: SearchConfig) -> SearchConfig:
+    """A search with which a stream can be decoded: this one, or an online one with what they have in common."""
+    return config if isinstance(config, OnlineConfig) else revised_search(config, {"name": "online"})
 
 
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:
