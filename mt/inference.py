@@ -24,7 +24,15 @@ from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, OnlineConfig, SearchConfig, revised_search
+from mt.search.config import (
+    MAX_BEAM_SIZE,
+    BeamConfig,
+    SearchConfig,
+    is_online,
+    online_search,
+    revised_search,
+    waits,
+)
 from mt.search.hypothesis import Hypothesis
 from mt.streaming import Session, Setting
 from mt.translation import Translation
@@ -186,6 +194,7 @@ class Translator:
             precision=self.config.precision,
             hard=hard,
             max_tokens=search.batch_tokens,
+            wait_k=waits(search),
         )
         for indices, _, loss in batches:
             scores = (-loss.token_losses.sum(1)).tolist()
@@ -200,14 +209,16 @@ class Translator:
     def stream(self, search: SearchConfig | None = None) -> Session:
         """The translation of a source that is still arriving, word by word; see `Session`.
 
-        search: online; by default the run's own, made online. Raises UserError where the model must know the whole source
-        before it writes.
+        search: online or wait_k; by default the run's own, made online. Raises UserError where the model must know the
+        whole source before it writes.
         """
         search = online_search(self.config.search) if search is None else search
-        if not isinstance(search, OnlineConfig):
-            raise UserError(f"search={search.name} reads the whole source first: a stream is decoded by search=online")
-        decodes_hard(search, self.model)
-        return Session(Setting(self.model, self.tokenizers, search, self.unit))
+        if not is_online(search):
+            raise UserError(
+                f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
+            )
+        hard = decodes_hard(search, self.model)
+        return Session(Setting(self.model, self.tokenizers, search, self.unit, hard))
 
     def _translation(
         self,
@@ -250,11 +261,6 @@ class Translator:
                     f"{place} {number} has {words} words, and at most {limit} are read at once: split it into "
                     "sentences, one a line"
                 )
-
-
-def online_search(config: SearchConfig) -> SearchConfig:
-    """A search with which a stream can be decoded: this one, or an online one with what they have in common."""
-    return config if isinstance(config, OnlineConfig) else revised_search(config, {"name": "online"})
 
 
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:

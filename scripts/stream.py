@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 
 from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded
 from mt.errors import reported
-from mt.inference import Translator, online_search
-from mt.search.config import SearchConfig
+from mt.inference import Translator
+from mt.search.config import SearchConfig, online_search
 from mt.streaming.arrivals import arrivals
 from mt.streaming.terminal import standard_input
 

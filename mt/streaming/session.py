@@ -23,7 +23,7 @@ from mt.errors import UserError
 from mt.models.attention import NOT_YET
 from mt.models.decoders import DecoderMemory, Question
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import OnlineConfig
+from mt.search.config import OnlineConfig, WaitKConfig, waits
 from mt.search.hypothesis import top_k
 from mt.streaming.rows import joined, memory_row, picked
 from mt.streaming.words import SourceWords, TargetWords
@@ -37,9 +37,11 @@ class Setting(NamedTuple):
 
     model: Seq2Seq
     tokenizers: Tokenizers
-    search: OnlineConfig
+    search: OnlineConfig | WaitKConfig
     unit: Unit
     """What is read and written: words (what stands between blanks), or characters."""
+    hard: bool
+    """Whether the attention decides when to write, and not the search."""
 
 
 class Session:
@@ -60,7 +62,7 @@ class Session:
         self._source_words = SourceWords(setting.tokenizers.source, setting.unit)
         self._target_words = TargetWords(setting.tokenizers.target, setting.unit)
         self._prefix: list[int] = []  # for n-grams that must not come twice
-        self._ended = False  # whether nothing more will be written
+        self._complete = self._ended = False  # whether the source has ended, and whether the hypothesis has
         self._source: tuple[DecoderMemory, Any] | None = None  # and the encoder's state
         self._question: Question | None = None  # of the next step
 
@@ -116,7 +118,11 @@ class Session:
 
     def _may_go_on(self) -> bool:
         """Whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with it."""
-        return not self._ended and self._length < int(self._setting.search.max_lengths(torch.tensor(self._tokens_read)))
+        search, read = self._setting.search, self._tokens_read
+        k = waits(search)
+        if self._ended or self._length >= int(search.max_lengths(torch.tensor(read))):
+            return False
+        return k is None or self._complete or read >= k + self._length
 
     def _wait(self, question: Question) -> None:
         """Keeps the next step until more of the source has come, and of the source what steps can still use."""
@@ -180,7 +186,8 @@ def _extend(pairs: Sequence[tuple[Session, Sequence[int]]], before: Any, complet
     """The next tokens of sources that all begin with them (before: None) or have all begun."""
     if not pairs:
         return
-    model, count = pairs[0][0]._setting.model, len(pairs)
+    setting, count = pairs[0][0]._setting, len(pairs)
+    model = setting.model
     device = next(model.parameters()).device
     source, mask = TEXT.collate([np.array(row) for _, row in pairs])
     ends = torch.full((count,), complete, device=device)
@@ -188,10 +195,10 @@ def _extend(pairs: Sequence[tuple[Session, Sequence[int]]], before: Any, complet
     if before is None:
         # As it is when something was dropped, so that rows can be joined.
         memory = memory._replace(attention=memory.attention._replace(first=torch.zeros_like(ends, dtype=torch.int64)))
-        state = model.init_state(memory, hard=True)
+        state = model.init_state(memory, hard=setting.hard)
         question = model.decoder.ask(torch.full((count,), BOS, device=device), state)
     for index, (session, row) in enumerate(pairs):
-        session._tokens_read += len(row)
+        session._tokens_read, session._complete = session._tokens_read + len(row), complete
         session._source = memory_row(memory, index), picked(encoder, [index], count, device)
         if before is None:
             session._question = picked(question, [index], count, device)
@@ -203,18 +210,21 @@ def _advance(sessions: Sequence[Session]) -> None:
     active = [session for session in sessions if session._may_go_on()]
     if not active:
         return
-    model = active[0]._setting.model
+    setting = active[0]._setting
+    model, k = setting.model, waits(setting.search)
     memory = joined([session._source[0] for session in active if session._source])
+    memory = memory if k is None else model.wait(memory, k)
     question = joined([session._question for session in active])
     while active:
         attended = model.decoder.attention.step(
-            question.query, memory.attention, question.attention_state, hard=True
+            question.query, memory.attention, question.attention_state, hard=setting.hard
         )
-        for session, energies in zip(active, attended.energies.tolist(), strict=True):
-            session.energies += energies
         question = question._replace(attention_state=attended.state)
-        decided = (attended.stops != NOT_YET).tolist()
-        active, (memory, question, attended) = _staying(active, decided, (memory, question, attended))
+        if setting.hard:
+            for session, energies in zip(active, attended.energies.tolist(), strict=True):
+                session.energies += energies
+            decided = (attended.stops != NOT_YET).tolist()
+            active, (memory, question, attended) = _staying(active, decided, (memory, question, attended))
         if not active:
             break
         prediction = model.decoder.answer(question, attended)
