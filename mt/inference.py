@@ -217,8 +217,8 @@ class Translator:
             raise UserError(
                 f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
             )
-        hard = decodes_hard(search, self.model)
-        return Session(Setting(self.model, self.tokenizers, search, self.unit, hard))
+        decodes_hard(search, self.model)  # refuses what cannot
+        return Session(Setting(self.model, self.tokenizers, search, self.unit))
 
     def _translation(
         self,

@@ -40,8 +40,15 @@ class Setting(NamedTuple):
     search: OnlineConfig | WaitKConfig
     unit: Unit
     """What is read and written: words (what stands between blanks), or characters."""
-    hard: bool
-    """Whether the attention decides when to write, and not the search."""
+
+    @property
+    def wait(self) -> int | None:
+        """k of wait-k; None where a hard attention decides when to write."""
+        return waits(self.search)
+
+    @property
+    def hard(self) -> bool:
+        return self.wait is None
 
 
 class Session:
@@ -62,7 +69,7 @@ class Session:
         self._source_words = SourceWords(setting.tokenizers.source, setting.unit)
         self._target_words = TargetWords(setting.tokenizers.target, setting.unit)
         self._prefix: list[int] = []  # for n-grams that must not come twice
-        self._complete = self._ended = False  # whether the source has ended, and whether the hypothesis has
+        self._ended = False  # whether nothing more will be written
         self._source: tuple[DecoderMemory, Any] | None = None  # and the encoder's state
         self._question: Question | None = None  # of the next step
 
@@ -118,11 +125,10 @@ class Session:
 
     def _may_go_on(self) -> bool:
         """Whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with it."""
-        search, read = self._setting.search, self._tokens_read
-        k = waits(search)
+        search, wait, read = self._setting.search, self._setting.wait, self._tokens_read
         if self._ended or self._length >= int(search.max_lengths(torch.tensor(read))):
             return False
-        return k is None or self._complete or read >= k + self._length
+        return wait is None or self.finished or read >= wait + self._length
 
     def _wait(self, question: Question) -> None:
         """Keeps the next step until more of the source has come, and of the source what steps can still use."""
@@ -142,10 +148,7 @@ def read(sessions: Sequence[Session], texts: Sequence[str]) -> list[list[str]]:
     split = [session._source_words.split(text) for session, text in zip(sessions, texts, strict=True)]
     for turn in zip_longest(*split):
         heard = [(session, session._hear(word)) for session, word in zip(sessions, turn, strict=True) if word]
-        grown = [(session, ids) for session, ids in heard if ids]
-        if grown:
-            _grow(*zip(*grown, strict=True), complete=False)
-            _advance([session for session, _ in grown])
+        _go_on([(session, ids) for session, ids in heard if ids])
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
 
@@ -155,11 +158,10 @@ def finish(sessions: Sequence[Session]) -> list[list[str]]:
     before = [len(session.words) for session in sessions]
     # A blank source has an empty translation.
     going = [session for session in sessions if session._tokens_read and not session._ended]
-    if going:
-        _grow(going, [[EOS]] * len(going), complete=True)
-        _advance(going)
     for session in sessions:
         session.finished = True
+    _go_on([(session, [EOS]) for session in going])
+    for session in sessions:
         session._end()
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
@@ -173,47 +175,47 @@ def _refuse(sessions: Sequence[Session]) -> None:
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
 
 
-def _grow(sessions: Sequence[Session], ids: Sequence[Sequence[int]], *, complete: bool) -> None:
-    """Encodes the next tokens of each source, at least one. complete: whether the sources end with them."""
-    pairs = [*zip(sessions, ids, strict=True)]
-    begun = [(session, row) for session, row in pairs if session._source is not None]
-    _extend([pair for pair in pairs if pair[0]._source is None], None, complete)
-    _extend(begun, joined([session._source for session, _ in begun]) if begun else None, complete)
+def _go_on(heard: Sequence[tuple[Session, Sequence[int]]]) -> None:
+    """Reads tokens, at least one for each session, and writes what is certain with them."""
+    new = [(session, ids) for session, ids in heard if session._source is None]
+    begun = [(session, ids) for session, ids in heard if session._source is not None]
+    for grown in filter(None, (new, begun)):
+        _grow(grown)
+    _advance([session for session, _ in heard if session._may_go_on()])
 
 
 @torch.no_grad()
-def _extend(pairs: Sequence[tuple[Session, Sequence[int]]], before: Any, complete: bool) -> None:
-    """The next tokens of sources that all begin with them (before: None) or have all begun."""
-    if not pairs:
-        return
-    setting, count = pairs[0][0]._setting, len(pairs)
-    model = setting.model
-    device = next(model.parameters()).device
-    source, mask = TEXT.collate([np.array(row) for _, row in pairs])
-    ends = torch.full((count,), complete, device=device)
-    memory, encoder = model.extend(source.to(device), mask.to(device), ends, before)
+def _grow(grown: Sequence[tuple[Session, Sequence[int]]]) -> None:
+    """Encodes the next tokens, at least one, of sources that have all begun, or that all begin with them."""
+    sessions, count = [session for session, _ in grown], len(grown)
+    setting = sessions[0]._setting
+    model, device = setting.model, next(setting.model.parameters()).device
+    source, mask = TEXT.collate([np.array(ids) for _, ids in grown])
+    complete = torch.tensor([session.finished for session in sessions], device=device)
+    before = joined([session._source for session in sessions])
+    memory, encoder = model.extend(source.to(device), mask.to(device), complete, before)
     if before is None:
-        # As it is when something was dropped, so that rows can be joined.
-        memory = memory._replace(attention=memory.attention._replace(first=torch.zeros_like(ends, dtype=torch.int64)))
+        # As it is when something has been dropped, so that rows can be joined.
+        first = torch.zeros(count, dtype=torch.int64, device=device)
+        memory = memory._replace(attention=memory.attention._replace(first=first))
         state = model.init_state(memory, hard=setting.hard)
-        question = model.decoder.ask(torch.full((count,), BOS, device=device), state)
-    for index, (session, row) in enumerate(pairs):
-        session._tokens_read, session._complete = session._tokens_read + len(row), complete
+        question = model.decoder.ask(torch.full_like(first, BOS), state)
+    for index, (session, ids) in enumerate(grown):
+        session._tokens_read += len(ids)
         session._source = memory_row(memory, index), picked(encoder, [index], count, device)
         if before is None:
             session._question = picked(question, [index], count, device)
 
 
 @torch.no_grad()
-def _advance(sessions: Sequence[Session]) -> None:
+def _advance(active: list[Session]) -> None:
     """Takes all the steps that what was read decides."""
-    active = [session for session in sessions if session._may_go_on()]
     if not active:
         return
     setting = active[0]._setting
-    model, k = setting.model, waits(setting.search)
+    model = setting.model
     memory = joined([session._source[0] for session in active if session._source])
-    memory = memory if k is None else model.wait(memory, k)
+    memory = memory if setting.wait is None else model.wait(memory, setting.wait)
     question = joined([session._question for session in active])
     while active:
         attended = model.decoder.attention.step(

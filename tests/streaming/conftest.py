@@ -14,6 +14,7 @@ from mt.models.encoders import ENCODERS
 from mt.models.frontends import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig
+from mt.search.hypothesis import Hypothesis
 from mt.streaming import Session, Setting
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
@@ -21,7 +22,11 @@ LETTERS = "aeinstrdhu"
 SEARCH = OnlineConfig(max_ratio=1.2, max_extra=4)
 
 
+Sources = list[list[str]]
+
+
 def sentence(draw: random.Random, least: int = 1, most: int = 10) -> list[str]:
+    """Words, some of them of several pieces."""
     return ["".join(draw.choices(LETTERS, k=draw.randint(1, 5))) for _ in range(draw.randint(least, most))]
 
 
@@ -88,9 +93,32 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> dict[Session, list[int]]:
     return tokens
 
 
-def offline(setting: Setting, sources: list[list[str]], search: SearchConfig | None = None) -> list[Any]:
-    """The hypotheses of whole sources."""
-    ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
-    vocab_size = len(setting.tokenizers.target)
-    found = decode_ids(setting.model, ids, search or setting.search, vocab_size=vocab_size, precision="fp32")
-    return [hypotheses[0] for hypotheses in found]
+@pytest.fixture(scope="session")
+def sentences() -> Callable[..., Sources]:
+    """sentences(count, least=, most=): sources of so many words."""
+    draw = random.Random(5)
+    return lambda count, **bounds: [sentence(draw, **bounds) for _ in range(count)]
+
+
+@pytest.fixture(scope="session")
+def offline() -> Callable[..., list[Hypothesis]]:
+    """offline(setting, sources, search): the hypotheses of whole sources, decoded in one batch."""
+
+    def decoded(setting: Setting, sources: Sources, search: SearchConfig | None = None) -> list[Hypothesis]:
+        ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
+        size = len(setting.tokenizers.target)
+        found = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32")
+        return [hypotheses[0] for hypotheses in found]
+
+    return decoded
+
+
+@pytest.fixture(scope="session")
+def streamed() -> Callable[[Setting, list[str]], tuple[Session, list[list[str]]]]:
+    """streamed(setting, source): the finished session, and what it wrote at each word and at the end."""
+
+    def read(setting: Setting, source: list[str]) -> tuple[Session, list[list[str]]]:
+        session = Session(setting)
+        return session, [*[session.read(word) for word in source], session.finish()]
+
+    return read
