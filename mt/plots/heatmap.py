@@ -127,7 +127,7 @@ def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape:
         if chunk_size in (None, 1)
         else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
     )
-    key = []
+    key: list[Artist] = []
     for name, line, span in marks:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
         boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
