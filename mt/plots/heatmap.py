@@ -72,17 +72,7 @@ def heatmap(
     _label_tokens(axes, source, target, wide, tall)
     heading = _wrapped(title, wide)
     axes.set_title(heading, loc="left", pad=10, font=font(_LABEL_POINTS + 2, [heading]), parse_math=False)
-    marks: list[Artist] = []
-    if stops is not None:
-        marks += _mark_stops(axes, stops, chunk_size, grid.shape)
-    elif chunk_size is not None:
-        raise ValueError("a chunk needs the stop that it ends at")
-    if delays is not None:
-        marks += _draw_path(axes, delays, grid.shape)
-    if marks:
-        axes.legend(
-            handles=marks, loc="upper left", bbox_to_anchor=(0, 0), ncols=2, frameon=False, fontsize=_LABEL_POINTS
-        )
+    _mark(axes, stops, chunk_size, delays, grid.shape)
     _fit_page(figure, axes, wide, tall)
     return figure
 
@@ -109,6 +99,27 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
         axes.set_yticks(np.arange(0.5, len(target) - 1), minor=True)
         axes.grid(which="minor", color=_GRID, linewidth=0.5)
         axes.tick_params(which="minor", length=0)
+
+
+def _mark(
+    axes: Axes,
+    stops: Sequence[int] | None,
+    chunk_size: int | None,
+    delays: Sequence[int] | None,
+    shape: tuple[int, int],
+) -> None:
+    """What is known of stops and delays, and a legend below."""
+    marks: list[Artist] = []
+    if stops is not None:
+        marks += _mark_stops(axes, stops, chunk_size, shape)
+    elif chunk_size is not None:
+        raise ValueError("a chunk needs the stop that it ends at")
+    if delays is not None:
+        marks += _draw_path(axes, delays, shape)
+    if marks:
+        axes.legend(
+            handles=marks, loc="upper left", bbox_to_anchor=(0, 0), ncols=2, frameon=False, fontsize=_LABEL_POINTS
+        )
 
 
 def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
