@@ -88,7 +88,7 @@ class Staircase:
     def _cut(self, word: str) -> str:
         """At most so long that another has room beside it, with nothing in it that moves a cursor."""
         room = (max(self.width, _NARROWEST) - 5) // 2
-        shown = "".join(" " if letter.isspace() else letter if _drawn(letter) else "�" for letter in word)
+        shown = "".join(" " if letter.isspace() else letter if _drawn(letter) else "�" for letter in word.strip())
         if columns(shown) <= room:
             return shown
         kept, used = "", 1

@@ -56,7 +56,7 @@ def test_wide_characters_take_two_columns() -> None:
 
 def test_words_of_any_length_fit_and_move_no_cursor() -> None:
     assert staircase([("read", "x" * 50), ("write", "鳥" * 50)], 31) == [f"{'x' * 12}… ┓ {'鳥' * 6}…"]
-    assert staircase([("read", "a\x1b[2Jb\u202ec\n"), ("write", "d\u00a0e")]) == ["a�[2Jb�c  ┓ d e"]
+    assert staircase([("read", "a\x1b[2Jb\u202ec\n"), ("write", " d\u00a0e")]) == ["a�[2Jb�c ┓ d e"]
 
 
 @pytest.mark.parametrize("width", [16, 17, 40, 80, 3])

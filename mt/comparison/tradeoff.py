@@ -32,7 +32,8 @@ class Reading(NamedTuple):
     quality: float
     latency: Mapping[str, float]
     """By the keys of `LATENCIES`; empty where the whole source was read first."""
-    unit: str
+    unit: str | None
+    """What it is counted in; None where it is empty."""
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,13 @@ def _readings(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], 
     for each in list(online.values()) or results[:1]:
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         own = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
-        yield own, Reading(str(run.folder), each.scores[quality].score, each.latency, each.latency_unit)
+        unit = each.latency_unit if each.latency else None
+        yield own, Reading(str(run.folder), each.scores[quality].score, each.latency, unit)
 
 
 def _unit(readings: Iterable[Reading]) -> str | None:
     """What all of them count latency in; None where none has any."""
-    units = {reading.unit: reading.folder for reading in readings if reading.latency}
+    units = {reading.unit: reading.folder for reading in readings if reading.unit}
     if len(units) > 1:
         (first, one), (second, other), *_ = units.items()
         raise UserError(

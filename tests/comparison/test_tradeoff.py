@@ -1,5 +1,6 @@
 import json
 from html import unescape
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +87,12 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
     assert plain[0]["policy"] == "milk" and plain[0]["latency"] == {"ap": 0.5, "al": 2.0, "laal": 3.0, "dal": 4.0}
     assert [reading["quality"] for reading in plain[1]["runs"]] == [27.0, 29.0]
     assert plain[1]["runs"][1]["folder"] == str(family[2]) and json.loads(json.dumps(plain)) == plain
+
+
+def test_every_key_is_explained(family) -> None:
+    page = (Path(__file__).parents[2] / "docs/results.md").read_text(encoding="utf-8").partition("`tradeoff` of")[2]
+    point = measure(find(family)).plain()[0]
+    assert [key for key in (*point, *point["runs"][0], *point["latency"]) if f"`{key}`" not in page] == []
 
 
 def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
