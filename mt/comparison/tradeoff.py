@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from mt.comparison.columns import Column
 from mt.comparison.curves import colour
 from mt.comparison.results import LATENCIES
-from mt.comparison.runs import FinishedRun, flat, options_of, shown, told_apart
+from mt.comparison.runs import FinishedRun, flat, options_of, printable, shown, told_apart
 from mt.errors import UserError
 
 KNOBS = ("attention.latency_weight", "search.k")
@@ -139,7 +139,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
             # Offline, no knob trades anything: each value is a line of its own.
             knobs = [key for key in KNOBS if key in own and reading.latency]
             kept = {key: value for key, value in own.items() if key not in (*knobs, *_ASIDE)}
-            setting = " ".join(f"{key.rpartition('.')[2]}={shown(own[key])}" for key in knobs)
+            setting = printable(" ".join(f"{key.rpartition('.')[2]}={shown(own[key])}" for key in knobs))
             policy = json.dumps(kept)
             options.setdefault(policy, kept)
             found.setdefault(policy, {}).setdefault(setting, []).append(reading)

@@ -106,6 +106,12 @@ def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
     ]
 
 
+def test_settings_are_of_one_line_and_move_no_cursor(evaluated) -> None:
+    hostile = {"name": "wait_k", "mode": "soft", "k": "1\n\x1b[2J", "x": [[{}]]}
+    [policy] = measure(find([evaluated("r", {}, results(20.0, 3.0, hostile))])).policies
+    assert policy.points[0].setting == "k=1\\n\\x1b[2J"
+
+
 def test_an_evaluation_that_repeats_a_run_is_no_second_point(evaluated) -> None:
     run = evaluated("r", milk(0.1), results(20.0, 3.0), test_best_online=results(20.5, 3.5))
     [policy] = measure(find([run])).policies
