@@ -9,7 +9,6 @@ A picture of the read and write path of simultaneous translation (as in Ma et al
 """
 
 import os
-import sys
 import unicodedata
 from collections.abc import Iterable
 from typing import Literal, TextIO
@@ -108,15 +107,13 @@ class Show:
     lines are written when they are finished, as plain text."""
 
     def __init__(self, file: TextIO) -> None:
-        self._file, self._terminal = file, file.isatty() and os.environ.get("TERM") != "dumb"
-        # What is typed stands on the screen already, and a line that is drawn anew would run into it.
-        self._live = self._terminal and not (sys.stdin is not None and sys.stdin.isatty())
-        self._stairs = Staircase(colour=self._terminal and not os.environ.get("NO_COLOR"))
+        self._file, self._live = file, file.isatty() and os.environ.get("TERM") != "dumb"
+        self._stairs = Staircase(colour=self._live and not os.environ.get("NO_COLOR"))
 
     def add(self, events: Iterable[Event]) -> None:
         """Draws what was read and written since."""
-        if self._terminal:
-            # Its last column stays free: a full line would make the cursor wrap.
+        if self._live:
+            # The last column stays free: a full line would make the cursor wrap.
             self._stairs.width = os.get_terminal_size(self._file.fileno()).columns - 1
         self._draw([line for event in events for line in self._stairs.add(event)])
 

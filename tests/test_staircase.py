@@ -6,7 +6,6 @@ import random
 import re
 import select
 import struct
-import sys
 import termios
 import time
 
@@ -120,7 +119,6 @@ class Terminal:
 def terminal(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
     found = Terminal(33)
     yield found
     found.file.close()
@@ -145,10 +143,8 @@ def test_a_terminal_may_change_its_width(terminal: Terminal) -> None:
     assert terminal.shows(["Ein Mann schläft ┓ A", "┗ auf ┓ man", ""])
 
 
-def test_colour_is_a_choice_and_typed_words_are_not_drawn_over(terminal: Terminal, monkeypatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(sys, "stdin", os.fdopen(os.dup(terminal.file.fileno()), "r"))
-    show = Show(terminal.file)
-    show.add(EVENTS[:5])
-    sys.stdin.close()
-    assert terminal.shows(["Ein Mann schläft ┓ A", ""]) and terminal.raw == "Ein Mann schläft ┓ A\n"
+@pytest.mark.parametrize(("name", "value", "raw"), [("NO_COLOR", "1", "\r\x1b[K┃ a\n"), ("TERM", "dumb", "┃ a\n")])
+def test_a_terminal_may_be_plain(name: str, value: str, raw: str, terminal: Terminal, monkeypatch) -> None:
+    monkeypatch.setenv(name, value)
+    Show(terminal.file).add([("write", "a")])
+    assert terminal.shows(["┃ a", ""]) and terminal.raw == raw
