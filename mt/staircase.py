@@ -21,7 +21,7 @@ Event = tuple[Literal["read", "write"], str]
 _NARROWEST = 16
 """Columns that a drawing has at least, whatever the terminal says."""
 _UNKNOWN = 80
-"""Columns of what is no terminal."""
+"""Columns of what is no terminal, or does not say."""
 _JOINERS = "\u200c\u200d"
 _RISER, _BOLD, _PLAIN = "\x1b[33m", "\x1b[1m", "\x1b[0m"
 
@@ -114,7 +114,7 @@ class Show:
         """Draws what was read and written since."""
         if self._live:
             # The last column stays free: a full line would make the cursor wrap.
-            self._stairs.width = os.get_terminal_size(self._file.fileno()).columns - 1
+            self._stairs.width = (os.get_terminal_size(self._file.fileno()).columns or _UNKNOWN) - 1
         self._draw([line for event in events for line in self._stairs.add(event)])
 
     def end(self) -> None:
