@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
