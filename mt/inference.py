@@ -19,6 +19,7 @@ from mt.data.fields import TEXT
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.data.words import count_words
 from mt.decoding import decode_ids, decodes_hard, forced_batches
+from mt.delays import delays
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -132,10 +133,11 @@ class Translator:
             progress=progress,
         )
         for i, ids, hypotheses in zip(wanted, given, found, strict=True):
-            units = source.unit_ids(texts[i], self.unit) if texts else source.decoded_unit_ids(ids, self.unit)
+            text = texts[i] if texts else source.decode(ids)
+            units = source.unit_ids(text, self.unit) if texts else source.decoded_unit_ids(ids, self.unit)
             results[i] = [
                 self._translation(
-                    target.decode(best.tokens), ids, best, units, target.decoded_unit_ids(best.tokens, self.unit)
+                    target.decode(best.tokens), ids, best, units, target.decoded_unit_ids(best.tokens, self.unit), text
                 )
                 for best in hypotheses
             ]
@@ -201,8 +203,8 @@ class Translator:
         hypothesis: Hypothesis,
         source_units: Sequence[int | None],
         target_units: Sequence[int | None],
+        source_text: str = "",
     ) -> Translation:
-        delays = getattr(hypothesis, "delays", None)
         return Translation(
             text=text,
             score=hypothesis.score,
@@ -212,8 +214,8 @@ class Translator:
             source_units=tuple(source_units),
             target_units=tuple(target_units),
             stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
-            delays=None if delays is None else delays.numpy(),
             chunk_size=self.model.chunk_size,
+            **delays(self.tokenizers, source_text, hypothesis),
         )
 
     def _refuse_many_tokens(self, sources: Sequence[Sequence[int]], indices: Sequence[int]) -> None:
