@@ -3,7 +3,7 @@
 simuleval --agent-class mt.simuleval_agent.Agent --run RUN --source test.en --target test.de --output DIR
 
 SimulEval imports this file; elsewhere nothing of SimulEval is needed, and it is in no environment of ours (it pins old
-packages; docs/online.md says how to install it).
+packages; docs/latency.md says how to install it).
 """
 
 import argparse
