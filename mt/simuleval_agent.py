@@ -45,7 +45,7 @@ class Interpreter:
 
     def reset(self) -> None:
         """Begins another source."""
-        self._session = self._translator.stream(self._search)
+        self._session = self._translator.stream(self._search, unit="word")
         self._read = 0
 
     def write(self, source: list[str], finished: bool) -> str:

@@ -1,4 +1,4 @@
-"""Our latency against that of SimulEval 1.1.4 and OmniSTEval 0.1.10 themselves, and our model in SimulEval's evaluator."""
+"""Our latency against that of SimulEval 1.1.4 and OmniSTEval 0.1.10 themselves; our models in SimulEval's evaluator."""
 
 import hashlib
 import os
@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
+from mt.evaluation.report import report
+from mt.inference import load
 from mt.metrics.bleu import Bleu
 from mt.metrics.instances import LOG, Instance, score_latency, write_log
+from mt.search.config import OnlineConfig
 from mt.storage import locked
 
 ROOT = Path(__file__).parents[1]
@@ -26,8 +30,8 @@ _UNTRIED = 600
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    """That of a virtual environment with SimulEval and OmniSTEval, besides the packages of this one. It is made once and
-    kept in the user's cache; where it cannot be had, tests are skipped."""
+    """That of a virtual environment with SimulEval and OmniSTEval, besides the packages of this one. It is made once
+    and kept in the user's cache; where it cannot be had, tests are skipped."""
     packages = sysconfig.get_path("purelib")
     key = hashlib.sha256("\n".join((REQUIREMENTS.read_text(), sys.version, packages)).encode()).hexdigest()[:16]
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mt-tests" / f"simuleval-{key}"
@@ -151,3 +155,28 @@ def test_subwords_are_counted_as_theirs(python: Path, tmp_path: Path) -> None:
     assert {n: theirs[n] for n in ("al", "laal", "ap", "dal")} == pytest.approx(
         {n: ours[n].score for n in ("al", "laal", "ap", "dal")}, abs=1e-3
     )
+
+
+HOW = {
+    "file": ["--agent", ROOT / "mt/simuleval_agent.py", "--run", "RUN"],
+    "class": ["--agent-class", "mt.simuleval_agent.Agent", "--run", "RUN", "--search", "online"],
+    "folder": ["--system-dir", "SYSTEM"],
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_the_evaluator_notes_the_delays_of_our_own_log(
+    python: Path, how: str, trained_hard: Path, corpus: Corpus, texts: Path, tmp_path: Path
+) -> None:
+    report(load(trained_hard, device="cpu"), corpus.split("test"), "test", tmp_path / "ours", search=OnlineConfig())
+    system = tmp_path / "system"
+    system.mkdir()
+    # Paths are taken from the folder.
+    (system / "run").symlink_to(trained_hard)
+    (system / "main.yaml").write_text("agent_class: mt.simuleval_agent.Agent\nrun: run\nsearch: online\n")
+    places = {"RUN": trained_hard, "SYSTEM": system}
+    options = [places.get(option, option) for option in HOW[how]]
+    files = ["--source", texts / "test.en", "--target", texts / "test.de", "--output", tmp_path / "theirs"]
+    call(python, "simuleval.cli", *options, *files, "--no-progress-bar", "--latency-metrics", "AL", "DAL")
+    ours, theirs = ((tmp_path / whose / LOG).read_text() for whose in ("ours/hypotheses", "theirs"))
+    assert theirs == ours and len(ours.splitlines()) == 10
