@@ -41,6 +41,7 @@ class Memory(NamedTuple):
         if self.visible_from is None:
             return self.mask[:, None]
         return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
+
     first: Tensor | None = None
     """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
 
