@@ -44,7 +44,8 @@ def decode_ids(
 
     vocab_size: of the target. precision: fp32 or bf16, see `autocast`. Raises UserError as `decodes_hard` and `decode`.
     """
-    verbs = _Verbs(model.init_state, partial(model.step, hard=decodes_hard(search, model)))
+    hard = decodes_hard(search, model)
+    verbs = _Verbs(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
     device = next(model.parameters()).device
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:

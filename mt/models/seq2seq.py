@@ -128,8 +128,8 @@ class Seq2Seq(nn.Module):
         encoded, state = self.encoder.extend(self.frontend(source), mask, state)
         return self.decoder.extend(memory, encoded, complete), state
 
-    def init_state(self, memory: DecoderMemory) -> Any:
-        return self.decoder.init_state(memory)
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
+        return self.decoder.init_state(memory, hard=hard)
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)

@@ -43,7 +43,7 @@ class LocalM(SoftmaxAttention):
         super().__init__(energy, scaled=config.scaled)
         self.window = config.window
 
-    def init_state(self, memory: Memory) -> State:
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """How many steps were taken: [B] int64."""
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
