@@ -12,7 +12,7 @@ from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
 
 
 @pytest.fixture(scope="module")
@@ -112,12 +112,9 @@ def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list
     return tokens[1:]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("attention", ["general", "local_m"])
-def test_wait_k_is_reading_and_writing_in_turn(
-    attention: str, precision: str, configure: Callable[..., Config]
-) -> None:
-    """In one batch as one by one, and in float32 whatever the run's precision."""
+def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callable[..., Config]) -> None:
+    """In one batch as one by one."""
     parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
     parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
     torch.manual_seed(3)
@@ -128,13 +125,31 @@ def test_wait_k_is_reading_and_writing_in_turn(
         outputs = set()
         for k in (1, 2, 4):
             search = WaitKConfig(k=k)
-            found = decode_ids(model, SOURCES, search, vocab_size=12, precision=precision)
+            found = decode_ids(model, SOURCES, search, vocab_size=12, precision="fp32")
             expected = [read_in_turn(model, source, search) for source in SOURCES]
             assert [list(best.tokens) for (best,) in found] == expected
             for (best,), source in zip(found, SOURCES, strict=True):
                 assert best.delays.tolist() == [min(k + t, len(source)) for t in range(len(best.tokens))]
             outputs.add(str(expected))
     assert len(outputs) == 3
+
+
+@pytest.mark.parametrize(
+    ("search", "attention", "same"),
+    [(OnlineConfig(), "milk", True), (WaitKConfig(), "general", True), (GreedyConfig(), "general", False)],
+)
+def test_online_decoding_is_in_float32_whatever_the_run_is(
+    search: SearchConfig, attention: str, same: bool, configure: Callable[..., Config]
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    full, half = (
+        [best.log_prob for (best,) in decode_ids(model, SOURCES, search, vocab_size=12, precision=precision)]
+        for precision in ("fp32", "bf16")
+    )
+    assert (full == half) == same
 
 
 @pytest.mark.parametrize(
