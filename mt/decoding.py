@@ -45,7 +45,8 @@ def decode_ids(
     vocab_size: of the target. precision: fp32 or bf16, see `autocast`; online searches compute in fp32 all the same.
     Raises UserError as `decodes_hard` and `decode`.
     """
-    verbs = _Verbs(model.init_state, partial(model.step, hard=decodes_hard(search, model)))
+    hard = decodes_hard(search, model)
+    verbs = _Verbs(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
     device, k = next(model.parameters()).device, waits(search)
     precision = "fp32" if is_online(search) else precision
     found: list[Sequence[Hypothesis]] = [() for _ in sources]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
+import torch
 
 from mt.checkpoint import load_model
 from mt.config import Config
@@ -24,6 +25,7 @@ from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search, waits
 from mt.search.hypothesis import Hypothesis
+from mt.search.windows import Windows
 from mt.translation import Translation
 
 
@@ -118,7 +120,7 @@ class Translator:
         texts: what the ids were made of, for the words of links; by default what they decode to, where a run of unknown
         characters is a word of its own.
         """
-        results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in sources]
+        results = [[Translation("", 0.0, (), (), Windows.whole(torch.zeros(0, 0)))] for _ in sources]
         wanted = [i for i, ids in enumerate(sources) if len(ids) > 1]
         given = [sources[i] for i in wanted]
         self._refuse_many_tokens(given, wanted)
@@ -189,7 +191,9 @@ class Translator:
             scores = (-loss.token_losses.sum(1)).tolist()
             for i, weights, score in zip(indices.tolist(), loss.attention.weights.cpu(), scores, strict=True):
                 source, target = ids[i]
-                forced = Hypothesis(tuple(target), score, score, weights[: len(target)].clone(), None)
+                forced = Hypothesis(
+                    tuple(target), score, score, Windows.whole(weights[: len(target)].clone()), None, None
+                )
                 units = self.tokenizers.source.unit_ids(sources[i], self.unit)
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
                 results[i] = self._translation(normalize(targets[i]), source, forced, units, target_units)
@@ -209,12 +213,13 @@ class Translator:
             score=hypothesis.score,
             tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
             source_tokens=tuple(TEXT.labels(source, self.tokenizers.source)),
-            alignment=hypothesis.weights[:, : len(source)].numpy(),
+            windows=hypothesis.windows,
             source_units=tuple(source_units),
             target_units=tuple(target_units),
             stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
             delays=None if delays is None else delays.numpy(),
             chunk_size=self.model.chunk_size,
+            energies=hypothesis.energies,
         )
 
     def _refuse_many_tokens(self, sources: Sequence[Sequence[int]], indices: Sequence[int]) -> None:

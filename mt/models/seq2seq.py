@@ -137,8 +137,8 @@ class Seq2Seq(nn.Module):
         visible_from = (reads - k).expand(memory.attention.mask.shape)
         return memory._replace(attention=memory.attention._replace(visible_from=visible_from))
 
-    def init_state(self, memory: DecoderMemory) -> Any:
-        return self.decoder.init_state(memory)
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
+        return self.decoder.init_state(memory, hard=hard)
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)

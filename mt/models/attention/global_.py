@@ -55,7 +55,7 @@ class SoftmaxAttention(Attention):
     def init_memory(self, encoded: Encoded) -> Memory:
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
-    def init_state(self, memory: Memory) -> State:
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """How many steps were taken: [B] int64."""
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
