@@ -23,7 +23,7 @@ from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search, waits
 from mt.search.hypothesis import Hypothesis
 from mt.search.windows import Windows
 from mt.translation import Translation
@@ -185,6 +185,7 @@ class Translator:
             precision=self.config.precision,
             hard=hard,
             max_tokens=search.batch_tokens,
+            wait_k=waits(search),
         )
         for indices, _, loss in batches:
             scores = (-loss.token_losses.sum(1)).tolist()

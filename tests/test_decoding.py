@@ -7,12 +7,12 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding import decodes_hard, forced_batches
+from mt.decoding import decode_ids, decodes_hard, forced_batches, require_wait_k
 from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +94,88 @@ def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configur
     else:
         with pytest.raises(UserError, match="search=online writes while it reads"):
             decodes_hard(OnlineConfig(), model)
+
+
+SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]]
+
+
+def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list[int]:
+    """Wait-k by hand: before each token one more of the source is read, of which the model is given the beginning."""
+    tokens, state = [2], None
+    while tokens[-1] != 3 and len(tokens) <= 2 * len(source) + 10:
+        begun = torch.tensor([source[: search.k + len(tokens) - 1]])
+        memory = model.encode(begun, torch.ones_like(begun, dtype=torch.bool))
+        prediction = model.step(torch.tensor(tokens[-1:]), memory, state or model.init_state(memory))
+        state, logits = prediction.state, prediction.logits[0]
+        logits[[0, 2]] = -torch.inf
+        tokens.append(int(logits.argmax()))
+    return tokens[1:]
+
+
+@pytest.mark.parametrize("attention", ["general", "local_m"])
+def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callable[..., Config]) -> None:
+    """In one batch as one by one."""
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+        outputs = set()
+        for k in (1, 2, 4):
+            search = WaitKConfig(k=k)
+            found = decode_ids(model, SOURCES, search, vocab_size=12, precision="fp32")
+            expected = [read_in_turn(model, source, search) for source in SOURCES]
+            assert [list(best.tokens) for (best,) in found] == expected
+            for (best,), source in zip(found, SOURCES, strict=True):
+                assert best.delays.tolist() == [min(k + t, len(source)) for t in range(len(best.tokens))]
+            outputs.add(str(expected))
+    assert len(outputs) == 3
+
+
+@pytest.mark.parametrize(
+    ("search", "attention", "same"),
+    [(OnlineConfig(), "milk", True), (WaitKConfig(), "general", True), (GreedyConfig(), "general", False)],
+)
+def test_online_decoding_is_in_float32_whatever_the_run_is(
+    search: SearchConfig, attention: str, same: bool, configure: Callable[..., Config]
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    full, half = (
+        [best.log_prob for (best,) in decode_ids(model, SOURCES, search, vocab_size=12, precision=precision)]
+        for precision in ("fp32", "bf16")
+    )
+    assert (full == half) == same
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [
+        ({}, True),
+        ({"attention": {"name": "local_p"}}, False),
+        ({"attention": {"name": "milk"}}, False),
+        ({"attention": {"name": "stochastic"}}, False),
+        ({"encoder": {"name": "bilstm"}}, False),
+        ({"decoder": {"readout_size": 32}}, False),
+    ],
+)
+def test_wait_k_needs_a_model_that_can_see_a_prefix(
+    changes: dict, possible: bool, configure: Callable[..., Config]
+) -> None:
+    usual = {"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}
+    model = Seq2Seq(configure(usual | {"attention": {"name": "bahdanau"}} | changes), 9, 9)
+    if possible:
+        assert not decodes_hard(WaitKConfig(), model)
+        require_wait_k(model, "training.wait_k")
+    else:
+        with pytest.raises(UserError) as caught:
+            decodes_hard(WaitKConfig(), model)
+        assert str(caught.value) == (
+            "search=wait_k shows the model only the source tokens read so far: it needs encoder=lstm, gru or embedding "
+            "(causal), decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
+        )

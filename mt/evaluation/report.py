@@ -15,7 +15,7 @@ from mt.evaluation.links import alignment_error
 from mt.evaluation.score import evaluate
 from mt.inference import Translator
 from mt.plots import save
-from mt.search.config import SearchConfig
+from mt.search.config import SearchConfig, waits
 from mt.storage import refuse_link, replaced, subfolder, write_text
 from mt.translation import Translation
 
@@ -40,7 +40,7 @@ def report(
     model, search = translator.model, search or translator.config.search
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, progress=progress)
-    forced = forced_pass(translator, split, hard=hard, links=model.uses_source)
+    forced = forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
@@ -110,7 +110,7 @@ def _heading(results: Mapping[str, Any]) -> str:
     """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
-    parts += [f"beam_size {search['beam_size']}"] if search["name"] == "beam" else []
+    parts += [f"{size} {search[size]}" for size in ("beam_size", "k") if size in search]
     parts += [f"{search['mode']} attention"] if results["attention"] else []
     parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
     return ", ".join(parts)

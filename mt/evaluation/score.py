@@ -12,7 +12,7 @@ from mt.evaluation.forced import forced_pass
 from mt.inference import Translator
 from mt.metrics.latency import latency
 from mt.metrics.score import Score
-from mt.search.config import SearchConfig, revised_search
+from mt.search.config import SearchConfig, is_online, revised_search, waits
 from mt.translation import Translation
 
 MODES = ("soft", "hard")
@@ -48,7 +48,7 @@ def evaluate(
     scores: dict[str, Score] = {}
     for metric in translator.config.metrics():
         scores |= metric.score([translation.text for translation in translations], references)
-    if search.name == "online":
+    if is_online(search):
         scores |= latency(
             [t.delays.tolist() for t in translations if t.delays is not None],
             [len(t.source_tokens) for t in translations if t.delays is not None],
@@ -64,17 +64,17 @@ class Validation(NamedTuple):
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
-    """What a validation measures, decoding greedily.
+    """What a validation measures, decoding greedily; by wait-k where the run does.
 
     Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
     `gap_<name>` their difference, hard - soft; the plain `<name>` is that of the run's own search. `loss` and
     `perplexity` are those of training's attention, which is soft.
     """
-    model = translator.model
-    forced = forced_pass(translator, split)
+    model, wait_k = translator.model, waits(translator.config.search)
+    forced = forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
-    greedy = revised_search(translator.config.search, {"name": "greedy"})
+    greedy = revised_search(translator.config.search, {"name": "greedy"} if wait_k is None else {})
     if not model.supports_hard:
         decoded = evaluate(translator, split, greedy, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)

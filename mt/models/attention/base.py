@@ -34,6 +34,15 @@ class Memory(NamedTuple):
     """[B] bool: false where the source goes on (see `Attention.extend`); None: all sources are complete."""
     first: Tensor | None = None
     """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
+    visible_from: Tensor | None = None
+    """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
+    support wait-k; None: every step may attend to all of them."""
+
+    def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
+        """The real positions that each of these target steps, counted from 0, may attend to."""
+        if self.visible_from is None:
+            return self.mask[:, None]
+        return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
 
 
 class AttentionStep(NamedTuple):
@@ -88,6 +97,8 @@ class Attention(nn.Module):
     number."""
     max_source_length: int | None = None
     """Most source positions, EOS included, that it is defined for; None for any number."""
+    supports_wait_k: ClassVar[bool] = False
+    """Whether it heeds `Memory.visible_from`, and depends on nothing of the source that is not visible."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
 
