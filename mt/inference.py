@@ -1,10 +1,12 @@
-"""The Python API, and the one path by which anything is decoded: load a run, translate, align.
+"""The Python API, and the one path by which anything is decoded: load a run, translate, align, stream.
 
 translator = load("outputs/phrasebook/general/...")
 translation = translator.translate("The train leaves at half past seven.")
 print(translation.text, translation.links)
 translation.plot("one.png")
 best = translator.n_best(["one text", "another"], n=3)
+session = translator.stream()
+print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,9 +25,18 @@ from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search, waits
+from mt.search.config import (
+    MAX_BEAM_SIZE,
+    BeamConfig,
+    SearchConfig,
+    is_online,
+    online_search,
+    revised_search,
+    waits,
+)
 from mt.search.hypothesis import Hypothesis
 from mt.search.windows import Windows
+from mt.streaming import Session, Setting
 from mt.translation import Translation
 
 
@@ -198,6 +209,20 @@ class Translator:
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
                 results[i] = self._translation(normalize(targets[i]), source, forced, units, target_units)
         return [results[i] for i in range(len(ids))]
+
+    def stream(self, search: SearchConfig | None = None) -> Session:
+        """The translation of a source that is still arriving, word by word; see `Session`.
+
+        search: online or wait_k; by default the run's own, made online. Raises UserError where the model must know the
+        whole source before it writes.
+        """
+        search = online_search(self.config.search) if search is None else search
+        if not is_online(search):
+            raise UserError(
+                f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
+            )
+        decodes_hard(search, self.model)  # refuses what cannot
+        return Session(Setting(self.model, self.tokenizers, search, self.unit))
 
     def _translation(
         self,

@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
-    ("mt.checkpoint", "mt.decoding", "mt.translation"),
+    ("mt.checkpoint", "mt.decoding", "mt.streaming", "mt.translation"),
     ("mt.inference",),
     ("mt.evaluation", "mt.arguments", "mt"),
     ("mt.training", "mt.comparison"),
