@@ -36,6 +36,10 @@ class Translation:
     """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
     delays: np.ndarray | None = None
     """[T] int64: source tokens read before each target token was written; None unless decoded online."""
+    words_read: np.ndarray | None = None
+    """[T] int64: the same in source words, of which a whole one is read at a time."""
+    word_delays: tuple[int, ...] | None = None
+    """For each word of `text.split()` the source words read when it was written; None unless decoded online."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     energies: int | None = None

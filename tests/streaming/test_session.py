@@ -133,9 +133,7 @@ def sizes(tree: Any) -> int:
     return 0
 
 
-@pytest.mark.parametrize(
-    ("name", "grows"), [("monotonic", False), ("mocha", False), ("matcha", None), ("milk", True)]
-)
+@pytest.mark.parametrize(("name", "grows"), [("monotonic", False), ("mocha", False), ("matcha", None), ("milk", True)])
 def test_memory_does_not_grow_where_nothing_must_be_kept(name, grows, setting, sentences) -> None:
     ours = setting({"name": name}, search=OnlineConfig(max_ratio=0.5, max_extra=10, min_length=1000))
     sessions, kept = [Session(ours) for _ in range(2)], []
@@ -201,7 +199,9 @@ def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -
     expected, written = streamed(ours, source)
     session = Session(ours)
     found = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")
-    assert found == sum(written[:5], []) and session.read(" ".join(source[5:])) + session.finish() == sum(written[5:], [])
+    assert found == sum(written[:5], []) and session.read(" ".join(source[5:])) + session.finish() == sum(
+        written[5:], []
+    )
     assert session.delays == expected.delays
 
 

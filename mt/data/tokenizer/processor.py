@@ -72,7 +72,7 @@ class Tokenizer:
         return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
 
     def begins_word(self, token: int, before: int | None) -> bool:
-        """Whether a token begins a word (what stands between blanks) of the decoded text. before: the token before it."""
+        """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
         piece = self._processor.id_to_piece(token)
         if self._of_words:
             return not piece.startswith(_SPACE + _JOINER)
@@ -88,6 +88,10 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
         return self._readable([self._processor.id_to_piece(int(i)) for i in ids])
+
+    def count_pieces(self, text: str) -> int:
+        """The pieces of a text as it is, a newline too, which `split` normalises away: so does SimulEval count."""
+        return len(self._processor.encode(marked(text) if self._of_words else text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
