@@ -83,10 +83,6 @@ class Tokenizer:
         boundaries = np.concatenate(([0], ends + np.arange(1, len(ends) + 1)))
         return pa.ListArray.from_arrays(column.offsets.take(pa.array(boundaries)), column.values)
 
-    def encode_word(self, word: str) -> list[int]:
-        """TEMP until encoders is merged."""
-        return self.encode([word])[0][:-1]
-
     def encode_character(self, character: str) -> list[int]:
         """The ids of a character inside of a word, where the model is `of_characters`."""
         ids = self.encode_word(character)

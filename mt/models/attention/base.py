@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -193,8 +193,8 @@ def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
     size = int(left.max())
     keys = tuple(window(part, dropped, size) for part in memory.keys)
     mask = torch.arange(size, device=left.device) < left[:, None]
-    first = torch.tensor([old + new for old, new in zip(first, dropped, strict=True)], device=left.device)
-    return Memory(keys, window(memory.values, dropped, size), mask, memory.complete, first)
+    position = torch.tensor([old + new for old, new in zip(first, dropped, strict=True)], device=left.device)
+    return Memory(keys, window(memory.values, dropped, size), mask, memory.complete, position)
 
 
 def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:
