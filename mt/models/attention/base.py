@@ -194,7 +194,7 @@ def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
     keys = tuple(window(part, dropped, size) for part in memory.keys)
     mask = torch.arange(size, device=left.device) < left[:, None]
     position = torch.tensor([old + new for old, new in zip(first, dropped, strict=True)], device=left.device)
-    return Memory(keys, window(memory.values, dropped, size), mask, memory.complete, position)
+    return memory._replace(keys=keys, values=window(memory.values, dropped, size), mask=mask, first=position)
 
 
 def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:
