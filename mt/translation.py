@@ -58,7 +58,8 @@ class Translation:
         return project(links, self.source_units, self.target_units)
 
     def figure(self, title: str | None = None) -> Figure:
-        """The alignment as a heatmap, of at least one token a side. title: by default the text."""
+        """The alignment as a heatmap, with the path of reads and writes where it was decoded online; of at least one
+        token a side. title: by default the text."""
         from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
         return heatmap(
@@ -67,6 +68,7 @@ class Translation:
             self.tokens,
             stops=None if self.stops is None else self.stops.tolist(),
             chunk_size=None if self.stops is None else self.chunk_size,
+            delays=None if self.delays is None else self.delays.tolist(),
             title=self.text if title is None else title,
         )
 

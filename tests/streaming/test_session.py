@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mt.data.tokenizer import EOS
 from mt.errors import UserError
+from mt.models.attention.monotonic import BLOCK
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
 from mt.streaming import Session, finish, read
 
@@ -27,17 +28,16 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
     "wait-2-local": ({"name": "local_m", "window": 2}, WAIT_2),
 }
 every_policy = pytest.mark.parametrize("policy", POLICIES)
-every_encoder = pytest.mark.parametrize("encoder", ["lstm", "gru", "embedding"])
+parts = pytest.mark.parametrize(("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong")])
 
 
 @every_policy
-@every_encoder
-@pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
+@parts
 def test_a_stream_is_offline_decoding_token_for_token(
     policy, encoder, decoder, setting, sentences, offline, streamed, taken
 ) -> None:
     attention, search = POLICIES[policy]
-    ours, sources = setting(attention, encoder, decoder, search=search), sentences(25)
+    ours, sources = setting(attention, encoder, decoder, search=search), sentences(8)
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
     assert [tuple(taken[session]) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
@@ -49,7 +49,10 @@ def test_a_stream_is_offline_decoding_token_for_token(
     if not ours.wait:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
         assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]
-        assert [session.energies for session in sessions] == [hypothesis.energies for hypothesis in hypotheses]
+        for session, source in zip(sessions, sources, strict=True):
+            # A block may go beyond a stop, and what is there is looked at once more.
+            (ids,) = ours.tokenizers.source.encode([" ".join(source)])
+            assert 0 < session.energies <= len(ids) + (1 + BLOCK) * len(taken[session])
 
 
 def word_delays(setting, source: list[str], hypothesis: Any) -> list[int]:
@@ -71,7 +74,7 @@ def word_delays(setting, source: list[str], hypothesis: Any) -> list[int]:
 @every_policy
 def test_together_is_as_alone(policy, setting, sentences, streamed) -> None:
     attention, search = POLICIES[policy]
-    ours, sources, draw = setting(attention, search=search), sentences(30), random.Random(1)
+    ours, sources, draw = setting(attention, search=search), sentences(8), random.Random(1)
     alone = [streamed(ours, source) for source in sources]
     sessions, written = [Session(ours) for _ in sources], [[] for _ in sources]
     waiting = [[*source, None] for source in sources]  # None: the end
@@ -89,11 +92,10 @@ def test_together_is_as_alone(policy, setting, sentences, streamed) -> None:
 
 
 @every_policy
-@every_encoder
-def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, sentences, offline, streamed) -> None:
+def test_the_past_does_not_depend_on_the_future(policy, setting, sentences, offline, streamed) -> None:
     """Of 1,000 futures: what was written stands, word for word, at the beginning of each whole translation."""
     attention, search = POLICIES[policy]
-    ours = setting(attention, encoder, search=search)
+    ours = setting(attention, search=search)
     draw, early = random.Random(2), 0
     for source in sentences(10, least=4):
         session, written = streamed(ours, source)
