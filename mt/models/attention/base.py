@@ -189,12 +189,15 @@ def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
     dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
     if not any(dropped):
         return memory
-    left = memory.mask.sum(1) - torch.tensor(dropped, device=memory.mask.device)
+    added = torch.tensor(dropped, device=memory.mask.device)
+    left = memory.mask.sum(1) - added
     size = int(left.max())
-    keys = tuple(window(part, dropped, size) for part in memory.keys)
-    mask = torch.arange(size, device=left.device) < left[:, None]
-    position = torch.tensor([old + new for old, new in zip(first, dropped, strict=True)], device=left.device)
-    return memory._replace(keys=keys, values=window(memory.values, dropped, size), mask=mask, first=position)
+    return memory._replace(
+        keys=tuple(window(part, dropped, size) for part in memory.keys),
+        values=window(memory.values, dropped, size),
+        mask=torch.arange(size, device=left.device) < left[:, None],
+        first=added if memory.first is None else memory.first + added,
+    )
 
 
 def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:

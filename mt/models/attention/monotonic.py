@@ -33,7 +33,7 @@ from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, buil
 from mt.models.attention.masks import first, last
 from mt.models.attention.windows import real, window
 from mt.models.encoders import Encoded
-from mt.ops import differentiable_average_lagging, expected_alignment
+from mt.ops import differentiable_average_lagging, expected_alignment, masked_softmax
 from mt.parsing import Options
 
 BLOCK = 16
@@ -162,11 +162,12 @@ class Monotonic(Attention):
     def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
         # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
         # Within the step they are columns of the memory, in its outcome positions of the source.
-        offsets = [0] * len(query) if memory.first is None else memory.first.tolist()
-        complete = [True] * len(query) if memory.complete is None else memory.complete.tolist()
+        rows = query.shape[0]
+        offsets = [0] * rows if memory.first is None else memory.first.tolist()
+        complete = [True] * rows if memory.complete is None else memory.complete.tolist()
         last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
         stops, ends, energies = self._scan(query, memory, begin)
-        first = [0] * len(query)
+        first = [0] * rows
         for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
             if stops[row] == NOWHERE and complete[row] and self.mass_preservation:
                 stops[row] = ends[row] = end - 1
@@ -192,20 +193,20 @@ class Monotonic(Attention):
         stops, ends, energies = [NOWHERE] * len(begin), list(begin), [0] * len(begin)
         rows = list(range(len(begin)))
         while rows:
-            at = [ends[row] for row in rows]
-            counts = real(memory.mask, at, BLOCK, rows)
-            size = max(counts)
-            if size == 0:
+            counts = real(memory.mask, [ends[row] for row in rows], BLOCK, rows)
+            rows, counts = [row for row, count in zip(rows, counts, strict=True) if count], [n for n in counts if n]
+            if not rows:
                 break
-            queries = query if len(rows) == len(query) else query[torch.tensor(rows, device=query.device)]
-            energy = self._stopping_energy(queries[:, None], window(memory.keys[0], at, size, rows))[:, 0]
-            for row, count, values in zip(rows, counts, energy.tolist(), strict=True):
-                passed = next((column for column, value in enumerate(values[:count]) if value >= 0), count)
+            queries = query if len(rows) == len(begin) else query[torch.tensor(rows, device=query.device)]
+            keys = window(memory.keys[0], [ends[row] for row in rows], max(counts), rows)
+            block = self._stopping_energy(queries[:, None], keys)[:, 0].tolist()
+            for row, count, energy in zip(rows, counts, block, strict=True):
+                passed = next((column for column in range(count) if energy[column] >= 0), count)
                 if passed < count:
                     stops[row] = ends[row] + passed
                 ends[row] += passed
                 energies[row] += count
-            rows = [row for row, count in zip(rows, counts, strict=True) if stops[row] < 0 and count == BLOCK]
+            rows = [row for row in rows if stops[row] == NOWHERE]
         return stops, ends, energies
 
     def _first_attended(self, last_stop: int, stop: int) -> int:
@@ -218,12 +219,16 @@ class Monotonic(Attention):
         """The weights [B, W] and contexts [B, V] of a hard step that attends to `widths` columns from `begin` on."""
         size = max(widths)
         if size == 0:
-            shape = len(query), memory.values.shape[2]
-            return torch.zeros(len(query), 1, device=query.device), memory.values.new_zeros(shape)
-        inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
-        weights = self._window_weights(query, memory, begin, inside)
+            shape = len(widths), memory.values.shape[2]
+            return torch.zeros(len(widths), 1, device=query.device), memory.values.new_zeros(shape)
+        energy = self._window_energy(query, memory, begin, size)
+        if min(widths) == size:
+            weights = energy.softmax(-1)
+        else:
+            inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
+            weights = masked_softmax(energy, inside)
         return weights, weighted_sum(weights[:, None], window(memory.values, begin, size))[:, 0]
 
-    def _window_weights(self, query: Tensor, memory: Memory, begin: Sequence[int], inside: Tensor) -> Tensor:
-        """inside: [B, W] bool, the columns that are attended to, of W from `begin` on."""
-        return inside.float()
+    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        """[B, W] float32: of W columns from `begin` on, for the softmax over what is attended to; of one, it is any."""
+        return torch.zeros(len(begin), 1, device=query.device)
