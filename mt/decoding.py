@@ -128,6 +128,6 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
     if k < least:
         raise UserError(
-            f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs {least} "
-            f"source tokens for its first value: choose k={least} or more, or lower the encoder's chunk and look-ahead"
+            f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs "
+            f"{least} source tokens for its first value: choose k={least} or more, or another encoder"
         )

@@ -217,5 +217,5 @@ def test_wait_k_shows_a_position_when_its_value_is_known(
         decodes_hard(WaitKConfig(k=3), model)
     assert str(caught.value) == (
         "search=wait_k with k=3 would write before anything is known, since this encoder looks ahead and needs 4 "
-        "source tokens for its first value: choose k=4 or more, or lower the encoder's chunk and look-ahead"
+        "source tokens for its first value: choose k=4 or more, or another encoder"
     )

@@ -53,9 +53,8 @@ class Encoder(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} is not causal")
 
     def read_for(self, positions: Int[Tensor, "*positions"], lengths: Int[Tensor, "..."]) -> Int[Tensor, "*positions"]:
-        """How many source tokens must have come before the values of positions are known, of sources of these lengths
-        (broadcast to the positions);
-        no more than the length. Defined where `extend` is."""
+        """How many source tokens must have come before the values of positions are known: no more than the lengths of
+        the sources, which broadcast to the positions. Defined where `extend` is."""
         return positions + 1
 
 
