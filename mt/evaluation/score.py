@@ -9,10 +9,12 @@ import numpy as np
 from mt.data.corpus import Split
 from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
+from mt.evaluation.simultaneous import simultaneous
 from mt.inference import Translator
-from mt.metrics.latency import latency
+from mt.metrics.instances import Instance, score_latency
+from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score
-from mt.search.config import SearchConfig, is_online, revised_search, waits
+from mt.search.config import SearchConfig, revised_search, waits
 from mt.translation import Translation
 
 MODES = ("soft", "hard")
@@ -26,6 +28,8 @@ class Evaluation:
     scores: dict[str, Score]
     seconds: float
     """Of decoding."""
+    instances: list[Instance]
+    """The sentences with their delays, where they were decoded online."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -37,9 +41,19 @@ class Evaluation:
 
 
 def evaluate(
-    translator: Translator, split: Split, search: SearchConfig, *, limit: int | None = None, progress: bool = False
+    translator: Translator,
+    split: Split,
+    search: SearchConfig,
+    *,
+    limit: int | None = None,
+    unit: LatencyUnit | None = None,
+    progress: bool = False,
 ) -> Evaluation:
-    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset."""
+    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset, and by its latency
+    where the search writes while it reads.
+
+    unit: of latency; by default that of the dataset.
+    """
     sources, references = split.column("source")[:limit], split.column("references")[:limit]
     encoded = [source.tolist() for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
@@ -48,12 +62,10 @@ def evaluate(
     scores: dict[str, Score] = {}
     for metric in translator.config.metrics():
         scores |= metric.score([translation.text for translation in translations], references)
-    if is_online(search):
-        scores |= latency(
-            [t.delays.tolist() for t in translations if t.delays is not None],
-            [len(t.source_tokens) for t in translations if t.delays is not None],
-        )
-    return Evaluation(translations, scores, seconds)
+    unit = unit or translator.config.dataset.latency_unit
+    instances = simultaneous(translations, sources, references, unit)
+    scores |= score_latency(instances, unit, subwords=translator.tokenizers.target.count_pieces)
+    return Evaluation(translations, scores, seconds, instances)
 
 
 class Validation(NamedTuple):

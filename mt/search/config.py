@@ -141,6 +141,11 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
     return parse({"search": plain | chosen}, _Group).search
 
 
+def online_search(config: SearchConfig) -> SearchConfig:
+    """This search where it is one that writes while it reads, else online search with the options that they share."""
+    return config if is_online(config) else revised_search(config, {"name": "online"})
+
+
 def decode(
     config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor, read_for: Tensor | None = None
 ) -> Sequence[Sequence[Hypothesis]]:

@@ -183,17 +183,18 @@ def _interleaved(memory: Memory, added: Memory) -> Memory:
     return Memory(keys, joined(memory.values, added.values), mask.gather(1, order))
 
 
-def without_first(memory: Memory, needed: Int[Tensor, " B"]) -> Memory:
+def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
     """The memory without the positions of each source before `needed`."""
-    first = torch.zeros_like(needed) if memory.first is None else memory.first
-    dropped = (needed - first).clamp(min=0)
-    if not dropped.any():
+    first = [0] * len(needed) if memory.first is None else memory.first.tolist()
+    dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
+    if not any(dropped):
         return memory
-    size = int((memory.mask.sum(1) - dropped).max())
+    left = memory.mask.sum(1) - torch.tensor(dropped, device=memory.mask.device)
+    size = int(left.max())
     keys = tuple(window(part, dropped, size) for part in memory.keys)
-    columns = dropped[:, None] + torch.arange(size, device=dropped.device)
-    mask = columns < memory.mask.sum(1, keepdim=True)
-    return memory._replace(keys=keys, values=window(memory.values, dropped, size), mask=mask, first=first + dropped)
+    mask = torch.arange(size, device=left.device) < left[:, None]
+    position = torch.tensor([old + new for old, new in zip(first, dropped, strict=True)], device=left.device)
+    return Memory(keys, window(memory.values, dropped, size), mask, memory.complete, position)
 
 
 def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:

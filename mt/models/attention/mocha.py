@@ -2,9 +2,9 @@
 the last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; Arivazhagan et al. 2019)."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-import torch
 from pydantic import BaseModel, Field
 from torch import Tensor
 
@@ -54,7 +54,7 @@ class Chunkwise(Monotonic):
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
-    def _window_weights(self, query: Tensor, memory: Memory, begin: Tensor, inside: Tensor) -> Tensor:
+    def _window_weights(self, query: Tensor, memory: Memory, begin: Sequence[int], inside: Tensor) -> Tensor:
         keys = window(memory.keys[1], begin, inside.shape[1])
         return masked_softmax(self.chunk_energy(query[:, None], keys)[:, 0], inside)
 
@@ -76,8 +76,8 @@ class MoChA(Chunkwise):
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
 
-    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
-        return (stops - self.chunk_size + 1).clamp(min=0)
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        return max(0, stop - self.chunk_size + 1)
 
 
 class MAtChA(Chunkwise):
@@ -90,7 +90,7 @@ class MAtChA(Chunkwise):
             return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
         return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
 
-    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
+    def _first_attended(self, last_stop: int, stop: int) -> int:
         return last_stop
 
 
@@ -102,5 +102,5 @@ class MILk(Chunkwise):
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)
 
-    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
-        return torch.zeros_like(stops)
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        return 0

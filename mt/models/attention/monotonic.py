@@ -8,6 +8,7 @@ that training and decoding cannot drift apart.
 Subclasses define what is attended to at a stop: here, the position itself.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -106,7 +107,9 @@ class Monotonic(Attention):
 
     def trim(self, memory: Memory, state: State) -> Memory:
         # A source may end where it is waited for: then the stop is the last position that was looked at.
-        return without_first(memory, self._first_attended(state[0], torch.maximum(state[0], state[1] - 1)))
+        last_stops, ends = (part.tolist() for part in state)
+        pairs = zip(last_stops, ends, strict=True)
+        return without_first(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
@@ -157,65 +160,70 @@ class Monotonic(Attention):
         return alignment.alpha
 
     def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
-        last_stop, begin = state
-        # Within the step, columns of the memory; in its outcome, positions of the source.
-        offset = 0 if memory.first is None else memory.first
-        stops, end, energies = self._scan(query, memory, begin - offset)
-        complete = torch.ones_like(stops, dtype=torch.bool) if memory.complete is None else memory.complete
-        if self.mass_preservation:
-            forced = (stops == NOWHERE) & complete
-            stops = torch.where(forced, end - 1, stops)
-            end = torch.where(forced, stops, end)
-        stopped = stops >= 0
-        begin = torch.where(stopped, self._first_attended(last_stop - offset, stops), 0)
-        widths = torch.where(stopped, stops - begin + 1, 0)
-        weights, context = self._window_attention(query, memory, begin, widths)
-        # A source that goes on is not used up: the step is to be taken again, from where it has come to.
-        stops = torch.where(stopped, stops + offset, torch.where(complete, NOWHERE, NOT_YET))
-        state = (torch.where(stopped, stops, last_stop), end + offset)
-        return AttentionStep(context, weights, state, stops, first=begin + offset, energies=energies)
+        # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
+        # Within the step they are columns of the memory, in its outcome positions of the source.
+        offsets = [0] * len(query) if memory.first is None else memory.first.tolist()
+        complete = [True] * len(query) if memory.complete is None else memory.complete.tolist()
+        last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
+        stops, ends, energies = self._scan(query, memory, begin)
+        first = [0] * len(query)
+        for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
+            if stops[row] == NOWHERE and complete[row] and self.mass_preservation:
+                stops[row] = ends[row] = end - 1
+            if stops[row] >= 0:
+                first[row] = self._first_attended(last_stop, stops[row])
+                last_stops[row] = stops[row]
+            elif not complete[row]:
+                # Such a source is not used up: the step is to be taken again, from where it has come to.
+                stops[row] = NOT_YET
+        widths = [stop - begin + 1 if stop >= 0 else 0 for stop, begin in zip(stops, first, strict=True)]
+        weights, context = self._window_attention(query, memory, first, widths)
+        stops = [stop + offset if stop >= 0 else stop for stop, offset in zip(stops, offsets, strict=True)]
+        positions = ([at + o for at, o in zip(part, offsets, strict=True)] for part in (last_stops, ends, first))
+        found = torch.tensor([stops, energies, *positions], device=query.device)
+        return AttentionStep(context, weights, (found[2], found[3]), found[0], first=found[4], energies=found[1])
 
-    def _scan(self, query: Tensor, memory: Memory, begin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Moves pointers right from the columns `begin`, block by block; a row that has stopped is left alone.
+    def _scan(self, query: Tensor, memory: Memory, begin: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+        """Moves the pointer of each row right from the column `begin`, block by block, until it stops or finds no more.
 
         Returns the columns where they stopped, NOWHERE where not; those to be looked at next; and how many energies
-        that took; all [B] int64.
+        that took.
         """
-        stops, end, energies = torch.full_like(begin, NOWHERE), begin.clone(), torch.zeros_like(begin)
-        rows = torch.arange(len(begin), device=begin.device)
-        while len(rows) and memory.mask.shape[1]:
-            at = end[rows]
-            count = real(memory.mask, at, BLOCK, rows)
-            size = int(count.max())
+        stops, ends, energies = [NOWHERE] * len(begin), list(begin), [0] * len(begin)
+        rows = list(range(len(begin)))
+        while rows:
+            at = [ends[row] for row in rows]
+            counts = real(memory.mask, at, BLOCK, rows)
+            size = max(counts)
             if size == 0:
                 break
-            keys = window(memory.keys[0], at, size, rows)
-            energy = self._stopping_energy(query[rows, None], keys)[:, 0]
-            columns = torch.arange(size, device=rows.device)
-            found = (energy >= 0) & (columns < count[:, None])
-            passed = torch.where(found, columns, BLOCK).amin(1)
-            stopped = passed < BLOCK
-            stops[rows] = torch.where(stopped, at + passed, NOWHERE)
-            end[rows] = at + torch.where(stopped, passed, count)
-            energies[rows] += count
-            rows = rows[~stopped & (count == BLOCK)]
-        return stops, end, energies
+            queries = query if len(rows) == len(query) else query[torch.tensor(rows, device=query.device)]
+            energy = self._stopping_energy(queries[:, None], window(memory.keys[0], at, size, rows))[:, 0]
+            for row, count, values in zip(rows, counts, energy.tolist(), strict=True):
+                passed = next((column for column, value in enumerate(values[:count]) if value >= 0), count)
+                if passed < count:
+                    stops[row] = ends[row] + passed
+                ends[row] += passed
+                energies[row] += count
+            rows = [row for row, count in zip(rows, counts, strict=True) if stops[row] < 0 and count == BLOCK]
+        return stops, ends, energies
 
-    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
-        """The first position that a hard step attends to, given the last stop and this one; all [B]."""
-        return stops
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        """The first position that a hard step attends to, given the last stop and this one."""
+        return stop
 
-    def _window_attention(self, query: Tensor, memory: Memory, begin: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
-        """The weights [B, W] and the context of a hard step that attends to the columns from `begin` [B] on, `widths`
-        [B] of them, or none where it did not stop."""
-        size = int(widths.max())
+    def _window_attention(
+        self, query: Tensor, memory: Memory, begin: Sequence[int], widths: Sequence[int]
+    ) -> tuple[Tensor, Tensor]:
+        """The weights [B, W] and contexts [B, V] of a hard step that attends to `widths` columns from `begin` on."""
+        size = max(widths)
         if size == 0:
-            zeros = memory.values.new_zeros(len(begin), memory.values.shape[2])
-            return torch.zeros(len(begin), 1, device=begin.device), zeros
-        inside = torch.arange(size, device=begin.device) < widths[:, None]
+            shape = len(query), memory.values.shape[2]
+            return torch.zeros(len(query), 1, device=query.device), memory.values.new_zeros(shape)
+        inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
         weights = self._window_weights(query, memory, begin, inside)
         return weights, weighted_sum(weights[:, None], window(memory.values, begin, size))[:, 0]
 
-    def _window_weights(self, query: Tensor, memory: Memory, begin: Tensor, inside: Tensor) -> Tensor:
+    def _window_weights(self, query: Tensor, memory: Memory, begin: Sequence[int], inside: Tensor) -> Tensor:
         """inside: [B, W] bool, the columns that are attended to, of W from `begin` on."""
         return inside.float()

@@ -1,29 +1,31 @@
 """Windows of a source: some positions of each row, without a tensor as long as the source."""
 
+from collections.abc import Sequence
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def window(part: Tensor, begin: Int[Tensor, " R"], size: int, rows: Int[Tensor, " R"] | None = None) -> Tensor:
+def window(part: Tensor, begin: Sequence[int], size: int, rows: Sequence[int] | None = None) -> Tensor:
     """[R, size, ...]: columns begin .. begin + size - 1 of some rows of part [B, S, ...], by default of all.
 
     Beyond the last column it repeats that; of a part with one row it is a view, cut at the last column.
     """
     if len(part) == 1:
-        column = int(begin)
-        return part[:, column : column + size]
-    columns = begin[:, None] + torch.arange(size, device=begin.device)
-    rows = torch.arange(len(part), device=begin.device) if rows is None else rows
-    return part[rows[:, None], columns.clamp(max=part.shape[1] - 1)]
+        return part[:, begin[0] : begin[0] + size]
+    columns = torch.tensor(begin, device=part.device)[:, None] + torch.arange(size, device=part.device)
+    lines = torch.tensor(range(len(part)) if rows is None else rows, device=part.device)
+    return part[lines[:, None], columns.clamp(max=part.shape[1] - 1)]
 
 
-def real(mask: Tensor, begin: Int[Tensor, " R"], size: int, rows: Int[Tensor, " R"]) -> Int[Tensor, " R"]:
-    """How many of the columns begin .. begin + size - 1 of some rows of mask [B, S] are real positions."""
-    inside = window(mask, begin, size, rows)
-    if len(mask) > 1:
-        inside = inside & (begin[:, None] + torch.arange(size, device=begin.device) < mask.shape[1])
-    return inside.sum(1)
+def real(mask: Bool[Tensor, "B S"], begin: Sequence[int], size: int, rows: Sequence[int]) -> list[int]:
+    """How many of the columns begin .. begin + size - 1 of some rows are real positions; padding is on the right."""
+    left = mask.shape[1]
+    if left == 0:
+        return [0] * len(rows)
+    inside = window(mask, begin, size, rows).tolist()
+    return [min(sum(flags), left - first) for flags, first in zip(inside, begin, strict=True)]
 
 
 def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
