@@ -170,7 +170,7 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
     model = Seq2Seq(configure(usual | {"attention": {"name": "bahdanau"}} | changes), 9, 9)
     if possible:
         assert not decodes_hard(WaitKConfig(), model)
-        require_wait_k(model, "training.wait_k")
+        require_wait_k(model, 1, "training.wait_k")
     else:
         with pytest.raises(UserError) as caught:
             decodes_hard(WaitKConfig(), model)
@@ -179,3 +179,43 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
             "(causal), decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
             "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
         )
+
+
+def looks_ahead(positions: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """As of chunks of two tokens, known when the two after them have come."""
+    return torch.minimum(positions // 2 * 2 + 4, lengths)
+
+
+def test_what_the_encoder_looks_ahead_is_waited_for(
+    configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": "monotonic", "energy_bias": -1.0}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    monkeypatch.setattr(model.encoder, "read_for", looks_ahead)
+    found = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
+    stops = set()
+    for (best,), source in zip(found, SOURCES, strict=True):
+        expected = [len(source) if stop < 0 else min(stop // 2 * 2 + 4, len(source)) for stop in best.stops.tolist()]
+        assert best.delays.tolist() == expected
+        stops.update(best.stops.tolist())
+    assert len(stops) > 1
+
+
+def test_wait_k_shows_a_position_when_its_value_is_known(
+    configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": "general"}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    monkeypatch.setattr(model.encoder, "read_for", looks_ahead)
+    (best,), *_ = decode_ids(model, SOURCES, WaitKConfig(k=4, min_length=4), vocab_size=12, precision="fp32")
+    assert [int((row > 0).sum()) for row in best.weights[:4]] == [2, 2, 6, 6]
+    assert best.delays.tolist()[:4] == [4, 5, 6, 6]
+    with pytest.raises(UserError) as caught:
+        decodes_hard(WaitKConfig(k=3), model)
+    assert str(caught.value) == (
+        "search=wait_k with k=3 would write before anything is known, since this encoder looks ahead and needs 4 "
+        "source tokens for its first value: choose k=4 or more, or another encoder"
+    )

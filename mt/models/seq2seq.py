@@ -133,9 +133,17 @@ class Seq2Seq(nn.Module):
     def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
         """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
         positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
-        reads = torch.arange(1, memory.attention.mask.shape[1] + 1, device=memory.attention.mask.device)
-        visible_from = (reads - k).expand(memory.attention.mask.shape)
-        return memory._replace(attention=memory.attention._replace(visible_from=visible_from))
+        return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
+
+    def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
+        """How many source tokens must have come before the value of each position is known (see `Encoder.read_for`), of
+        a memory from which nothing was dropped."""
+        mask, complete = memory.attention.mask, memory.attention.complete
+        lengths = mask.sum(1)
+        if complete is not None:
+            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
+        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
+        return self.encoder.read_for(positions, lengths[:, None])
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)
