@@ -63,7 +63,7 @@ def family(evaluated):
 
 def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -> None:
     found = measure(find(family))
-    assert (found.quality, found.unit) == ("BLEU", "word")
+    assert (found.quality, found.unit) == ("BLEU", "words")
     assert [(policy.name, policy.online) for policy in found.policies] == [
         ("milk", True),
         ("wait-k, general", True),
@@ -106,10 +106,11 @@ def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
     ]
 
 
-def test_settings_are_of_one_line_and_move_no_cursor(evaluated) -> None:
-    hostile = {"name": "wait_k", "mode": "soft", "k": "1\n\x1b[2J", "x": [[{}]]}
-    [policy] = measure(find([evaluated("r", {}, results(20.0, 3.0, hostile))])).policies
-    assert policy.points[0].setting == "k=1\\n\\x1b[2J"
+def test_names_are_of_one_line_and_move_no_cursor(evaluated) -> None:
+    hostile = [{"name": "wait_k", "mode": "soft", "k": 1, "x": [[{}]], "\x1b[2J": text} for text in ("\n", {"a": 1})]
+    runs = [evaluated(str(n), {}, results(20.0, 3.0, search)) for n, search in enumerate(hostile)]
+    names = [policy.name for policy in measure(find(runs)).policies]
+    assert names == ["wait-k, general search.\\x1b[2J=\\n", "wait-k, general search.\\x1b[2J.a=1"]
 
 
 def test_an_evaluation_that_repeats_a_run_is_no_second_point(evaluated) -> None:

@@ -4,18 +4,21 @@ the last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; A
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
+import torch
 from pydantic import BaseModel, Field
 from torch import Tensor
 
 from mt.models.attention.base import Memory
 from mt.models.attention.energy import Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
+from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
 from mt.ops import (
     adaptive_chunkwise_attention,
     chunkwise_attention,
     hard_adaptive_chunkwise_attention,
     infinite_lookback_attention,
+    masked_softmax,
 )
 from mt.parsing import MAX_SIZE
 
@@ -51,6 +54,10 @@ class Chunkwise(Monotonic):
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
+    def _window_weights(self, query: Tensor, memory: Memory, begin: Tensor, inside: Tensor) -> Tensor:
+        keys = window(memory.keys[1], begin, inside.shape[1])
+        return masked_softmax(self.chunk_energy(query[:, None], keys)[:, 0], inside)
+
     @abstractmethod
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         """The expected weights, over all stops. energy: [B, T, S]; returns [B, T, S]."""
@@ -69,6 +76,9 @@ class MoChA(Chunkwise):
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
 
+    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
+        return (stops - self.chunk_size + 1).clamp(min=0)
+
 
 class MAtChA(Chunkwise):
     """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
@@ -80,6 +90,9 @@ class MAtChA(Chunkwise):
             return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
         return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
 
+    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
+        return last_stop
+
 
 class MILk(Chunkwise):
     """Monotonic infinite lookback: from the beginning of the source to the stop."""
@@ -88,3 +101,6 @@ class MILk(Chunkwise):
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)
+
+    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
+        return torch.zeros_like(stops)

@@ -26,12 +26,17 @@ from mt.models.attention.base import (
     State,
     single_step,
     weighted_sum,
+    without_first,
 )
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.masks import first, last
+from mt.models.attention.windows import real, window
 from mt.models.encoders import Encoded
 from mt.ops import differentiable_average_lagging, expected_alignment
 from mt.parsing import Options
+
+BLOCK = 16
+"""How many positions a hard step computes the energies of at once."""
 
 
 class MonotonicConfig(Options):
@@ -82,23 +87,26 @@ class Monotonic(Attention):
     def init_memory(self, encoded: Encoded) -> Memory:
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
-    def init_state(self, memory: Memory) -> State:
-        """alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3)."""
-        return (first(memory.mask).float(),)
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
+        """Soft: alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3).
+        Hard: the position of the last stop, and the next one to be looked at, both [B] int64."""
+        if not hard:
+            return (first(memory.mask).float(),)
+        begin = torch.zeros(len(memory.mask), dtype=torch.int64, device=memory.mask.device)
+        return (begin, begin)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        """A hard step costs what it moves: no more than BLOCK energies beyond the positions that it passes."""
+        if hard:
+            return self._hard_step(query, memory, state)
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
-        alpha = output.alpha[:, 0]
-        if not hard:
-            return single_step(output, (alpha,))
-        stops = torch.where(alpha.any(-1), alpha.argmax(-1), NOWHERE)
-        if memory.complete is not None:
-            # A source that goes on is not used up: the step is to be taken again from the same state.
-            stops = stops.masked_fill((stops == NOWHERE) & ~memory.complete, NOT_YET)
-            alpha = torch.where((stops == NOT_YET)[:, None], previous, alpha)
-        return single_step(output, (alpha,), stops)
+        return single_step(output, (output.alpha[:, 0],))
+
+    def trim(self, memory: Memory, state: State) -> Memory:
+        # A source may end where it is waited for: then the stop is the last position that was looked at.
+        return without_first(memory, self._first_attended(state[0], torch.maximum(state[0], state[1] - 1)))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
@@ -127,12 +135,15 @@ class Monotonic(Attention):
         alpha = expected_alignment(p_choose, previous)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
         weights = self._weights(alignment, queries, memory)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, p_choose)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, None if hard else p_choose)
+
+    def _stopping_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, S]: the pointer stops where it is not negative."""
+        energy = self.energy(queries, keys)
+        return energy + self.noise_std * torch.randn_like(energy) if self.training and self.noise_std else energy
 
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
-        energy = self.energy(queries, memory.keys[0])
-        if self.training and self.noise_std:
-            energy = energy + self.noise_std * torch.randn_like(energy)
+        energy = self._stopping_energy(queries, memory.keys[0])
         # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
         p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
@@ -144,3 +155,67 @@ class Monotonic(Attention):
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
+
+    def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
+        last_stop, begin = state
+        # Within the step, columns of the memory; in its outcome, positions of the source.
+        offset = 0 if memory.first is None else memory.first
+        stops, end, energies = self._scan(query, memory, begin - offset)
+        complete = torch.ones_like(stops, dtype=torch.bool) if memory.complete is None else memory.complete
+        if self.mass_preservation:
+            forced = (stops == NOWHERE) & complete
+            stops = torch.where(forced, end - 1, stops)
+            end = torch.where(forced, stops, end)
+        stopped = stops >= 0
+        begin = torch.where(stopped, self._first_attended(last_stop - offset, stops), 0)
+        widths = torch.where(stopped, stops - begin + 1, 0)
+        weights, context = self._window_attention(query, memory, begin, widths)
+        # A source that goes on is not used up: the step is to be taken again, from where it has come to.
+        stops = torch.where(stopped, stops + offset, torch.where(complete, NOWHERE, NOT_YET))
+        state = (torch.where(stopped, stops, last_stop), end + offset)
+        return AttentionStep(context, weights, state, stops, first=begin + offset, energies=energies)
+
+    def _scan(self, query: Tensor, memory: Memory, begin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Moves pointers right from the columns `begin`, block by block; a row that has stopped is left alone.
+
+        Returns the columns where they stopped, NOWHERE where not; those to be looked at next; and how many energies
+        that took; all [B] int64.
+        """
+        stops, end, energies = torch.full_like(begin, NOWHERE), begin.clone(), torch.zeros_like(begin)
+        rows = torch.arange(len(begin), device=begin.device)
+        while len(rows) and memory.mask.shape[1]:
+            at = end[rows]
+            count = real(memory.mask, at, BLOCK, rows)
+            size = int(count.max())
+            if size == 0:
+                break
+            keys = window(memory.keys[0], at, size, rows)
+            energy = self._stopping_energy(query[rows, None], keys)[:, 0]
+            columns = torch.arange(size, device=rows.device)
+            found = (energy >= 0) & (columns < count[:, None])
+            passed = torch.where(found, columns, BLOCK).amin(1)
+            stopped = passed < BLOCK
+            stops[rows] = torch.where(stopped, at + passed, NOWHERE)
+            end[rows] = at + torch.where(stopped, passed, count)
+            energies[rows] += count
+            rows = rows[~stopped & (count == BLOCK)]
+        return stops, end, energies
+
+    def _first_attended(self, last_stop: Tensor, stops: Tensor) -> Tensor:
+        """The first position that a hard step attends to, given the last stop and this one; all [B]."""
+        return stops
+
+    def _window_attention(self, query: Tensor, memory: Memory, begin: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights [B, W] and the context of a hard step that attends to the columns from `begin` [B] on, `widths`
+        [B] of them, or none where it did not stop."""
+        size = int(widths.max())
+        if size == 0:
+            zeros = memory.values.new_zeros(len(begin), memory.values.shape[2])
+            return torch.zeros(len(begin), 1, device=begin.device), zeros
+        inside = torch.arange(size, device=begin.device) < widths[:, None]
+        weights = self._window_weights(query, memory, begin, inside)
+        return weights, weighted_sum(weights[:, None], window(memory.values, begin, size))[:, 0]
+
+    def _window_weights(self, query: Tensor, memory: Memory, begin: Tensor, inside: Tensor) -> Tensor:
+        """inside: [B, W] bool, the columns that are attended to, of W from `begin` on."""
+        return inside.float()
