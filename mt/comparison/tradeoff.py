@@ -158,11 +158,13 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
 
 
 def _readings(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Reading]]:
-    """Each online result of a run with the options behind it, or else that of its own search."""
+    """Each online result of a run with the options behind it, and its own where that is offline. A hard attention that
+    was also decoded online stops as early offline, so that only online its result says something."""
     results = [each for each in (run.results, *run.evaluations) if quality in each.scores]
     # An evaluation repeats the run's own result where it has the same search.
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
-    for each in list(online.values()) or results[:1]:
+    offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]
+    for each in (*online.values(), *offline):
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         own = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None

@@ -48,13 +48,13 @@ def milk(weight, seed=1):
 
 @pytest.fixture
 def family(evaluated):
-    offline = results(30.0, search={"name": "greedy", "mode": "hard"})
+    hard, soft = (results(30.0, search={"name": "greedy", "mode": mode}) for mode in ("hard", "soft"))
     waits = {f"test_best_wait_k-k={k}": results(20.0 + k, float(k), wait(k)) for k in (1, 3)}
     return [
-        evaluated("milk_0.5", milk(0.5), offline, test_best_online=results(26.0, 3.0)),
+        evaluated("milk_0.5", milk(0.5), hard, test_best_online=results(26.0, 3.0)),
         evaluated("milk_0.1", milk(0.1), results(27.0, 5.0)),
         evaluated("milk_0.1_2", milk(0.1, seed=2), results(29.0, 7.0)),
-        evaluated("waits", {"attention": {"name": "general"}}, offline, **waits, dev_best_online=results(1.0, 1.0)),
+        evaluated("waits", {"attention": {"name": "general"}}, soft, **waits, dev_best_online=results(1.0, 1.0)),
         evaluated("both", {"encoder": {"name": "bilstm"}, "attention": {"name": "dot"}}, results(35.0)),
         evaluated("one", {"attention": {"name": "dot"}}, results(31.0), test_best_beam=results(99.0)),
         evaluated("two", {"attention": {"name": "dot"}, "seed": 2}, results(33.0)),
@@ -67,6 +67,7 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
     assert [(policy.name, policy.online) for policy in found.policies] == [
         ("milk", True),
         ("wait-k, general", True),
+        ("offline, general", False),
         ("offline, dot encoder=bilstm", False),
         ("offline, dot", False),
     ]
@@ -74,14 +75,15 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
     assert shown == [
         [("latency_weight=0.5", 26.0, 4.0), ("latency_weight=0.1", 28.0, 7.0)],
         [("k=1", 21.0, 2.0), ("k=3", 23.0, 4.0)],
+        [("", 30.0, None)],
         [("", 35.0, None)],
         [("", 32.0, None)],
     ]
-    assert [len(point.readings) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 2]
+    assert [len(point.readings) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 1, 2]
     header, *rows = zip(*([column.heading, *column.cells] for column in found.columns()), strict=True)
     assert header == ("policy", "setting", "BLEU", "AP", "AL", "LAAL", "DAL", "runs")
     assert rows[1] == ("milk", "latency_weight=0.1", "28.0", "0.50", "5.00", "6.00", "7.00", "2")
-    assert rows[5] == ("offline, dot", "-", "32.0", "-", "-", "-", "-", "2")
+    assert rows[6] == ("offline, dot", "-", "32.0", "-", "-", "-", "-", "2")
     assert "in source words," in found.note()
     plain = found.plain()
     assert plain[0]["policy"] == "milk" and plain[0]["latency"] == {"ap": 0.5, "al": 2.0, "laal": 3.0, "dal": 4.0}
