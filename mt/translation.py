@@ -36,6 +36,10 @@ class Translation:
     """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
     delays: np.ndarray | None = None
     """[T] int64: source tokens read before each target token was written; None unless decoded online."""
+    words_read: np.ndarray | None = None
+    """[T] int64: the same in source words, of which a whole one is read at a time."""
+    word_delays: tuple[int, ...] | None = None
+    """For each word of `text.split()` the source words read when it was written; None unless decoded online."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     energies: int | None = None
@@ -54,7 +58,8 @@ class Translation:
         return project(links, self.source_units, self.target_units)
 
     def figure(self, title: str | None = None) -> Figure:
-        """The alignment as a heatmap, of at least one token a side. title: by default the text."""
+        """The alignment as a heatmap, with the path of reads and writes where it was decoded online; of at least one
+        token a side. title: by default the text."""
         from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
         return heatmap(
@@ -63,6 +68,7 @@ class Translation:
             self.tokens,
             stops=None if self.stops is None else self.stops.tolist(),
             chunk_size=None if self.stops is None else self.chunk_size,
+            delays=None if self.delays is None else self.delays.tolist(),
             title=self.text if title is None else title,
         )
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.storage import replaced_path
 
-FORMAT = 5
+FORMAT = 6
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
@@ -211,8 +210,8 @@ def text_table(examples: Sequence[Example]) -> pa.Table:
 def encoded_pairs(source: list[str], target: list[str], tokenizers: Tokenizers) -> dict[str, pa.ListArray]:
     """The columns `source_ids` and `target_ids` of some pairs."""
     return {
-        "source_ids": _lists(tokenizers.source.encode(source)),
-        "target_ids": _lists(tokenizers.target.encode(target)),
+        "source_ids": tokenizers.source.encode_column(source),
+        "target_ids": tokenizers.target.encode_column(target),
     }
 
 
@@ -230,11 +229,3 @@ def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers) -> pa.RecordBatch:
 def _alone(texts: pa.StringArray) -> pa.ListArray:
     """Each text as a list of one."""
     return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)
-
-
-def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
-    """Ids as Arrow lists, without a Python object for each."""
-    offsets = np.zeros(len(sequences) + 1, dtype=np.int32)
-    np.cumsum([len(ids) for ids in sequences], out=offsets[1:])
-    values = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, count=offsets[-1])
-    return pa.ListArray.from_arrays(offsets, values)

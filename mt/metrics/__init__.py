@@ -12,7 +12,7 @@ from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.wer import Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy)}
-DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",)}
+DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
 """The metrics of a task, where none are named."""
 
 

@@ -103,6 +103,8 @@ class Seq2Seq(nn.Module):
         """How many positions a hard attention attends to; see `Attention`."""
         self.online = self.encoder.causal and attention.monotonic and not self.decoder.needs_full_source
         """Whether, in hard mode, it can write while it reads: nothing depends on the source after the last stop."""
+        self.supports_wait_k = self.encoder.causal and attention.supports_wait_k and not self.decoder.needs_full_source
+        """Whether `wait` is defined: nothing depends on the source that is not visible."""
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
         """Most source tokens, EOS included, that it is defined for; None for any number."""
@@ -128,15 +130,34 @@ class Seq2Seq(nn.Module):
         encoded, state = self.encoder.extend(self.frontend(source), mask, state)
         return self.decoder.extend(memory, encoded, complete), state
 
+    def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
+        """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
+        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
+        return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
+
+    def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
+        """How many source tokens must have come before the value of each position is known (see `Encoder.read_for`), of
+        a memory from which nothing was dropped."""
+        mask, complete = memory.attention.mask, memory.attention.complete
+        lengths = mask.sum(1)
+        if complete is not None:
+            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
+        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
+        return self.encoder.read_for(positions, lengths[:, None])
+
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)
 
-    def forward(self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False) -> Loss:
-        """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`."""
+    def forward(
+        self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
+    ) -> Loss:
+        """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
         memory = self.encode(batch.source, batch.source_mask)
+        if wait_k is not None:
+            memory = self.wait(memory, wait_k)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
         output, mask = self.decoder.output, batch.target_mask
         total, each = token_losses(

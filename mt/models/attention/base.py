@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -34,6 +34,15 @@ class Memory(NamedTuple):
     """[B] bool: false where the source goes on (see `Attention.extend`); None: all sources are complete."""
     first: Tensor | None = None
     """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
+    visible_from: Tensor | None = None
+    """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
+    support wait-k; None: every step may attend to all of them."""
+
+    def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
+        """The real positions that each of these target steps, counted from 0, may attend to."""
+        if self.visible_from is None:
+            return self.mask[:, None]
+        return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
 
 
 class AttentionStep(NamedTuple):
@@ -88,6 +97,8 @@ class Attention(nn.Module):
     number."""
     max_source_length: int | None = None
     """Most source positions, EOS included, that it is defined for; None for any number."""
+    supports_wait_k: ClassVar[bool] = False
+    """Whether it heeds `Memory.visible_from`, and depends on nothing of the source that is not visible."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
 
@@ -181,12 +192,11 @@ def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
     added = torch.tensor(dropped, device=memory.mask.device)
     left = memory.mask.sum(1) - added
     size = int(left.max())
-    return Memory(
-        tuple(window(part, dropped, size) for part in memory.keys),
-        window(memory.values, dropped, size),
-        torch.arange(size, device=left.device) < left[:, None],
-        memory.complete,
-        added if memory.first is None else memory.first + added,
+    return memory._replace(
+        keys=tuple(window(part, dropped, size) for part in memory.keys),
+        values=window(memory.values, dropped, size),
+        mask=torch.arange(size, device=left.device) < left[:, None],
+        first=added if memory.first is None else memory.first + added,
     )
 
 

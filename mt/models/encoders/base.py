@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -51,6 +51,11 @@ class Encoder(nn.Module):
         has none. state: what the call before returned, None for the first positions. Defined where `causal`.
         """
         raise NotImplementedError(f"{type(self).__name__} is not causal")
+
+    def read_for(self, positions: Int[Tensor, "*positions"], lengths: Int[Tensor, "..."]) -> Int[Tensor, "*positions"]:
+        """How many source tokens must have come before the values of positions are known: no more than the lengths of
+        the sources, which broadcast to the positions. Defined where `extend` is."""
+        return positions + 1
 
 
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
