@@ -134,6 +134,38 @@ def test_nothing_is_computed_where_nothing_can_be_selected(build):
     assert computed.positions == 80
 
 
+@pytest.mark.parametrize("cut", [1, 5, BLOCK, 37, 100])
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int, trimmed: bool):
+    """Two steps over a source of 100 positions; the first stops at 60, the second at 95."""
+    attention, length, queries = build(), 100, torch.eye(SIZE)[None, :2]
+    values = torch.full((1, length, SIZE), -1.0)
+    values[0, 60, 0] = values[0, 95, 1] = 1.0
+    expected = list(steps(attention, attention.init_memory(encoded(values)), queries))
+    assert [int(step.stops) for step in expected] == [60, 95]
+    memory, state, energies, widest, done = None, None, 0, 0, 0
+    for begin in range(0, length, cut):
+        complete = torch.tensor([begin + cut >= length])
+        memory = attention.extend(memory, encoded(values[:, begin : begin + cut]), complete)
+        state = state or attention.init_state(memory, hard=True)
+        widest = max(widest, memory.mask.shape[1]) if done < 2 else widest
+        while done < 2:
+            step = attention.step(queries[:, done], memory, state, hard=True)
+            state, energies = step.state, energies + int(step.energies)
+            if int(step.stops) == NOT_YET:
+                break
+            assert step.stops == expected[done].stops
+            torch.testing.assert_close(step.context, expected[done].context, atol=3e-6, rtol=1e-5)
+            done += 1
+        memory = attention.trim(memory, state) if trimmed else memory
+    assert done == 2
+    # 0 .. 60 and 60 .. 95, and less than a block beyond each stop.
+    assert 97 <= energies < 97 + 2 * BLOCK
+    kept = {"monotonic": 1, "mocha": 4, "matcha": 61, "milk": length}[type(attention).__name__.lower()]
+    come = min(length, 95 // cut * cut + cut)
+    assert widest == come if not trimmed else widest <= kept + cut
+
+
 class Largest(TorchDispatchMode):
     """The largest tensor that was made, in elements; views of what there was are none."""
 
