@@ -101,8 +101,9 @@ class Seq2Seq(nn.Module):
         """Whether the attention depends on the source at all."""
         self.chunk_size = attention.chunk_size
         """How many positions a hard attention attends to; see `Attention`."""
-        self.online = self.encoder.causal and attention.monotonic and not self.decoder.needs_full_source
-        """Whether, in hard mode, it can write while it reads: nothing depends on the source after the last stop."""
+        self.online = self.encoder.incremental and attention.monotonic and not self.decoder.needs_full_source
+        """Whether, in hard mode, it can write while it reads: nothing depends on more of the source than `read_for` of
+        the last stop."""
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
         """Most source tokens, EOS included, that it is defined for; None for any number."""
@@ -119,14 +120,18 @@ class Seq2Seq(nn.Module):
         complete: Bool[Tensor, " B"],
         before: tuple[DecoderMemory, EncoderState] | None = None,
     ) -> tuple[DecoderMemory, EncoderState]:
-        """Encodes the next positions of sources that are still arriving, where the encoder is causal.
+        """Encodes the next positions of sources that are still arriving, where the encoder is incremental.
 
         source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
         them; before: what the call before returned, None for the first positions.
         """
         memory, state = (None, None) if before is None else before
-        encoded, state = self.encoder.extend(self.frontend(source), mask, state)
+        encoded, state = self.encoder.extend(self.frontend(source), mask, state, complete)
         return self.decoder.extend(memory, encoded, complete), state
+
+    def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
+        """How many source tokens must have come before the memory at these positions is known; see `Encoder`."""
+        return self.encoder.read_for(positions, lengths)
 
     def init_state(self, memory: DecoderMemory) -> Any:
         return self.decoder.init_state(memory)
