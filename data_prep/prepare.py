@@ -29,7 +29,8 @@ _TOKENIZERS = "tokenizers"
 _MUCH = 0.05
 """The share of dropped pairs that is told loudly."""
 _LOUD = "!!!"
-_NOT_IN_THE_CORPUS = {"name", "folder", "metrics", "bleu_tokenizer", "licence", "workers", "shuffle_buffer"}
+_SCORING = {"metrics", "bleu_tokenizer", "latency_unit"}
+_NOT_IN_THE_CORPUS = {"name", "folder", "licence", "workers", "shuffle_buffer", *_SCORING}
 
 Evaluation = dict[str, list[Example]]
 """dev and test, whole."""

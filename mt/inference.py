@@ -1,10 +1,12 @@
-"""The Python API, and the one path by which anything is decoded: load a run, translate, align.
+"""The Python API, and the one path by which anything is decoded: load a run, translate, align, stream.
 
 translator = load("outputs/phrasebook/general/...")
 translation = translator.translate("The train leaves at half past seven.")
 print(translation.text, translation.links)
 translation.plot("one.png")
 best = translator.n_best(["one text", "another"], n=3)
+session = translator.stream()
+print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,11 +21,22 @@ from mt.data.fields import TEXT
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.data.words import count_words
 from mt.decoding import decode_ids, decodes_hard, forced_batches
+from mt.delays import delays
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
+from mt.search.config import (
+    MAX_BEAM_SIZE,
+    BeamConfig,
+    SearchConfig,
+    is_online,
+    online_search,
+    revised_search,
+    waits,
+)
 from mt.search.hypothesis import Hypothesis
+from mt.search.windows import EMPTY, Windows
+from mt.streaming import Session, Setting
 from mt.translation import Translation
 
 
@@ -118,7 +131,7 @@ class Translator:
         texts: what the ids were made of, for the words of links; by default what they decode to, where a run of unknown
         characters is a word of its own.
         """
-        results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in sources]
+        results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         wanted = [i for i, ids in enumerate(sources) if len(ids) > 1]
         given = [sources[i] for i in wanted]
         self._refuse_many_tokens(given, wanted)
@@ -132,10 +145,11 @@ class Translator:
             progress=progress,
         )
         for i, ids, hypotheses in zip(wanted, given, found, strict=True):
-            units = source.unit_ids(texts[i], self.unit) if texts else source.decoded_unit_ids(ids, self.unit)
+            text = texts[i] if texts else source.decode(ids)
+            units = source.unit_ids(text, self.unit) if texts else source.decoded_unit_ids(ids, self.unit)
             results[i] = [
                 self._translation(
-                    target.decode(best.tokens), ids, best, units, target.decoded_unit_ids(best.tokens, self.unit)
+                    target.decode(best.tokens), ids, best, units, target.decoded_unit_ids(best.tokens, self.unit), text
                 )
                 for best in hypotheses
             ]
@@ -183,16 +197,34 @@ class Translator:
             precision=self.config.precision,
             hard=hard,
             max_tokens=search.batch_tokens,
+            wait_k=waits(search),
         )
         for indices, _, loss in batches:
             scores = (-loss.token_losses.sum(1)).tolist()
             for i, weights, score in zip(indices.tolist(), loss.attention.weights.cpu(), scores, strict=True):
                 source, target = ids[i]
-                forced = Hypothesis(tuple(target), score, score, weights[: len(target)].clone(), None)
+                forced = Hypothesis(
+                    tuple(target), score, score, Windows.whole(weights[: len(target)].clone()), None, None
+                )
                 units = self.tokenizers.source.unit_ids(sources[i], self.unit)
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
                 results[i] = self._translation(normalize(targets[i]), source, forced, units, target_units)
         return [results[i] for i in range(len(ids))]
+
+    def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> Session:
+        """The translation of a source that is still arriving, word by word; see `Session`.
+
+        search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
+        characters where both sides are cut into characters, else words. Raises UserError where the model must know the
+        whole source before it writes.
+        """
+        search = online_search(self.config.search) if search is None else search
+        if not is_online(search):
+            raise UserError(
+                f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
+            )
+        decodes_hard(search, self.model)  # refuses what cannot
+        return Session(Setting(self.model, self.tokenizers, search, unit or self.unit))
 
     def _translation(
         self,
@@ -201,19 +233,20 @@ class Translator:
         hypothesis: Hypothesis,
         source_units: Sequence[int | None],
         target_units: Sequence[int | None],
+        source_text: str = "",
     ) -> Translation:
-        delays = getattr(hypothesis, "delays", None)
         return Translation(
             text=text,
             score=hypothesis.score,
             tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
             source_tokens=tuple(TEXT.labels(source, self.tokenizers.source)),
-            alignment=hypothesis.weights[:, : len(source)].numpy(),
+            windows=hypothesis.windows,
             source_units=tuple(source_units),
             target_units=tuple(target_units),
             stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
-            delays=None if delays is None else delays.numpy(),
             chunk_size=self.model.chunk_size,
+            energies=hypothesis.energies,
+            **delays(self.tokenizers, source_text, hypothesis),
         )
 
     def _refuse_many_tokens(self, sources: Sequence[Sequence[int]], indices: Sequence[int]) -> None:

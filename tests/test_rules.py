@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
-    ("mt.checkpoint", "mt.decoding", "mt.translation"),
+    ("mt.checkpoint", "mt.decoding", "mt.delays", "mt.streaming", "mt.translation"),
     ("mt.inference",),
     ("mt.evaluation", "mt.arguments", "mt"),
     ("mt.training", "mt.comparison"),
@@ -46,6 +46,7 @@ DOORS = {
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
     "numba": ("mt.ops.compiled",),
+    "simuleval": ("mt.simuleval_agent",),
 }
 OPS_NEED = {"torch", "numba", "jaxtyping", *sys.stdlib_module_names}
 NAMES = {*ATTENTIONS, *ENCODERS}

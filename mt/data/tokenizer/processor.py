@@ -83,6 +83,22 @@ class Tokenizer:
         boundaries = np.concatenate(([0], ends + np.arange(1, len(ends) + 1)))
         return pa.ListArray.from_arrays(column.offsets.take(pa.array(boundaries)), column.values)
 
+    def encode_character(self, character: str) -> list[int]:
+        """The ids of a character inside of a word, where the model is `of_characters`."""
+        ids = self.encode_word(character)
+        # On its own a character begins a word: the mark of that is a piece of its own, or a part of the piece.
+        bare = self._processor.id_to_piece(ids[0]).removeprefix(_SPACE) if ids else ""
+        if not ids or self._of_words or ids[0] == UNK:
+            return ids
+        return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
+
+    def begins_word(self, token: int, before: int | None) -> bool:
+        """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
+        piece = self._processor.id_to_piece(token)
+        if self._of_words:
+            return not piece.startswith(_SPACE + _JOINER)
+        return piece.startswith(_SPACE) or UNK in (token, before)  # what is unknown stands between blanks
+
     def split(self, text: str) -> list[str]:
         """The pieces of a text, one per id of `encode`, unknown ones as they are spelt; the last is `</s>`.
 
@@ -95,6 +111,10 @@ class Tokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
         return self._readable([self._processor.id_to_piece(int(i)) for i in ids])
+
+    def count_pieces(self, text: str) -> int:
+        """The pieces of a text as it is, a newline too, which `split` normalises away: so does SimulEval count."""
+        return len(self._processor.encode(marked(text) if self._of_words else text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""

@@ -1,0 +1,5 @@
+"""Translation of sources that are still arriving."""
+
+from mt.streaming.session import Event, Session, Setting, finish, read
+
+__all__ = ["Event", "Session", "Setting", "finish", "read"]
