@@ -109,9 +109,12 @@ class Seq2Seq(nn.Module):
         """Whether the attention depends on the source at all."""
         self.chunk_size = attention.chunk_size
         """How many positions a hard attention attends to; see `Attention`."""
-        self.online = self.encoder.causal and attention.monotonic and not self.decoder.needs_full_source
-        """Whether, in hard mode, it can write while it reads: nothing depends on the source after the last stop."""
-        self.supports_wait_k = self.encoder.causal and attention.supports_wait_k and not self.decoder.needs_full_source
+        self.online = self.encoder.incremental and attention.monotonic and not self.decoder.needs_full_source
+        """Whether, in hard mode, it can write while it reads: nothing depends on more of the source than `read_for` of
+        the last stop."""
+        self.supports_wait_k = (
+            self.encoder.incremental and attention.supports_wait_k and not self.decoder.needs_full_source
+        )
         """Whether `wait` is defined: nothing depends on the source that is not visible."""
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
@@ -129,13 +132,13 @@ class Seq2Seq(nn.Module):
         complete: Bool[Tensor, " B"],
         before: tuple[DecoderMemory, EncoderState] | None = None,
     ) -> tuple[DecoderMemory, EncoderState]:
-        """Encodes the next positions of sources that are still arriving, where the encoder is causal.
+        """Encodes the next positions of sources that are still arriving, where the encoder is incremental.
 
         source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
         them; before: what the call before returned, None for the first positions.
         """
         memory, state = (None, None) if before is None else before
-        encoded, state = self.encoder.extend(self.frontend(source), mask, state)
+        encoded, state = self.encoder.extend(self.frontend(source), mask, state, complete)
         return self.decoder.extend(memory, encoded, complete), state
 
     def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
