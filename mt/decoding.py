@@ -15,7 +15,7 @@ from mt.data.tokenizer import EOS
 from mt.device import autocast
 from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
-from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
+from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
 
 MAX_LOGITS = 1 << 27
@@ -56,7 +56,8 @@ def decode_ids(
             with torch.no_grad(), autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
-                hypotheses = decode(search, verbs, memory, batch.source_mask.sum(1))
+                read_for = model.read_for(memory) if is_online(search) else None
+                hypotheses = decode(search, verbs, memory, batch.source_mask.sum(1), read_for)
             for i, best in zip(indices, hypotheses, strict=True):
                 found[i] = best
             bar.update(len(indices))
@@ -100,13 +101,14 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
     if isinstance(search, OnlineConfig):
         if not model.online:
             raise UserError(
-                "search=online writes while it reads: it needs encoder=lstm (causal), decoder.init_hidden=zeros and an "
-                "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-                "search=greedy or search=beam"
+                "search=online writes while it reads: it needs an encoder that does not read the whole source first "
+                "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
+                "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
+                "search=beam"
             )
         return True
     if isinstance(search, WaitKConfig):
-        require_wait_k(model, "search=wait_k")
+        require_wait_k(model, search.k, "search=wait_k")
         return False
     if search.mode == "hard" and not model.supports_hard:
         raise UserError(
@@ -116,11 +118,17 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
     return search.mode != "soft" and model.supports_hard
 
 
-def require_wait_k(model: Seq2Seq, option: str) -> None:
-    """Raises UserError where the model cannot see the source through a prefix mask, as the option wants it."""
+def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
+    """Raises UserError where the model cannot see the source through the prefix mask of k, as the option wants it."""
     if not model.supports_wait_k:
         raise UserError(
-            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru or embedding "
-            "(causal), decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding or "
+            "lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
             "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
+        )
+    least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
+    if k < least:
+        raise UserError(
+            f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs "
+            f"{least} source tokens for its first value: choose k={least} or more, or another encoder"
         )

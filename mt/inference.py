@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
-import torch
 
 from mt.checkpoint import load_model
 from mt.config import Config
@@ -36,7 +35,7 @@ from mt.search.config import (
     waits,
 )
 from mt.search.hypothesis import Hypothesis
-from mt.search.windows import Windows
+from mt.search.windows import EMPTY, Windows
 from mt.streaming import Session, Setting
 from mt.translation import Translation
 
@@ -132,7 +131,7 @@ class Translator:
         texts: what the ids were made of, for the words of links; by default what they decode to, where a run of unknown
         characters is a word of its own.
         """
-        results = [[Translation("", 0.0, (), (), Windows.whole(torch.zeros(0, 0)))] for _ in sources]
+        results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         wanted = [i for i, ids in enumerate(sources) if len(ids) > 1]
         given = [sources[i] for i in wanted]
         self._refuse_many_tokens(given, wanted)

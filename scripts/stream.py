@@ -4,8 +4,13 @@
     python scripts/stream.py RUN
 
 A word is read when white space follows it, and a newline ends the sentence; each target word is written as soon as it
-is certain, and never taken back. Models that read and write characters do so character by character. --show draws what
-is read and written as a staircase instead.
+is certain, and never taken back. Models that read and write characters do so character by character.
+
+--show draws what is read and written as a staircase instead:
+
+    Two young men ┓ Zwei
+                  ┗ are ┓ junge
+                        ┃ Männer
 """
 
 import signal

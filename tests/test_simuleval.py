@@ -159,8 +159,7 @@ def test_subwords_are_counted_as_theirs(python: Path, tmp_path: Path) -> None:
 
 HOW = {
     "file": ["--agent", ROOT / "mt/simuleval_agent.py", "--run", "RUN"],
-    "class": ["--agent-class", "mt.simuleval_agent.Agent", "--run", "RUN", "--search", "online"],
-    "folder": ["--system-dir", "SYSTEM"],
+    "folder": ["--system-dir", "SYSTEM"],  # names the class
 }
 
 

@@ -15,8 +15,6 @@ Curve = dict[int, float]
 _LARGEST = 1e9
 """What can still be drawn; a diverged run's values, infinite ones too, are left out."""
 _RECORD = TypeAdapter(dict[str, Any])
-
-
 LATENCIES = {"ap": "AP", "al": "AL", "laal": "LAAL", "dal": "DAL", "yaal": "YAAL"}
 """The measures of latency, by their names in `results.json`, with their headings in a table."""
 _UNIT = re.compile(r"\bunit:(\w+)")
@@ -29,11 +27,13 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
     mode: str
     """soft or hard."""
     beam_size: int | None = None
+    k: int | None = None
+    """Of wait-k."""
 
     def __str__(self) -> str:
-        """`soft, beam 5`."""
-        size = f" {self.beam_size}" if self.name == "beam" and self.beam_size is not None else ""
-        return f"{self.mode}, {self.name}{size}"
+        """`soft, beam 5`, `soft, wait_k 3`."""
+        size = {"beam": self.beam_size, "wait_k": self.k}.get(self.name)
+        return f"{self.mode}, {self.name}{'' if size is None else f' {size}'}"
 
 
 class Score(BaseModel, frozen=True, strict=True):
@@ -73,7 +73,7 @@ class Results(BaseModel, frozen=True, strict=True):
 
     @property
     def latency_unit(self) -> str:
-        """What latency was counted in: `word`, or `token` where the signature does not say."""
+        """What of the target latency was counted in: `word`, or `token` where the signature does not say."""
         found = (_UNIT.search(self.scores[key].signature) for key in self.latency)
         return next((match[1] for match in found if match), "token")
 

@@ -66,12 +66,8 @@ def told_apart(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folde
     for name, group in _repeated(found):
         for i in group:
             found[i] = f"{name} {folders[i]}"
-    return [printable(name) for name in found]
-
-
-def printable(text: str) -> str:
-    """Settings are free text in part: nothing in them may move a terminal's cursor, or end a line of a table."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    # Settings are free text in part: nothing in them may move a terminal's cursor, or end a line of a table.
+    return ["".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name) for name in found]
 
 
 def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:

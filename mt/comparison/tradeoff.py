@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from mt.comparison.columns import Column
 from mt.comparison.curves import colour
 from mt.comparison.results import LATENCIES
-from mt.comparison.runs import FinishedRun, flat, options_of, printable, shown, told_apart
+from mt.comparison.runs import FinishedRun, flat, options_of, shown, told_apart
 from mt.errors import UserError
 
 KNOBS = ("attention.latency_weight", "search.k")
@@ -74,6 +74,7 @@ class Tradeoff:
     quality: str
     """The heading of the metric: the first of the dataset."""
     unit: str
+    """What delays count of the source: words, or tokens."""
     policies: Sequence[Policy]
 
     def columns(self) -> list[Column]:
@@ -90,7 +91,7 @@ class Tradeoff:
 
     def note(self) -> str:
         return (
-            f"AL, LAAL, DAL and YAAL in source {self.unit}s, AP as a share: the lower, the earlier; offline: the whole "
+            f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
             "source is read first; of several runs, which differ in their seed, the mean"
         )
 
@@ -108,7 +109,7 @@ class Tradeoff:
             ]
             level = None if policy.online else policy.points[0].quality
             lines.append(Line(policy.name, colour(number), points, level))
-        delays = [f"{LATENCIES[key]} (source {self.unit}s)" for key in DRAWN]
+        delays = [f"{LATENCIES[key]} (source {self.unit})" for key in DRAWN]
         save(tradeoff(lines, delays, self.quality), path)
 
     def plain(self) -> list[dict[str, Any]]:
@@ -139,7 +140,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
             # Offline, no knob trades anything: each value is a line of its own.
             knobs = [key for key in KNOBS if key in own and reading.latency]
             kept = {key: value for key, value in own.items() if key not in (*knobs, *_ASIDE)}
-            setting = printable(" ".join(f"{key.rpartition('.')[2]}={shown(own[key])}" for key in knobs))
+            setting = " ".join(f"{key.rpartition('.')[2]}={shown(own[key])}" for key in knobs)
             policy = json.dumps(kept)
             options.setdefault(policy, kept)
             found.setdefault(policy, {}).setdefault(setting, []).append(reading)
@@ -151,15 +152,19 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
     names = told_apart(bases, list(options.values()), [group[0].readings[0].folder for group in groups])
     policies = [Policy(name, sorted(group, key=_by_delay)) for name, group in zip(names, groups, strict=True)]
     heading = metric.headings()[metric.main()]
-    return Tradeoff(heading, unit, sorted(policies, key=lambda policy: not policy.online))
+    # What is not counted in tokens of both sides is counted in words of the source, whatever the unit of the target.
+    counted = "tokens" if unit == "token" else "words"
+    return Tradeoff(heading, counted, sorted(policies, key=lambda policy: not policy.online))
 
 
 def _readings(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Reading]]:
-    """Each online result of a run with the options behind it, or else that of its own search."""
+    """Each online result of a run with the options behind it, and its own where that is offline. A hard attention that
+    was also decoded online stops as early offline, so that only online its result says something."""
     results = [each for each in (run.results, *run.evaluations) if quality in each.scores]
     # An evaluation repeats the run's own result where it has the same search.
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
-    for each in list(online.values()) or results[:1]:
+    offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]
+    for each in (*online.values(), *offline):
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         own = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None

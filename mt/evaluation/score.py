@@ -14,7 +14,7 @@ from mt.inference import Translator
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score
-from mt.search.config import SearchConfig, revised_search, waits
+from mt.search.config import SearchConfig, is_online, revised_search, waits
 from mt.translation import Translation
 
 MODES = ("soft", "hard")
@@ -76,7 +76,7 @@ class Validation(NamedTuple):
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
-    """What a validation measures, decoding greedily; by wait-k where the run does.
+    """What a validation measures, decoding greedily; online where the run does.
 
     Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
     `gap_<name>` their difference, hard - soft; the plain `<name>` is that of the run's own search. `loss` and
@@ -92,15 +92,18 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
         return Validation(scores | decoded.values(), decoded.translations, stats)
     forced_hard = forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
+    searches = {mode: revised_search(greedy, {"mode": mode}) for mode in MODES}
+    if is_online(translator.config.search):
+        # As greedy search in hard mode, with delays.
+        searches["hard"] = translator.config.search
     by_mode = {
-        mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit, progress=progress)
-        for mode in MODES
+        mode: evaluate(translator, split, search, limit=limit, progress=progress) for mode, search in searches.items()
     }
     used = by_mode["hard" if decodes_hard(greedy, model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | decoded.values()
         scores |= {f"{name}_{mode}": value for name, value in named.items()}
     scores |= used.values()
-    for name in ("loss", *used.scores):
+    for name in ("loss", *by_mode["soft"].scores):
         scores[f"gap_{name}"] = scores[f"{name}_hard"] - scores[f"{name}_soft"]
     return Validation(scores, used.translations, stats | {"disagreement": forced.stats.disagreement(forced_hard.stats)})

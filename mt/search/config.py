@@ -147,12 +147,12 @@ def online_search(config: SearchConfig) -> SearchConfig:
 
 
 def decode(
-    config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor
+    config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor, read_for: Tensor | None = None
 ) -> Sequence[Sequence[Hypothesis]]:
     """For each sentence of a batch its hypotheses, best first: `n_best` of a beam, one otherwise.
 
     memory: where the search `waits`, one that hides from each step what has not been read then.
-    source_lengths: [B] int64, tokens, EOS included; on the model's device.
+    source_lengths: [B] int64, tokens, EOS included; on the model's device. read_for: see `online`.
     Raises UserError as the searches do.
     """
     count, limits = len(source_lengths), config.max_lengths(source_lengths)
@@ -182,6 +182,13 @@ def decode(
             constraints=config.constraints,
         )
         if isinstance(config, WaitKConfig)
-        else online(decoder, memory, source_lengths=source_lengths, limits=limits, constraints=config.constraints)
+        else online(
+            decoder,
+            memory,
+            source_lengths=source_lengths,
+            limits=limits,
+            read_for=read_for,
+            constraints=config.constraints,
+        )
     )
     return [[hypothesis] for hypothesis in delayed]

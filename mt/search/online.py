@@ -30,18 +30,22 @@ def online(
     *,
     source_lengths: Tensor,
     limits: Tensor,
+    read_for: Tensor | None = None,
     constraints: Constraints = FREE,
 ) -> list[OnlineHypothesis]:
     """Greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
 
-    memory: as in `greedy`. source_lengths: [B] int64, tokens, EOS included. limits: see `delayed`.
+    memory: as in `greedy`. source_lengths: [B] int64, tokens, EOS included. limits: see `delayed`. read_for: [B, S]
+    int64, source tokens that must have come before a stop at each position; None: those up to it.
     Raises UserError where the attention does not stop.
     """
     hypotheses = greedy(
         decoder, memory, len(source_lengths), max_lengths=limits[source_lengths], constraints=constraints
     )
-    lengths = source_lengths.tolist()
-    return [delayed(h, _read(h, length), limits) for h, length in zip(hypotheses, lengths, strict=True)]
+    if read_for is None:
+        read_for = torch.arange(1, len(limits)).expand(len(hypotheses), -1)
+    rows = zip(hypotheses, read_for.cpu(), source_lengths.tolist(), strict=True)
+    return [delayed(hypothesis, _read(hypothesis, row, length), limits) for hypothesis, row, length in rows]
 
 
 def delayed(hypothesis: Hypothesis, needed: Tensor, limits: Tensor) -> OnlineHypothesis:
@@ -56,11 +60,11 @@ def delayed(hypothesis: Hypothesis, needed: Tensor, limits: Tensor) -> OnlineHyp
     return OnlineHypothesis(**vars(hypothesis), delays=torch.maximum(needed, allowed).cummax(0).values)
 
 
-def _read(hypothesis: Hypothesis, source_length: int) -> Tensor:
+def _read(hypothesis: Hypothesis, read_for: Tensor, source_length: int) -> Tensor:
     if hypothesis.stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "
             "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
         )
     # To have selected nothing (-1), a step must have read the whole source.
-    return torch.where(hypothesis.stops < 0, source_length, hypothesis.stops + 1)
+    return torch.where(hypothesis.stops < 0, source_length, read_for[hypothesis.stops.clamp(min=0)])

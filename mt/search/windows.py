@@ -38,3 +38,7 @@ class Windows(NamedTuple):
         windows = (window.numpy() for window in self.weights.split(self.widths.tolist()))
         pairs = zip(self.first.tolist(), windows, strict=True)
         return [first + int(window.argmax()) if window.any() else -1 for first, window in pairs]
+
+
+EMPTY = Windows.whole(torch.zeros(0, 0))
+"""Of no step."""

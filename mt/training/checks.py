@@ -17,7 +17,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     """Raises UserError where search, prefix mask, metrics or the lengths of the corpus do not suit the model."""
     decodes_hard(config.search, model)
     if config.training.wait_k is not None:
-        require_wait_k(model, "training.wait_k")
+        require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     config.metrics()
     require_measured(config, model)
     require_short(corpus, model.max_source_length)

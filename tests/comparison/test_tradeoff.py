@@ -48,13 +48,13 @@ def milk(weight, seed=1):
 
 @pytest.fixture
 def family(evaluated):
-    offline = results(30.0, search={"name": "greedy", "mode": "hard"})
+    hard, soft = (results(30.0, search={"name": "greedy", "mode": mode}) for mode in ("hard", "soft"))
     waits = {f"test_best_wait_k-k={k}": results(20.0 + k, float(k), wait(k)) for k in (1, 3)}
     return [
-        evaluated("milk_0.5", milk(0.5), offline, test_best_online=results(26.0, 3.0)),
+        evaluated("milk_0.5", milk(0.5), hard, test_best_online=results(26.0, 3.0)),
         evaluated("milk_0.1", milk(0.1), results(27.0, 5.0)),
         evaluated("milk_0.1_2", milk(0.1, seed=2), results(29.0, 7.0)),
-        evaluated("waits", {"attention": {"name": "general"}}, offline, **waits, dev_best_online=results(1.0, 1.0)),
+        evaluated("waits", {"attention": {"name": "general"}}, soft, **waits, dev_best_online=results(1.0, 1.0)),
         evaluated("both", {"encoder": {"name": "bilstm"}, "attention": {"name": "dot"}}, results(35.0)),
         evaluated("one", {"attention": {"name": "dot"}}, results(31.0), test_best_beam=results(99.0)),
         evaluated("two", {"attention": {"name": "dot"}, "seed": 2}, results(33.0)),
@@ -63,10 +63,11 @@ def family(evaluated):
 
 def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -> None:
     found = measure(find(family))
-    assert (found.quality, found.unit) == ("BLEU", "word")
+    assert (found.quality, found.unit) == ("BLEU", "words")
     assert [(policy.name, policy.online) for policy in found.policies] == [
         ("milk", True),
         ("wait-k, general", True),
+        ("offline, general", False),
         ("offline, dot encoder=bilstm", False),
         ("offline, dot", False),
     ]
@@ -74,14 +75,15 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
     assert shown == [
         [("latency_weight=0.5", 26.0, 4.0), ("latency_weight=0.1", 28.0, 7.0)],
         [("k=1", 21.0, 2.0), ("k=3", 23.0, 4.0)],
+        [("", 30.0, None)],
         [("", 35.0, None)],
         [("", 32.0, None)],
     ]
-    assert [len(point.readings) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 2]
+    assert [len(point.readings) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 1, 2]
     header, *rows = zip(*([column.heading, *column.cells] for column in found.columns()), strict=True)
     assert header == ("policy", "setting", "BLEU", "AP", "AL", "LAAL", "DAL", "runs")
     assert rows[1] == ("milk", "latency_weight=0.1", "28.0", "0.50", "5.00", "6.00", "7.00", "2")
-    assert rows[5] == ("offline, dot", "-", "32.0", "-", "-", "-", "-", "2")
+    assert rows[6] == ("offline, dot", "-", "32.0", "-", "-", "-", "-", "2")
     assert "in source words," in found.note()
     plain = found.plain()
     assert plain[0]["policy"] == "milk" and plain[0]["latency"] == {"ap": 0.5, "al": 2.0, "laal": 3.0, "dal": 4.0}
@@ -106,10 +108,11 @@ def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
     ]
 
 
-def test_settings_are_of_one_line_and_move_no_cursor(evaluated) -> None:
-    hostile = {"name": "wait_k", "mode": "soft", "k": "1\n\x1b[2J", "x": [[{}]]}
-    [policy] = measure(find([evaluated("r", {}, results(20.0, 3.0, hostile))])).policies
-    assert policy.points[0].setting == "k=1\\n\\x1b[2J"
+def test_names_are_of_one_line_and_move_no_cursor(evaluated) -> None:
+    hostile = [{"name": "wait_k", "mode": "soft", "k": 1, "x": [[{}]], "\x1b[2J": text} for text in ("\n", {"a": 1})]
+    runs = [evaluated(str(n), {}, results(20.0, 3.0, search)) for n, search in enumerate(hostile)]
+    names = [policy.name for policy in measure(find(runs)).policies]
+    assert names == ["wait-k, general search.\\x1b[2J=\\n", "wait-k, general search.\\x1b[2J.a=1"]
 
 
 def test_an_evaluation_that_repeats_a_run_is_no_second_point(evaluated) -> None:

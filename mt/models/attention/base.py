@@ -32,6 +32,8 @@ class Memory(NamedTuple):
     """[B, S] bool: true on real positions, the EOS included; padding is on the right."""
     complete: Tensor | None = None
     """[B] bool: false where the source goes on (see `Attention.extend`); None: all sources are complete."""
+    first: Tensor | None = None
+    """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
     visible_from: Tensor | None = None
     """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
     support wait-k; None: every step may attend to all of them."""
@@ -41,9 +43,6 @@ class Memory(NamedTuple):
         if self.visible_from is None:
             return self.mask[:, None]
         return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
-
-    first: Tensor | None = None
-    """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
 
 
 class AttentionStep(NamedTuple):
@@ -190,12 +189,15 @@ def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
     dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
     if not any(dropped):
         return memory
-    left = memory.mask.sum(1) - torch.tensor(dropped, device=memory.mask.device)
+    added = torch.tensor(dropped, device=memory.mask.device)
+    left = memory.mask.sum(1) - added
     size = int(left.max())
-    keys = tuple(window(part, dropped, size) for part in memory.keys)
-    mask = torch.arange(size, device=left.device) < left[:, None]
-    first = torch.tensor([old + new for old, new in zip(first, dropped, strict=True)], device=left.device)
-    return memory._replace(keys=keys, values=window(memory.values, dropped, size), mask=mask, first=first)
+    return memory._replace(
+        keys=tuple(window(part, dropped, size) for part in memory.keys),
+        values=window(memory.values, dropped, size),
+        mask=torch.arange(size, device=left.device) < left[:, None],
+        first=added if memory.first is None else memory.first + added,
+    )
 
 
 def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:

@@ -18,7 +18,6 @@ from mt.ops import (
     chunkwise_attention,
     hard_adaptive_chunkwise_attention,
     infinite_lookback_attention,
-    masked_softmax,
 )
 from mt.parsing import MAX_SIZE
 
@@ -54,9 +53,8 @@ class Chunkwise(Monotonic):
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
-    def _window_weights(self, query: Tensor, memory: Memory, begin: Sequence[int], inside: Tensor) -> Tensor:
-        keys = window(memory.keys[1], begin, inside.shape[1])
-        return masked_softmax(self.chunk_energy(query[:, None], keys)[:, 0], inside)
+    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        return self.chunk_energy(query[:, None], window(memory.keys[1], begin, size))[:, 0]
 
     @abstractmethod
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:

@@ -13,10 +13,11 @@ from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 from torch import Tensor
 from torch.nn.functional import pad
 
+from mt.errors import UserError
 from mt.models.attention.base import (
     NOT_YET,
     NOWHERE,
@@ -33,7 +34,7 @@ from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, buil
 from mt.models.attention.masks import first, last
 from mt.models.attention.windows import real, window
 from mt.models.encoders import Encoded
-from mt.ops import differentiable_average_lagging, expected_alignment
+from mt.ops import differentiable_average_lagging, expected_alignment, masked_softmax, quantity_loss
 from mt.parsing import Options
 
 BLOCK = 16
@@ -56,6 +57,18 @@ class MonotonicConfig(Options):
     latency_weight: float = Field(0.0, ge=0, le=1e6)
     """lambda: nats that training pays for each source token of expected lagging (Arivazhagan et al. 2019, section 3.3,
     there 0.01 to 0.75 with milk)."""
+    quantity_weight: float = Field(0.0, ge=0, le=1e6)
+    """Nats that training pays for each target token that nothing is selected for (Inaguma et al. 2020; in
+    neural_sp 0.1, for speech). With mass_preservation=true there is none."""
+
+    @model_validator(mode="after")
+    def _can_lose_a_token(self) -> "MonotonicConfig":
+        if self.quantity_weight and self.mass_preservation:
+            raise UserError(
+                f"attention.quantity_weight={self.quantity_weight:g} is the price of selecting nothing, which does not "
+                "happen with attention.mass_preservation=true: set that to false, or the weight to 0"
+            )
+        return self
 
 
 class MonotonicAlignment(NamedTuple):
@@ -81,6 +94,7 @@ class Monotonic(Attention):
         self.noise_std = config.noise_std
         self.mass_preservation = config.mass_preservation
         self.latency_weight = config.latency_weight
+        self.quantity_weight = config.quantity_weight
         energy = build_energy(config.energy, query_size, value_size, normalized=True)
         self.energy = Scaled(energy, config.energy_bias)
         self.max_source_length = energy.max_source_length
@@ -107,8 +121,7 @@ class Monotonic(Attention):
 
     def trim(self, memory: Memory, state: State) -> Memory:
         # A source may end where it is waited for: then the stop is the last position that was looked at.
-        last_stops, ends = (part.tolist() for part in state)
-        pairs = zip(last_stops, ends, strict=True)
+        pairs = zip(*(part.tolist() for part in state), strict=True)
         return without_first(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
@@ -121,16 +134,20 @@ class Monotonic(Attention):
         source_mask: Bool[Tensor, "B S"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Float[Tensor, ""] | None:
-        """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14)."""
-        if not self.latency_weight:
-            return None
+        """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14), and the tokens that nothing is selected
+        for (`quantity_loss`)."""
         assert output.alpha is not None
-        lengths = source_mask.sum(1)
-        positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
-        # A pointer that has left the source has read all of it.
-        lost = (1 - output.alpha.sum(-1)).clamp(min=0)
-        delays = output.alpha @ positions.to(output.alpha.dtype) + lost * lengths[:, None]
-        return self.latency_weight * differentiable_average_lagging(delays, lengths, target_mask).sum()
+        terms = []
+        if self.latency_weight:
+            lengths = source_mask.sum(1)
+            positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
+            # A pointer that has left the source has read all of it.
+            lost = (1 - output.alpha.sum(-1)).clamp(min=0)
+            delays = output.alpha @ positions.to(output.alpha.dtype) + lost * lengths[:, None]
+            terms.append(self.latency_weight * differentiable_average_lagging(delays, lengths, target_mask).sum())
+        if self.quantity_weight:
+            terms.append(self.quantity_weight * quantity_loss(output.alpha, target_mask).sum())
+        return torch.stack(terms).sum() if terms else None
 
     def _attend(self, queries: Tensor, memory: Memory, previous: Tensor, hard: bool) -> AttentionOutput:
         """previous: [B, S], alpha of the step before the first."""
@@ -162,17 +179,17 @@ class Monotonic(Attention):
     def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
         # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
         # Within the step they are columns of the memory, in its outcome positions of the source.
-        offsets = [0] * len(query) if memory.first is None else memory.first.tolist()
-        complete = [True] * len(query) if memory.complete is None else memory.complete.tolist()
+        rows = query.shape[0]
+        offsets = [0] * rows if memory.first is None else memory.first.tolist()
+        complete = [True] * rows if memory.complete is None else memory.complete.tolist()
         last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
         stops, ends, energies = self._scan(query, memory, begin)
-        first = [0] * len(query)
+        first = [0] * rows
         for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
             if stops[row] == NOWHERE and complete[row] and self.mass_preservation:
                 stops[row] = ends[row] = end - 1
             if stops[row] >= 0:
-                first[row] = self._first_attended(last_stop, stops[row])
-                last_stops[row] = stops[row]
+                first[row], last_stops[row] = self._first_attended(last_stop, stops[row]), stops[row]
             elif not complete[row]:
                 # Such a source is not used up: the step is to be taken again, from where it has come to.
                 stops[row] = NOT_YET
@@ -192,20 +209,20 @@ class Monotonic(Attention):
         stops, ends, energies = [NOWHERE] * len(begin), list(begin), [0] * len(begin)
         rows = list(range(len(begin)))
         while rows:
-            at = [ends[row] for row in rows]
-            counts = real(memory.mask, at, BLOCK, rows)
-            size = max(counts)
-            if size == 0:
+            counts = real(memory.mask, [ends[row] for row in rows], BLOCK, rows)
+            rows, counts = [row for row, count in zip(rows, counts, strict=True) if count], [n for n in counts if n]
+            if not rows:
                 break
-            queries = query if len(rows) == len(query) else query[torch.tensor(rows, device=query.device)]
-            energy = self._stopping_energy(queries[:, None], window(memory.keys[0], at, size, rows))[:, 0]
-            for row, count, values in zip(rows, counts, energy.tolist(), strict=True):
-                passed = next((column for column, value in enumerate(values[:count]) if value >= 0), count)
+            queries = query if len(rows) == len(begin) else query[torch.tensor(rows, device=query.device)]
+            keys = window(memory.keys[0], [ends[row] for row in rows], max(counts), rows)
+            block = self._stopping_energy(queries[:, None], keys)[:, 0].tolist()
+            for row, count, energy in zip(rows, counts, block, strict=True):
+                passed = next((column for column in range(count) if energy[column] >= 0), count)
                 if passed < count:
                     stops[row] = ends[row] + passed
                 ends[row] += passed
                 energies[row] += count
-            rows = [row for row, count in zip(rows, counts, strict=True) if stops[row] < 0 and count == BLOCK]
+            rows = [row for row in rows if stops[row] == NOWHERE]
         return stops, ends, energies
 
     def _first_attended(self, last_stop: int, stop: int) -> int:
@@ -218,12 +235,16 @@ class Monotonic(Attention):
         """The weights [B, W] and contexts [B, V] of a hard step that attends to `widths` columns from `begin` on."""
         size = max(widths)
         if size == 0:
-            shape = len(query), memory.values.shape[2]
-            return torch.zeros(len(query), 1, device=query.device), memory.values.new_zeros(shape)
-        inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
-        weights = self._window_weights(query, memory, begin, inside)
+            values = memory.values
+            return torch.zeros(len(widths), 1, device=query.device), values.new_zeros(len(widths), values.shape[2])
+        energy = self._window_energy(query, memory, begin, size)
+        if min(widths) == size:
+            weights = energy.softmax(-1)
+        else:
+            inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
+            weights = masked_softmax(energy, inside)
         return weights, weighted_sum(weights[:, None], window(memory.values, begin, size))[:, 0]
 
-    def _window_weights(self, query: Tensor, memory: Memory, begin: Sequence[int], inside: Tensor) -> Tensor:
-        """inside: [B, W] bool, the columns that are attended to, of W from `begin` on."""
-        return inside.float()
+    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        """[B, W] float32: of W columns from `begin` on, for the softmax over what is attended to; of one, it is any."""
+        return torch.zeros(len(begin), 1, device=query.device)

@@ -12,10 +12,10 @@ def window(part: Tensor, begin: Sequence[int], size: int, rows: Sequence[int] | 
 
     Beyond the last column it repeats that; of a part with one row it is a view, cut at the last column.
     """
-    if len(part) == 1:
+    if part.shape[0] == 1:  # len of a tensor takes as long as a slice of it
         return part[:, begin[0] : begin[0] + size]
     columns = torch.tensor(begin, device=part.device)[:, None] + torch.arange(size, device=part.device)
-    lines = torch.tensor(range(len(part)) if rows is None else rows, device=part.device)
+    lines = torch.tensor(range(part.shape[0]) if rows is None else rows, device=part.device)
     return part[lines[:, None], columns.clamp(max=part.shape[1] - 1)]
 
 

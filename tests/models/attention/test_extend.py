@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import NOT_YET, NOWHERE, Attention, Memory, build_attention, stacked
+from mt.models.attention.monotonic import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE, STEPS = 6, 7
@@ -69,7 +70,7 @@ class Reader:
         self.attention, self.queries = attention, queries
         self.stops: list[list[int]] = [[] for _ in queries]
         self.contexts: list[list[Tensor]] = [[] for _ in queries]
-        self.waited = 0
+        self.waited, self.energies = 0, torch.zeros(len(queries), dtype=torch.int64)
 
     def read(self, memory: Memory, state: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         """Until every source has all its steps or needs more; returns the state."""
@@ -85,7 +86,8 @@ class Reader:
             assert not step.weights[waiting].any() and not step.context[waiting].any()
             last_stops, scanned = step.state
             assert torch.equal(last_stops[waiting], state[0][waiting])
-            assert torch.equal(scanned[waiting], memory.mask.sum(1)[waiting]), "it has looked at all that has come"
+            come = memory.mask.sum(1) + (0 if memory.first is None else memory.first)
+            assert torch.equal(scanned[waiting], come[waiting]), "it has looked at all that has come"
             self.waited += int((waiting & (done < STEPS)).sum())
             if (waiting | (done >= STEPS)).all():
                 return step.state
@@ -93,6 +95,7 @@ class Reader:
             for row in (~waiting & (done < STEPS)).nonzero().flatten().tolist():
                 self.stops[row].append(int(step.stops[row]))
                 self.contexts[row].append(step.context[row])
+            self.energies += torch.where(done < STEPS, step.energies, 0)
 
 
 def preserves_mass(config: Any) -> bool:
@@ -105,12 +108,16 @@ def shaken(monotonic, shake) -> Iterator[tuple[int, Attention]]:
         yield seed, shake(build_attention(monotonic.config, SIZE, SIZE), seed)
 
 
-def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, batch, shake):
-    waited, stopped, lost = 0, 0, 0
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, trimmed: bool, batch, shake):
+    waited, stopped, lost, lengths = 0, 0, 0, batch.mask.sum(1)
     for seed, attention in shaken(monotonic, shake):
-        reader, state = Reader(attention, batch.queries), None
-        for memory in growing(attention, batch, seed):
-            state = reader.read(memory, state)
+        reader, state, memory, before = Reader(attention, batch.queries), None, None, [0] * 8
+        for arrived in arrivals(lengths.tolist(), seed):
+            complete = torch.tensor(arrived) == lengths
+            memory = attention.extend(memory, new_positions(batch, before, arrived), complete)
+            state, before = reader.read(memory, state), arrived
+            memory = attention.trim(memory, state) if trimmed else memory
         memory = attention.init_memory(batch.encoded)
         state = attention.init_state(memory, hard=True)
         for i, query in enumerate(batch.queries.unbind(1)):
@@ -121,6 +128,7 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
             torch.testing.assert_close(contexts, step.context, atol=3e-6, rtol=1e-5)
             stopped += int((step.stops >= 0).sum())
             lost += int((step.stops == NOWHERE).sum())
+        assert (reader.energies <= lengths + BLOCK * STEPS).all()
         waited += reader.waited
     assert waited > 10 and stopped > 10
     assert (lost > 0) != preserves_mass(monotonic.config)
