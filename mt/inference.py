@@ -29,14 +29,13 @@ from mt.search.config import (
     MAX_BEAM_SIZE,
     BeamConfig,
     SearchConfig,
-    is_online,
     online_search,
     revised_search,
     waits,
 )
 from mt.search.hypothesis import Hypothesis
 from mt.search.windows import EMPTY, Windows
-from mt.streaming import Session, Setting
+from mt.streaming import Session, Setting, refuse_offline
 from mt.translation import Translation
 
 
@@ -219,11 +218,8 @@ class Translator:
         whole source before it writes.
         """
         search = online_search(self.config.search) if search is None else search
-        if not is_online(search):
-            raise UserError(
-                f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
-            )
-        decodes_hard(search, self.model)  # refuses what cannot
+        refuse_offline(self.model, search)
+        decodes_hard(search, self.model)  # raises where they do not go together
         return Session(Setting(self.model, self.tokenizers, search, unit or self.unit))
 
     def _translation(

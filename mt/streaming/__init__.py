@@ -1,6 +1,5 @@
 """Translation of sources that are still arriving."""
 
-from mt.streaming.progress import Setting
-from mt.streaming.session import Event, Session, finish, read
+from mt.streaming.session import Event, Session, Setting, finish, read, refuse_offline
 
-__all__ = ["Event", "Session", "Setting", "finish", "read"]
+__all__ = ["Event", "Session", "Setting", "finish", "read", "refuse_offline"]

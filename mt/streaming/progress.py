@@ -1,46 +1,29 @@
 """How far sources and their hypotheses have come, and how they go on, several in one batch."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mt.data.fields import TEXT
-from mt.data.tokenizer import BOS, EOS, Tokenizers, Unit
+from mt.data.tokenizer import BOS, EOS
 from mt.models.attention import NOT_YET
 from mt.models.decoders import DecoderMemory, Question
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, waits
 from mt.search.hypothesis import top_k
-from mt.streaming.rows import joined, memory_row, picked
-
-
-class Setting(NamedTuple):
-    """What the sessions of a batch have in common."""
-
-    model: Seq2Seq
-    tokenizers: Tokenizers
-    search: SearchConfig
-    unit: Unit
-    """What is read and written: words (what stands between blanks), or characters."""
-
-    @property
-    def wait(self) -> int | None:
-        """k of wait-k; None where a hard attention decides when to write."""
-        return waits(self.search)
-
-    @property
-    def hard(self) -> bool:
-        return self.wait is None
+from mt.streaming.rows import elements, joined, memory_row, picked
 
 
 class Progress:
     """Of one source and its hypothesis, in tokens."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    def __init__(self, model: Seq2Seq, search: SearchConfig) -> None:
+        self.model, self.search = model, search
+        self.wait = waits(search)
+        """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
         """Whether the source has ended."""
         self.ended = False
@@ -56,15 +39,14 @@ class Progress:
 
     def may_go_on(self) -> bool:
         """Whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with it."""
-        search, wait = self.setting.search, self.setting.wait
-        if self.ended or self.length >= int(search.max_lengths(torch.tensor(self.read))):
+        if self.ended or self.length >= int(self.search.max_lengths(torch.tensor(self.read))):
             return False
-        return wait is None or self.complete or self.read >= wait + self.length
+        return self.wait is None or self.complete or self.read >= self.wait + self.length
 
     def take(self, token: int) -> None:
         """The next token of the hypothesis."""
         self.length += 1
-        if self.setting.search.no_repeat_ngram_size:
+        if self.search.no_repeat_ngram_size:
             self.prefix.append(token)
         if token == EOS:
             self.end()
@@ -74,7 +56,12 @@ class Progress:
         assert self.source is not None
         memory, encoder = self.source
         self.question = question
-        self.source = self.setting.model.decoder.trim(memory, question.attention_state), encoder
+        self.source = self.model.decoder.trim(memory, question.attention_state), encoder
+
+    @property
+    def kept(self) -> int:
+        """Numbers that are kept of the source, and for the next step."""
+        return elements((self.source, self.question))
 
     def end(self) -> None:
         """Nothing is kept for a hypothesis that has ended."""
@@ -83,7 +70,10 @@ class Progress:
 
 @torch.no_grad()
 def go_on(heard: Sequence[tuple[Progress, Sequence[int]]]) -> list[list[int]]:
-    """Reads tokens, at least one of each source; returns the tokens that each hypothesis goes on with."""
+    """Reads tokens, at least one of each source; returns the tokens that each hypothesis goes on with.
+
+    All are of one model and one search.
+    """
     rows: list[list[int]] = [[] for _ in heard]
     new = [(one, ids) for one, ids in heard if one.source is None]
     begun = [(one, ids) for one, ids in heard if one.source is not None]
@@ -95,8 +85,8 @@ def go_on(heard: Sequence[tuple[Progress, Sequence[int]]]) -> list[list[int]]:
 
 def _grow(grown: Sequence[tuple[Progress, Sequence[int]]]) -> None:
     """Encodes the next tokens of sources that have all begun, or that all begin with them."""
-    setting, count = grown[0][0].setting, len(grown)
-    model, device = setting.model, next(setting.model.parameters()).device
+    model, wait, count = grown[0][0].model, grown[0][0].wait, len(grown)
+    device = next(model.parameters()).device
     source, mask = TEXT.collate([np.array(ids) for _, ids in grown])
     complete = torch.tensor([one.complete for one, _ in grown], device=device)
     before = joined([one.source for one, _ in grown])
@@ -105,7 +95,7 @@ def _grow(grown: Sequence[tuple[Progress, Sequence[int]]]) -> None:
         # As it is when something has been dropped, so that rows can be joined.
         first = torch.zeros(count, dtype=torch.int64, device=device)
         memory = memory._replace(attention=memory.attention._replace(first=first))
-        state = model.init_state(memory, hard=setting.hard)
+        state = model.init_state(memory, hard=wait is None)
         question = model.decoder.ask(torch.full_like(first, BOS), state)
     for index, (one, ids) in enumerate(grown):
         one.read += len(ids)
@@ -118,14 +108,13 @@ def _advance(active: list[tuple[Progress, list[int]]]) -> None:
     """Takes all the steps that what was read decides, and puts their tokens into the lists."""
     if not active:
         return
-    setting = active[0][0].setting
-    model = setting.model
+    model, wait = active[0][0].model, active[0][0].wait
     memory = joined([one.source[0] for one, _ in active if one.source])
-    memory = memory if setting.wait is None else model.wait(memory, setting.wait)
+    memory = memory if wait is None else model.wait(memory, wait)
     question: Any = joined([one.question for one, _ in active])
     while active:
         attended = model.decoder.attention.step(
-            question.query, memory.attention, question.attention_state, hard=setting.hard
+            question.query, memory.attention, question.attention_state, hard=wait is None
         )
         question = question._replace(attention_state=attended.state)
         if attended.stops is not None and attended.energies is not None:
@@ -160,7 +149,7 @@ def _staying(
 
 def _forbidden(active: Sequence[tuple[Progress, list[int]]], logits: Tensor) -> Tensor | None:
     """[N, V] bool: the tokens that may not follow; see `Constraints.forbidden`."""
-    constraints = active[0][0].setting.search.constraints
+    constraints = active[0][0].search.constraints
     masks = [
         constraints.forbidden(logit[None], torch.tensor([one.prefix], device=logit.device), one.length)
         for (one, _), logit in zip(active, logits, strict=True)

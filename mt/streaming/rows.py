@@ -48,3 +48,10 @@ def memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     keys = tuple(key[:, :length].clone() for key in attention.keys)
     values, mask = attention.values[:, :length].clone(), attention.mask[:, :length].clone()
     return one._replace(attention=attention._replace(keys=keys, values=values, mask=mask))
+
+
+def elements(tree: Any) -> int:
+    """How many numbers the tensors of a tree keep in memory, those that a view does not show among them."""
+    if isinstance(tree, Tensor):
+        return tree.untyped_storage().nbytes() // tree.element_size()
+    return sum(elements(part) for part in tree) if isinstance(tree, tuple) else 0

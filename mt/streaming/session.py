@@ -11,15 +11,33 @@ many may be open at once, and `read` and `finish` take several in one batch, wit
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from mt.data.tokenizer import EOS
+from mt.data.tokenizer import EOS, Tokenizers, Unit
 from mt.errors import UserError
-from mt.streaming.progress import Progress, Setting, go_on
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import SearchConfig, is_online, waits
+from mt.streaming.progress import Progress, go_on
 from mt.streaming.words import SourceWords, TargetWords
 
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written."""
+
+ONLINE_MODELS = (
+    "train one with an encoder that does not (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and "
+    "an attention that stops (attention=monotonic, mocha, matcha or milk; for search=wait_k, a soft one such as general), "
+    "or translate whole sentences"
+)
+
+
+class Setting(NamedTuple):
+    """What sessions must have in common to read in one batch."""
+
+    model: Seq2Seq
+    tokenizers: Tokenizers
+    search: SearchConfig
+    unit: Unit
+    """What is read and written: words (what stands between blanks), or characters."""
 
 
 class Session:
@@ -33,7 +51,7 @@ class Session:
         self.events: list[Event] = []
         """What was read and written, in order."""
         self._setting = setting
-        self._progress = Progress(setting)
+        self._progress = Progress(setting.model, setting.search)
         self._words_read = 0
         self._source_words = SourceWords(setting.tokenizers.source, setting.unit)
         self._target_words = TargetWords(setting.tokenizers.target, setting.unit)
@@ -47,6 +65,11 @@ class Session:
     def energies(self) -> int:
         """How many monotonic energies were computed."""
         return self._progress.energies
+
+    @property
+    def kept(self) -> int:
+        """How many numbers are kept of the source and the state of the model, apart from the record above."""
+        return self._progress.kept
 
     @property
     def finished(self) -> bool:
@@ -83,6 +106,17 @@ class Session:
             self.words.append(word)
             self.delays.append(self._words_read)
             self.events.append(("write", word))
+
+
+def refuse_offline(model: Seq2Seq, search: SearchConfig) -> None:
+    """Raises UserError where a search, or a model that it would read hard, needs the whole source before it writes."""
+    if not is_online(search):
+        raise UserError(
+            f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
+        )
+    if waits(search) is None and not model.online:
+        other = "choose search=wait_k" if model.supports_wait_k else ONLINE_MODELS
+        raise UserError(f"search=online cannot stream with this model, which reads the whole source first: {other}")
 
 
 def read(sessions: Sequence[Session], texts: Sequence[str]) -> list[list[str]]:

@@ -30,3 +30,10 @@ def test_additive():
     assert shape == "(8, 32, 64, 128):"
     for name, row in zip(("plain", "additive_energy"), rows, strict=True):
         assert re.fullmatch(rf" +{name}: .* times as fast, peak \d+ MiB, .* of the first", row)
+
+
+def test_stream():
+    command = [sys.executable, str(SCRIPT), "stream", "--words", "40", "--attentions", "mocha"]
+    first, _, row, _ = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert first.startswith("40 words; milliseconds a word, and numbers kept")
+    assert re.fullmatch(r" +mocha( +[\d.,]+){8}", row)

@@ -19,6 +19,7 @@ from mt.streaming import Session, Setting
 from mt.streaming.progress import Progress
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
+LOOK_AHEAD = {"lc_bilstm": {"chunk_size": 2, "look_ahead": 1}}
 LETTERS = "aeinstrdhu"
 SEARCH = OnlineConfig(max_ratio=1.2, max_extra=4)
 
@@ -48,7 +49,8 @@ def characters() -> Tokenizers:
 
 @pytest.fixture(scope="session")
 def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
-    """setting(attention, encoder, decoder, search=, unit=, tokenizers=): of a random model whose stops vary."""
+    """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=): of a random model whose stops vary; the
+    larger the bias of its energies, the earlier they are."""
 
     def made(
         attention: dict[str, Any],
@@ -58,10 +60,11 @@ def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
         search: SearchConfig = SEARCH,
         unit: Unit = "word",
         tokenizers: Tokenizers = tokenizers,
+        bias: float = 0.0,
     ) -> Setting:
         config = ModelConfig(
             embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
-            encoder=ENCODERS[encoder].Config(hidden_size=12),
+            encoder=ENCODERS[encoder].Config(hidden_size=12, **LOOK_AHEAD.get(encoder, {})),
             decoder=DECODERS[decoder].Config(hidden_size=12, readout_size=8, init_hidden="zeros"),
             attention=attention,
         )
@@ -74,7 +77,7 @@ def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
             if attention["name"] in MONOTONIC:
                 # Decisions go both ways.
                 model.decoder.attention.energy.gain.fill_(1.0)
-                model.decoder.attention.energy.bias.zero_()
+                model.decoder.attention.energy.bias.fill_(bias)
         return Setting(model, tokenizers, search, unit)
 
     return made
