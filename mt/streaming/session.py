@@ -24,9 +24,9 @@ Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written."""
 
 ONLINE_MODELS = (
-    "train one with an encoder that does not (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and "
-    "an attention that stops (attention=monotonic, mocha, matcha or milk; for search=wait_k, a soft one such as general), "
-    "or translate whole sentences"
+    "train one with an encoder that does not (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros "
+    "and an attention that stops (attention=monotonic, mocha, matcha or milk; for search=wait_k, a soft one such as "
+    "general), or translate whole sentences"
 )
 
 
