@@ -103,7 +103,8 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
             raise UserError(
                 "search=online writes while it reads: it needs an encoder that does not read the whole source first "
                 "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
-                "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or beam"
+                "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
+                "search=beam"
             )
         return True
     if isinstance(search, WaitKConfig):

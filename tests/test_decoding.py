@@ -69,7 +69,8 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
         assert str(caught.value) == (
             "search=online writes while it reads: it needs an encoder that does not read the whole source first "
             "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
-            "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or beam"
+            "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
+            "search=beam"
         )
 
 

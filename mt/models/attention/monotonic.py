@@ -121,8 +121,7 @@ class Monotonic(Attention):
 
     def trim(self, memory: Memory, state: State) -> Memory:
         # A source may end where it is waited for: then the stop is the last position that was looked at.
-        last_stops, ends = (part.tolist() for part in state)
-        pairs = zip(last_stops, ends, strict=True)
+        pairs = zip(*(part.tolist() for part in state), strict=True)
         return without_first(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
@@ -190,8 +189,7 @@ class Monotonic(Attention):
             if stops[row] == NOWHERE and complete[row] and self.mass_preservation:
                 stops[row] = ends[row] = end - 1
             if stops[row] >= 0:
-                first[row] = self._first_attended(last_stop, stops[row])
-                last_stops[row] = stops[row]
+                first[row], last_stops[row] = self._first_attended(last_stop, stops[row]), stops[row]
             elif not complete[row]:
                 # Such a source is not used up: the step is to be taken again, from where it has come to.
                 stops[row] = NOT_YET
@@ -237,8 +235,8 @@ class Monotonic(Attention):
         """The weights [B, W] and contexts [B, V] of a hard step that attends to `widths` columns from `begin` on."""
         size = max(widths)
         if size == 0:
-            shape = len(widths), memory.values.shape[2]
-            return torch.zeros(len(widths), 1, device=query.device), memory.values.new_zeros(shape)
+            values = memory.values
+            return torch.zeros(len(widths), 1, device=query.device), values.new_zeros(len(widths), values.shape[2])
         energy = self._window_energy(query, memory, begin, size)
         if min(widths) == size:
             weights = energy.softmax(-1)
