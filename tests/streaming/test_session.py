@@ -30,8 +30,17 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
 }
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 parts = pytest.mark.parametrize(
-    ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong")]
+    ("encoder", "decoder"),
+    [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong"), ("lc_bilstm", "luong"), ("lc_bilstm", "bahdanau")],
 )
+with_and_without_look_ahead = pytest.mark.parametrize("encoder", ["lstm", "lc_bilstm"])
+
+
+def configured(policy: str, encoder: str) -> tuple[dict[str, Any], Any]:
+    """Attention and search; lc_bilstm knows nothing before the sixth token."""
+    attention, search = POLICIES[policy]
+    waits_longer = encoder == "lc_bilstm" and isinstance(search, WaitKConfig)
+    return attention, search.model_copy(update={"k": search.k + 4}) if waits_longer else search
 
 
 @every_policy
@@ -39,7 +48,7 @@ parts = pytest.mark.parametrize(
 def test_a_stream_is_offline_decoding_token_for_token(
     policy, encoder, decoder, setting, sentences, offline, streamed, taken
 ) -> None:
-    attention, search = POLICIES[policy]
+    attention, search = configured(policy, encoder)
     ours, sources = setting(attention, encoder, decoder, search=search), sentences(8)
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
@@ -58,9 +67,10 @@ def test_a_stream_is_offline_decoding_token_for_token(
 
 
 @every_policy
-def test_together_is_as_alone(policy, setting, sentences, streamed) -> None:
-    attention, search = POLICIES[policy]
-    ours, sources, draw = setting(attention, search=search), sentences(8), random.Random(1)
+@with_and_without_look_ahead
+def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> None:
+    attention, search = configured(policy, encoder)
+    ours, sources, draw = setting(attention, encoder, search=search), sentences(8), random.Random(1)
     alone = [streamed(ours, source) for source in sources]
     sessions, written = [Session(ours) for _ in sources], [[] for _ in sources]
     waiting = [[*source, None] for source in sources]  # None: the end
@@ -78,11 +88,12 @@ def test_together_is_as_alone(policy, setting, sentences, streamed) -> None:
 
 
 @every_policy
-def test_the_past_does_not_depend_on_the_future(policy, setting, sentences, offline, streamed) -> None:
+@with_and_without_look_ahead
+def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, sentences, offline, streamed) -> None:
     """Of 1,000 futures, together with the other policies: what was written stands, word for word, at the beginning of
     each whole translation."""
-    attention, search = POLICIES[policy]
-    ours = setting(attention, search=search)
+    attention, search = configured(policy, encoder)
+    ours = setting(attention, encoder, search=search)
     draw, early = random.Random(2), 0
     for source in sentences(8, least=4):
         _, written = streamed(ours, source)
