@@ -101,9 +101,10 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
     if isinstance(search, OnlineConfig):
         if not model.online:
             raise UserError(
-                "search=online writes while it reads: it needs encoder=lstm (causal), decoder.init_hidden=zeros and an "
-                "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-                "search=greedy or search=beam"
+                "search=online writes while it reads: it needs an encoder that does not read the whole source first "
+                "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
+                "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
+                "search=beam"
             )
         return True
     if isinstance(search, WaitKConfig):
@@ -121,8 +122,8 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     """Raises UserError where the model cannot see the source through the prefix mask of k, as the option wants it."""
     if not model.supports_wait_k:
         raise UserError(
-            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru or embedding "
-            "(causal), decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding or "
+            "lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
             "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
         )
     least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))

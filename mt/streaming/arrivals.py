@@ -15,8 +15,8 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
     """Each word as soon as white space or the end follows it, and None at the end of each line; of characters, each as
     soon as it is there, and blanks, too.
 
-    chunks: UTF-8, cut anywhere. name: what to call the text. Raises UserError where it is not UTF-8, holds a NUL, or has
-    no blank for too long; what came before is yielded first.
+    chunks: UTF-8, cut anywhere. name: what to call the text. Raises UserError where it is not UTF-8, holds a NUL, or
+    has no blank for too long; what came before is yielded first.
     """
     number, rest, blank = 1, "", True  # blank: whether nothing of the line has come
     for text in _decoded(chunks, name):

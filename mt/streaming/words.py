@@ -4,8 +4,8 @@ from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 
 
 class SourceWords:
-    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the text that they make, and so
-    that nothing that follows could change the cut."""
+    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the text that they make, and
+    so that nothing that follows could change the cut."""
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
         self._tokenizer, self._unit = tokenizer, unit

@@ -17,10 +17,12 @@ from mt.models.decoders import Prediction
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.conv import ConvConfig
+from mt.models.encoders.latency_controlled import LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 
+IN_CHUNKS = LCBiLSTMConfig(hidden_size=6, chunk_size=2, look_ahead=1)
 CAUSAL, BOTH_WAYS = LSTMConfig(hidden_size=6), BiLSTMConfig(hidden_size=6)
 FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
 FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state")
@@ -102,7 +104,13 @@ def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
 
 @pytest.mark.parametrize(
     ("encoder", "decoder", "online"),
-    [(CAUSAL, FROM_ZEROS, True), (BOTH_WAYS, FROM_ZEROS, False), (CAUSAL, FROM_FINAL_STATE, False)],
+    [
+        (CAUSAL, FROM_ZEROS, True),
+        (IN_CHUNKS, FROM_ZEROS, True),
+        (BOTH_WAYS, FROM_ZEROS, False),
+        (CAUSAL, FROM_FINAL_STATE, False),
+        (IN_CHUNKS, FROM_FINAL_STATE, False),
+    ],
 )
 def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder, online: bool, shake):
     model = shake(Seq2Seq(small(MONOTONIC, encoder=encoder, decoder=decoder), 20, 14))
@@ -123,10 +131,12 @@ def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder
         return torch.stack(logits, 1), torch.stack(stops, 1)
 
     before, stops = run(sources)
-    # Of each sentence, everything to the right of the last position that was selected is exchanged.
-    reached = stops.amax(1, keepdim=True).clamp(min=0)
-    assert ((reached > 0) & (reached < 8)).sum() > 5
-    changed = torch.where(torch.arange(9) > reached, 23 - sources, sources)
+    # Of each sentence, everything after what the last position that was selected had to be read for is exchanged.
+    needed = stops.amax(1, keepdim=True).clamp(min=0) + 1
+    if model.encoder.incremental:
+        needed = model.read_for(needed - 1, torch.full_like(needed, 9))
+    assert ((needed > 1) & (needed < 9)).sum() > 5
+    changed = torch.where(torch.arange(9) >= needed, 23 - sources, sources)
     after, _ = run(changed)
     # The steps that had selected something stay as they were, if and only if the model is online.
     assert torch.equal(after[stops >= 0], before[stops >= 0]) == online
@@ -136,7 +146,7 @@ def test_a_global_attention_is_not_online():
     assert not Seq2Seq(small(encoder=CAUSAL, decoder=FROM_ZEROS), 20, 14).online
 
 
-@pytest.mark.parametrize("encoder", [name for name, kind in ENCODERS.items() if kind.causal])
+@pytest.mark.parametrize("encoder", [name for name, kind in ENCODERS.items() if kind.incremental])
 def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch, source, shake):
     parts = {"encoder": ENCODERS[encoder].Config(hidden_size=6), "decoder": FROM_FINAL_STATE}
     model = shake(Seq2Seq(small(case.config, **parts), 20, 14), scale=0.5)

@@ -16,6 +16,7 @@ from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.streaming import Session, Setting
+from mt.streaming.progress import Progress
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
 LETTERS = "aeinstrdhu"
@@ -79,17 +80,23 @@ def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
     return made
 
 
+class Tokens(dict[Progress, list[int]]):
+    """The hypotheses of sessions."""
+
+    def of(self, session: Session) -> tuple[int, ...]:
+        return tuple(self.get(session._progress, ()))
+
+
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> dict[Session, list[int]]:
-    """The tokens of each session's hypothesis."""
-    tokens: dict[Session, list[int]] = {}
-    take = Session._take
+def taken(monkeypatch: pytest.MonkeyPatch) -> Tokens:
+    """The tokens that hypotheses have gone on with."""
+    tokens, take = Tokens(), Progress.take
 
-    def recorded(session: Session, token: int) -> None:
-        tokens.setdefault(session, []).append(token)
-        take(session, token)
+    def recorded(progress: Progress, token: int) -> None:
+        tokens.setdefault(progress, []).append(token)
+        take(progress, token)
 
-    monkeypatch.setattr(Session, "_take", recorded)
+    monkeypatch.setattr(Progress, "take", recorded)
     return tokens
 
 
