@@ -6,12 +6,15 @@ from mt.errors import UserError, invalid_choice
 from mt.metrics.accuracy import Accuracy
 from mt.metrics.base import Metric
 from mt.metrics.bleu import Bleu, Chrf, Ter
+from mt.metrics.captions import Cider, CocoBleu, CocoRouge
 from mt.metrics.rouge import Rouge
 from mt.metrics.score import without_mode
 from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.wer import Cer, Wer
 
-METRICS: dict[str, type[Metric]] = {metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy)}
+METRICS: dict[str, type[Metric]] = {
+    metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider)
+}
 DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",)}
 """The metrics of a task, where none are named."""
 

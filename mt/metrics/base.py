@@ -62,14 +62,19 @@ class Metric(ABC):
 
 
 class RatioMetric(Metric):
-    """A metric whose scores are ratios of sums over the sentences, in percent: errors per word, or means."""
+    """A metric whose scores are computed from sums over the sentences: ratios, in percent (errors per word, or means),
+    where a subclass does not say otherwise."""
 
     library: ClassVar[str | None] = None
     """The distribution that counts, whose version the signature names."""
 
     @abstractmethod
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """For each score [N, 2]: numerator and denominator of every sentence."""
+        """For each score [N, K]: what is summed over the sentences, numerator and denominator of a ratio."""
+
+    def of_sums(self, sums: np.ndarray) -> np.ndarray:
+        """The score [...] of sums [..., K]."""
+        return percentage(sums)
 
     @abstractmethod
     def signature_fields(self) -> str:
@@ -78,13 +83,13 @@ class RatioMetric(Metric):
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
         found = self._checked(hypotheses, references)
-        return {name: Score(float(percentage(counts.sum(0))), signature) for name, counts in found.items()}
+        return {name: Score(float(self.of_sums(counts.sum(0))), signature) for name, counts in found.items()}
 
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         signature = self._signature(references, f"bs:{SAMPLES}|seed:{SEED}|")
         found = {system: self._checked(hypotheses, references) for system, hypotheses in systems.items()}
         return {
-            name: paired_bootstrap({system: counts[name] for system, counts in found.items()}, signature)
+            name: paired_bootstrap({system: counts[name] for system, counts in found.items()}, signature, self.of_sums)
             for name in self.headings()
         }
 

@@ -1,6 +1,6 @@
 """Is a system better than another, or was it lucky in its test set? Paired bootstrap resampling (Koehn 2004)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,19 +37,22 @@ def percentage(sums: np.ndarray) -> np.ndarray:
     return 100 * sums[..., 0] / np.where(sums[..., 1] == 0, 1, sums[..., 1])
 
 
-def paired_bootstrap(counts: Mapping[str, np.ndarray], signature: str) -> dict[str, Paired]:
-    """Systems by name, whose score is a ratio of sums over the sentences; the first is the baseline.
+def paired_bootstrap(
+    counts: Mapping[str, np.ndarray], signature: str, of_sums: Callable[[np.ndarray], np.ndarray] = percentage
+) -> dict[str, Paired]:
+    """Systems by name, whose score is computed from sums over the sentences; the first is the baseline.
 
     Interval and p-value are defined as sacreBLEU defines them for BLEU (its `significance.py`, which follows Moses and
     multeval), on the same samples.
 
     Args:
-        counts: [N, 2] of each system, numerators and denominators, all of the same N sentences.
+        counts: [N, K] of each system, numerators and denominators where K = 2, all of the same N sentences.
         signature: of every result.
+        of_sums: the score [...] of sums [..., K].
     """
-    stacked = np.stack([np.asarray(own, dtype=float) for own in counts.values()], axis=1)  # [N, systems, 2]
-    scores = percentage(stacked.sum(0))
-    samples = percentage(_resampled(stacked))
+    stacked = np.stack([np.asarray(own, dtype=float) for own in counts.values()], axis=1)  # [N, systems, K]
+    scores = of_sums(stacked.sum(0))
+    samples = of_sums(_resampled(stacked))
     results = {}
     for i, name in enumerate(counts):
         sample, p_value = samples[:, i], None
@@ -67,7 +70,7 @@ def where_different(p_value: float, score: float, baseline: float) -> float:
 
 
 def _resampled(counts: np.ndarray) -> np.ndarray:
-    """The sums [SAMPLES, systems, 2] of [N, systems, 2] over each test set that is drawn."""
+    """The sums [SAMPLES, systems, K] of [N, systems, K] over each test set that is drawn."""
     draw, size = np.random.default_rng(SEED), len(counts)
     flat = counts.reshape(size, -1)
     # How often each sentence was drawn, one sample after the other: all of them at once would take SAMPLES * N numbers.

@@ -24,7 +24,8 @@ def test_the_text_itself_has_the_best_score(metric) -> None:
     best, worse = metric.score(TEXT, references), metric.score(spoilt(1, 0.4), references)
     assert list(best) == list(metric.headings()) and metric.main() in best
     for name, score in best.items():
-        assert score.score == pytest.approx(100 if metric.higher_is_better else 0, abs=1e-4)
+        if metric.name != "cider":  # whose best depends on how long and how rare the references are
+            assert score.score == pytest.approx(100 if metric.higher_is_better else 0, abs=1e-4)
         assert (score.score > worse[name].score) == metric.higher_is_better == higher_is_better(name)
         assert score.signature.startswith("nrefs:1|")
 
@@ -41,7 +42,9 @@ def test_systems_beside_the_first(metric) -> None:
         assert list(results) == list(systems)
         for system, result in results.items():
             assert result.score == pytest.approx(metric.score(systems[system], references)[name].score)
-            assert result.mean == pytest.approx(result.score, abs=2) and 0 < result.ci < 20
+            assert result.mean == pytest.approx(result.score, abs=2) and 0 < result.ci < (
+                200 if name == "cider" else 20
+            )
             assert result.signature.startswith("nrefs:1|bs:1000|seed:12345|")
         assert results["base"].p_value is None and results["again"].p_value == 1
         assert LEVEL < results["near"].p_value <= 1 and results["good"].significant

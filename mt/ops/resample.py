@@ -1,0 +1,52 @@
+"""Sound at another rate, by a sinc with a Hann window (Smith, "Digital Audio Resampling", equation of section 4), and
+speed perturbation, which is the same (Ko et al. 2015, "Audio augmentation for speech recognition")."""
+
+import functools
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import conv1d, pad
+
+ZEROS = 16
+"""Zero crossings of the sinc on either side; the more, the steeper the filter."""
+ROLLOFF = 0.945
+"""The filter's cutoff, as a share of half the lower rate."""
+
+
+def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Tensor, " M"]:
+    """The same sound with `new_rate` samples a second in place of `rate`: M = ceil(N * new_rate / rate) samples.
+
+    What is too high for the new rate is filtered out. float32; with equal rates the sound itself.
+    """
+    if rate == new_rate or len(samples) == 0:
+        return samples.float()
+    divisor = math.gcd(rate, new_rate)
+    rate, new_rate = rate // divisor, new_rate // divisor
+    length = -(-len(samples) * new_rate // rate)
+    kernels, width = _kernels(rate, new_rate)
+    padded = pad(samples.float(), (width, width + rate))
+    phases = conv1d(padded[None, None], kernels.to(samples.device), stride=rate)
+    return phases[0].T.flatten()[:length]
+
+
+def perturb_speed(
+    samples: Float[Tensor, " N"], generator: torch.Generator, factors: tuple[float, ...] = (0.9, 1.0, 1.1)
+) -> Float[Tensor, " M"]:
+    """The sound at one of these speeds, which are equally likely (Ko et al. 2015, section 2.1): 1.1 is a tenth faster,
+    and higher. factors: to a hundredth."""
+    draw = int(torch.randint(len(factors), (), generator=generator, device=generator.device))
+    return resample(samples, round(100 * factors[draw]), 100)
+
+
+@functools.lru_cache(maxsize=16)
+def _kernels(rate: int, new_rate: int) -> tuple[Float[Tensor, "phases 1 K"], int]:
+    """A filter for each of the `new_rate` samples that `rate` samples become, and how far it reaches to the left."""
+    cutoff = ROLLOFF * min(rate, new_rate)
+    width = math.ceil(ZEROS * rate / cutoff)
+    taps = torch.arange(-width, width + rate, dtype=torch.float64) / rate
+    phases = torch.arange(new_rate, dtype=torch.float64) / new_rate
+    crossings = cutoff * (taps - phases[:, None])
+    window = (math.pi * crossings.clamp(-ZEROS, ZEROS) / (2 * ZEROS)).cos().square()
+    return (torch.sinc(crossings) * window * cutoff / rate)[:, None].float(), width

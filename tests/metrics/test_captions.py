@@ -1,0 +1,121 @@
+"""The oracle is pycocoevalcap, where it is installed, and what it gave for the same captions."""
+
+import random
+
+import numpy as np
+import pytest
+
+from mt.metrics.captions import Cider, CocoBleu, CocoRouge, tokenize
+
+COLOURS, SHAPES = ("red", "green", "dark blue", "grey"), ("circle", "square", "small plane", "storage tank")
+PLACES = ("on the left", "in the middle of a field", "beside the road", "")
+NAMES = ("bleu1", "bleu2", "bleu3", "bleu4", "rougeL_coco", "cider")
+# pycocoevalcap 1.2, times 100, for `corpus()`.
+FROZEN = (85.749891634, 80.966077781, 77.028281501, 73.608704163, 78.826644401, 317.029145711)
+
+
+def caption(draw: random.Random) -> str:
+    things = [f"{draw.choice(COLOURS)} {draw.choice(SHAPES)}" for _ in range(draw.randint(1, 2))]
+    return f"A {' and a '.join(things)} {draw.choice(PLACES)}".strip() + draw.choice((" .", ".", ""))
+
+
+def corpus() -> tuple[list[str], list[list[str]]]:
+    """1,000 captions with one to five references, some of them repeats, some of one word, an empty one."""
+    draw = random.Random(4)
+    references = [[caption(draw) for _ in range(draw.randint(1, 5))] for _ in range(1000)]
+    captions = [draw.choice((caption(draw), draw.choice(group))) for group in references]
+    captions[:4] = ["", "a", "plane", "the the the the the"]
+    references[5:7] = [["planes"], ["."]]
+    return captions, references
+
+
+def ours(captions: list[str], references: list[list[str]]) -> list[float]:
+    found = {
+        name: score.score
+        for m in (CocoBleu(), CocoRouge(), Cider())
+        for name, score in m.score(captions, references).items()
+    }
+    return [found[name] for name in NAMES]
+
+
+def theirs(captions: list[str], references: list[list[str]]) -> list[float]:
+    bleu = pytest.importorskip("pycocoevalcap.bleu.bleu", reason="pycocoevalcap is not installed")
+    from pycocoevalcap.cider.cider import Cider as TheirCider
+    from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
+
+    results = {i: [" ".join(tokenize(text))] for i, text in enumerate(captions)}
+    truths = {i: [" ".join(tokenize(text)) for text in group] for i, group in enumerate(references)}
+    scores = bleu.Bleu().compute_score(truths, results, verbose=0)[0]
+    return [
+        100 * x
+        for x in (
+            *scores,
+            TheirRouge().compute_score(truths, results)[0],
+            TheirCider().compute_score(truths, results)[0],
+        )
+    ]
+
+
+def test_as_pycocoevalcap_gave_it():
+    assert ours(*corpus()) == pytest.approx(FROZEN, abs=1e-6)
+
+
+def test_as_pycocoevalcap_has_it():
+    captions, references = corpus()
+    for part in (slice(None), slice(100), slice(4), slice(1), slice(5, 7)):
+        expected = theirs(captions[part], references[part])
+        assert ours(captions[part], references[part]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_by_hand():
+    captions, references = ["a b c"], [["a b d", "a b"]]
+    bleu = CocoBleu().score(captions, references)
+    assert bleu["bleu1"].score == pytest.approx(100 * 2 / 3)
+    assert bleu["bleu2"].score == pytest.approx(100 * (2 / 3 * 1 / 2) ** 0.5)
+    # The closest reference has three words; against "a b" alone nothing is too short either.
+    assert CocoBleu().score(["a"], [["a b"]])["bleu1"].score == pytest.approx(100 * np.exp(1 - 2))
+    # Precision 2/3 of the first reference, recall 2/2 of the second.
+    assert CocoRouge().score(captions, references)["rougeL_coco"].score == pytest.approx(
+        100 * 2.44 * (2 / 3) / (1 + 1.44 * 2 / 3)
+    )
+    # Of two examples, each word is in one; both orders that there are agree, and two orders have nothing.
+    assert Cider().score(["x y", "z"], [["x y"], ["u v"]])["cider"].score == pytest.approx(1000 * (2 / 4) / 2)
+    # A word that every example has says nothing.
+    assert Cider().score(["a", "a"], [["a"], ["a"]])["cider"].score == 0
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A man's dog, isn't it?", "a man 's dog is n't it"),
+        (
+            "Two t-shirts (one red) -- and 1,000.5 ducks at 3:15...",
+            "two t-shirts -lrb- one red -rrb- and 1,000.5 ducks at 3:15",
+        ),
+        ('the "big" one; they\'re 5% off & I cannot', "the big one they 're 5 % off & i can not"),
+        ("U.S. flag near Mr. Smith's o'clock .", "u.s. flag near mr. smith 's o'clock"),
+        ("ein Café\tüber\n日本", "ein café über 日本"),
+        (" . ", ""),
+    ],
+)
+def test_tokens_of_plain_captions(caption: str, words: str):
+    assert " ".join(tokenize(caption)) == words
+    assert " ".join(tokenize(words)) == words, "what is tokenised stays"
+
+
+def test_the_signature_tells_what_the_references_are():
+    references = [["A dog.", "a dog", "two dogs"], ["a cat"]]
+    for metric in (CocoBleu(), CocoRouge(), Cider()):
+        for score in metric.score(["a dog", "a cat"], references).values():
+            fields = "refs:4|repeats:1|tok:ptb-regex|case:lower|punct:removed|version:coco|n:2"
+            assert score.signature == f"nrefs:var|{fields}"
+
+
+def test_a_system_is_compared_on_the_same_samples():
+    captions, references = corpus()
+    worse = ["a thing", *captions[1:500], *("nothing of the kind",) * 500]
+    found = CocoBleu().compare({"base": captions, "worse": worse}, references)
+    assert list(found) == list(NAMES[:4])
+    for name, results in found.items():
+        assert results["base"].score == CocoBleu().score(captions, references)[name].score > results["worse"].score
+        assert results["worse"].significant and results["base"].mean == pytest.approx(results["base"].score, abs=0.5)

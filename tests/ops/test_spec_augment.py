@@ -1,0 +1,54 @@
+import torch
+
+from mt.ops.spec_augment import spec_augment
+
+LENGTHS = torch.tensor([200, 30, 1, 120])
+
+
+def masked(seed: int, **options) -> torch.Tensor:
+    """[B, S, D] bool: what is hidden of features that are 1 everywhere."""
+    return spec_augment(torch.ones(4, 200, 40), LENGTHS, torch.Generator().manual_seed(seed), **options) == 0
+
+
+def runs(hidden: torch.Tensor) -> list[int]:
+    """The lengths of stretches of true."""
+    edges = torch.nn.functional.pad(hidden.int(), (1, 1)).diff().nonzero()[:, 0].tolist()
+    return [end - start for start, end in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def test_one_mask_of_bands_has_every_width_and_place():
+    found = [runs(masked(seed, frequency_masks=1, frequency_width=5, time_masks=0)[0, 0]) for seed in range(400)]
+    widths = [sum(each) for each in found]
+    assert {len(each) for each in found} == {0, 1}
+    assert set(widths) == {0, 1, 2, 3, 4, 5} and min(map(widths.count, range(6))) > 30
+    somewhere = torch.stack([masked(s, frequency_masks=1, frequency_width=5, time_masks=0)[0, 0] for s in range(400)])
+    assert somewhere.any(0).all()
+
+
+def test_time_masks_lie_within_the_source_and_its_share():
+    for seed in range(50):
+        hidden = masked(seed, frequency_masks=0, time_masks=1, time_width=40, time_share=0.2)
+        assert torch.equal(hidden.any(-1), hidden.all(-1)), "all bands of a frame"
+        for row, length in zip(hidden[..., 0], LENGTHS.tolist(), strict=True):
+            assert row.sum() <= min(40, int(0.2 * length))
+            assert not row[length:].any()
+    assert max(int(masked(s, frequency_masks=0, time_masks=1, time_width=40)[1, :, 0].sum()) for s in range(50)) == 30
+
+
+def test_several_masks():
+    found = [masked(seed, frequency_masks=2, frequency_width=8, time_masks=3, time_width=20)[0] for seed in range(60)]
+    assert max(len(runs(hidden.all(0))) for hidden in found) == 2
+    assert max(len(runs(hidden.all(1))) for hidden in found) == 3
+    for hidden in found:
+        assert torch.equal(hidden, hidden.all(0) | hidden.all(1)[:, None]), "masks are bands and frames"
+
+
+def test_what_is_not_hidden_stays_and_rows_differ():
+    features = torch.randn(4, 200, 40, generator=torch.Generator().manual_seed(1))
+    before = features.clone()
+    found = spec_augment(features, LENGTHS, torch.Generator().manual_seed(1))
+    assert torch.equal(features, before)
+    assert torch.equal(found[found != 0], features[found != 0])
+    assert not torch.equal(found[0] == 0, found[3] == 0)
+    assert torch.equal(found, spec_augment(features, LENGTHS, torch.Generator().manual_seed(1)))
+    assert torch.equal(features, spec_augment(features, LENGTHS, torch.Generator(), frequency_masks=0, time_masks=0))
