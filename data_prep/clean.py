@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
-from mt.data.fields import BadSource
+from mt.data.fields import SourceError
 from mt.data.words import count_words
 from mt.data.writer import Reader
 from mt.errors import UserError
@@ -35,7 +35,7 @@ def drop_reasons(
 ) -> list[str | None]:
     """`drop_reason` of each pair, and that of sources that are no text and not fit for training.
 
-    Raises BadSource where one cannot be read at all.
+    Raises SourceError where one cannot be read at all.
     """
     if reader.field.written:
         return [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
@@ -49,7 +49,7 @@ def drop_reasons(
 
 
 def require_readable(source: str, reader: Reader) -> None:
-    """Raises BadSource where a source of dev or test is no text and cannot be read."""
+    """Raises SourceError where a source of dev or test is no text and cannot be read."""
     if not reader.field.written:
         reader.rows([source], None)
 
@@ -57,7 +57,7 @@ def require_readable(source: str, reader: Reader) -> None:
 def _unfit(source: str, reader: Reader) -> str | None:
     try:
         reader.rows([source], None)
-    except BadSource as error:
+    except SourceError as error:
         if error.reason is None:
             raise
         return error.reason

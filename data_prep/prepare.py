@@ -21,7 +21,7 @@ from data_prep.summary import Draft, Evaluation, reasons, report
 from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import BadSource, TextConfig, build_field
+from mt.data.fields import SourceError, TextConfig, build_field
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
 from mt.storage import locked, replaced_path
@@ -126,7 +126,7 @@ def _placed(config: DatasetConfig) -> Iterator[None]:
     """A file that cannot be read is told with the line that names it."""
     try:
         yield
-    except BadSource as error:
+    except SourceError as error:
         if error.source is None or config.folder is None:
             raise
         raise UserError(f"{place(config, error.source)}: {error}") from error

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
@@ -102,7 +103,7 @@ def media_folder(config: DatasetConfig) -> Path:
 class Spread:
     """Another source, with each reference of a training example as a pair of its own, one after another."""
 
-    def __init__(self, whole: MediaFiles) -> None:
+    def __init__(self, whole: Source) -> None:
         self._whole = whole
 
     def identity(self) -> str:

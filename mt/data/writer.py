@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
-from mt.data.fields import TEXT as TEXT_FIELD, BadSource, Field, Raw, Row
+from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, Row, SourceError
 from mt.data.files import record
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.storage import replaced_path
@@ -30,7 +30,7 @@ class Reader(NamedTuple):
     def rows(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> Sequence[Row | None]:
         """The row of each source; None where a file is the one before, which is read and stored once.
 
-        tokenizer: of the sources, where they are text. Raises BadSource where one cannot be read.
+        tokenizer: of the sources, where they are text. Raises SourceError where one cannot be read.
         """
         if self.field.written:
             return self.field.encode(sources, tokenizer)
@@ -39,7 +39,7 @@ class Reader(NamedTuple):
         for source in sources:
             try:
                 rows += [None] if source == before else self.field.encode([self.open(source)], tokenizer)
-            except BadSource as error:
+            except SourceError as error:
                 error.source = source
                 raise
             before = source
@@ -52,7 +52,7 @@ TEXT_READER = Reader()
 def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers, reader: Reader = TEXT_READER) -> None:
     """Encode the examples of a table of `TEXT` and write them as one file of a split.
 
-    Their references are the column `references` where the table has one, else the target alone. Raises BadSource where
+    Their references are the column `references` where the table has one, else the target alone. Raises SourceError if
     a source cannot be read.
     """
     schema, size = _schema(reader.field), min(_CHUNK, reader.field.shard_size or _CHUNK)

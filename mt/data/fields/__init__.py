@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field as Option
 
 from mt.data.fields.audio import AudioConfig, AudioField
-from mt.data.fields.base import BadSource, Field, Raw, Row
+from mt.data.fields.base import Field, Raw, Row, SourceError
 from mt.data.fields.image import ImageConfig, ImageField
 from mt.data.fields.text import TEXT, TextConfig, TextField
 
@@ -21,7 +21,8 @@ else:
 
 def build_field(config: FieldConfig) -> Field:
     """The field with these options."""
-    return FIELDS[config.name](config)
+    kind: Any = FIELDS[config.name]
+    return kind(config)
 
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
     "TEXT",
     "AudioConfig",
     "AudioField",
-    "BadSource",
+    "SourceError",
     "Field",
     "FieldConfig",
     "ImageConfig",

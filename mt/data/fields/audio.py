@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field as Option, field_validator
 
 from mt.data.fields.arrays import ArrayField
-from mt.data.fields.base import BadSource, Raw, Row
+from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.parsing import Options
@@ -54,7 +54,7 @@ class AudioField(ArrayField):
     Config: ClassVar[type[Options]] = AudioConfig
     endings = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au")
 
-    def __init__(self, config: AudioConfig = AudioConfig()) -> None:
+    def __init__(self, config: AudioConfig) -> None:
         hop = config.rate // FRAMES
         super().__init__(np.int16, (hop,), int(config.max_seconds * FRAMES) + 1)
         self._rate = config.rate
@@ -82,7 +82,7 @@ class AudioField(ArrayField):
         if isinstance(source, np.ndarray):
             name, samples, rate = "the sound", source, self._rate
             if source.ndim not in (1, 2) or source.dtype.kind not in "if":
-                raise BadSource(
+                raise SourceError(
                     f"a sound of shape {list(source.shape)} and type {source.dtype} has another form than [samples] or "
                     "[samples, channels] of int16 or floating-point numbers"
                 )
@@ -95,7 +95,7 @@ class AudioField(ArrayField):
         if samples.ndim == 2:
             samples = samples.mean(axis=1)
         if not np.isfinite(samples).all():
-            raise BadSource(f"{name} has samples that are no finite numbers: record or convert it again")
+            raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
         samples = np.clip(np.rint(_resampled(samples, rate, self._rate) * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1)
         row = np.zeros((-(-len(samples) // self._hop), self._hop), dtype=np.int16)
         row.reshape(-1)[: len(samples)] = samples
@@ -111,37 +111,37 @@ class AudioField(ArrayField):
         path = Path(name[: span.start()] if span else name)
         try:
             if path.stat().st_size == 0:
-                raise BadSource(f"{path} is empty: expected a sound", "without sound")
+                raise SourceError(f"{path} is empty: expected a sound", "without sound")
             with soundfile.SoundFile(path) as file:
                 rate, start, count = file.samplerate, 0, file.frames
                 if span:
                     begin, end = (float(second) for second in span.groups())
                     if not begin < end <= count / rate + 0.5:
-                        raise BadSource(
+                        raise SourceError(
                             f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has "
                             f"{count / rate:.2f} seconds"
                         )
                     start = int(begin * rate)
                     count = min(round(end * rate), count) - start
                 if count <= 0:
-                    raise BadSource(f"{name} has no samples: expected a sound", "without sound")
+                    raise SourceError(f"{name} has no samples: expected a sound", "without sound")
                 self._require_short(name, count / rate)
                 file.seek(start)
                 samples = file.read(count, dtype="float32", always_2d=True)
         except OSError as error:
-            raise BadSource(f"{path} cannot be read ({error.strerror or error})") from error
+            raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
         except soundfile.SoundFileError as error:
-            raise BadSource(
+            raise SourceError(
                 f"{path} is no sound, or cut short ({_reason(error)}): expected wav, flac, ogg or another format that "
                 "libsndfile reads"
             ) from error
         if len(samples) < count:
-            raise BadSource(f"{name} is cut short: it has {len(samples):,} of {count:,} samples; copy it again")
+            raise SourceError(f"{name} is cut short: it has {len(samples):,} of {count:,} samples; copy it again")
         return samples, rate
 
     def _require_short(self, name: str, seconds: float) -> None:
         if seconds > self._longest:
-            raise BadSource(
+            raise SourceError(
                 f"{name} has {seconds:,.1f} seconds, more than the {self._longest:g} of dataset.field.max_seconds: cut "
                 "it into utterances, or raise that",
                 f"longer than {self._longest:g} seconds (dataset.field.max_seconds)",

@@ -23,7 +23,7 @@ Row = Sequence[int] | np.ndarray
 """What a model is given of one example."""
 
 
-class BadSource(UserError):
+class SourceError(UserError):
     """A file that cannot be read as what it should be.
 
     `reason` says why training can do without it, where it can: a pair that cleaning drops.
@@ -52,12 +52,12 @@ class Field(ABC):
     """Whether it is text: it has words to count, and a vocabulary."""
     endings: ClassVar[tuple[str, ...]] = ()
     """Of the names of files that are each a source."""
-    shard_size: ClassVar[int | None] = None
+    shard_size: int | None = None
     """Most examples that are prepared at a time; None leaves it to their characters."""
 
     @abstractmethod
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> Sequence[Row]:
-        """The rows of what people give. Raises `BadSource` where one cannot be read. tokenizer: None where not text."""
+        """The rows of what people give. Raises `SourceError` where one cannot be read. tokenizer: None if no text."""
 
     @abstractmethod
     def array(self, rows: Sequence[Row | None]) -> pa.Array:
@@ -84,12 +84,16 @@ class Field(ABC):
         """What to write in a picture beside each of the positions that a model has made of a row."""
 
     def units(
-        self, row: Row, positions: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None = None
+        self,
+        positions: int,
+        tokenizer: Tokenizer,
+        unit: Unit,
+        *,
+        source: Raw | None = None,
+        row: Row | None = None,
     ) -> list[int | None]:
-        """Which unit of its source each of these positions belongs to, None for none; by itself each is its own.
-
-        source: what the row was made of, where it is known.
-        """
+        """Which unit of a source each of the positions that a model has made of it belongs to, None for none; by itself
+        each is its own. source: what people gave, or, where that is not known, row: what was made of it."""
         return [*range(positions)]
 
     def blank(self, row: Row) -> bool:

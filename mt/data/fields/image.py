@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field as Option
+from pydantic import Field as Option, field_validator
 
 from mt.data.fields.arrays import ArrayField
-from mt.data.fields.base import BadSource, Raw, Row
+from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.parsing import Options
@@ -30,8 +30,17 @@ _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 
 class ImageConfig(Options):
     name: Literal["image"] = "image"
-    size: int = Option(128, ge=8, le=1_024)
-    """Pixels of the side of the square that every picture is stretched to."""
+    size: int = Option(128, ge=PATCH, le=1_024)
+    """Pixels of the side of the square that every picture is stretched to; a multiple of 16."""
+
+    @field_validator("size")
+    @classmethod
+    def _has_whole_patches(cls, size: int) -> int:
+        if size % PATCH:
+            raise UserError(
+                f"dataset.field.size={size} is no multiple of {PATCH}: choose {size // PATCH * PATCH + PATCH}"
+            )
+        return size
 
 
 class ImageField(ArrayField):
@@ -45,10 +54,10 @@ class ImageField(ArrayField):
     Config: ClassVar[type[Options]] = ImageConfig
     endings = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm")
 
-    def __init__(self, config: ImageConfig = ImageConfig()) -> None:
+    def __init__(self, config: ImageConfig) -> None:
         super().__init__(np.uint8, (config.size, 3), config.size)
         self._size_of_side = config.size
-        self._positions = math.ceil(config.size / PATCH) ** 2
+        self._positions = (config.size // PATCH) ** 2
 
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
         return [self._row(source) for source in sources]
@@ -77,12 +86,12 @@ class ImageField(ArrayField):
             raise UserError(_EXTRA) from error
         if isinstance(source, np.ndarray):
             if source.dtype != np.uint8 or source.ndim not in (2, 3) or source.shape[2:] not in ((), (3,), (4,)):
-                raise BadSource(
+                raise SourceError(
                     f"a picture of shape {list(source.shape)} and type {source.dtype} has another form than [height, "
                     "width, 3] of uint8"
                 )
             if 0 in source.shape:
-                raise BadSource("the picture has no pixels", "without pixels")
+                raise SourceError("the picture has no pixels", "without pixels")
             return self._square(PIL.Image.fromarray(source))
         path = Path(source)
         try:
@@ -93,12 +102,12 @@ class ImageField(ArrayField):
                     picture.draft("RGB", (self._size_of_side, self._size_of_side))  # JPEG: a fraction of the pixels
                     return self._square(picture)
         except PIL.Image.DecompressionBombError as error:
-            raise BadSource(f"{path} has too many pixels ({error}): make it smaller") from error
+            raise SourceError(f"{path} has too many pixels ({error}): make it smaller") from error
         except FileNotFoundError as error:
-            raise BadSource(f"{path} cannot be read ({error.strerror})") from error
+            raise SourceError(f"{path} cannot be read ({error.strerror})") from error
         except (OSError, SyntaxError, ValueError, EOFError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
-            raise BadSource(
+            raise SourceError(
                 f"{path} is no picture, or broken ({reason}): expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
             ) from error
 

@@ -29,7 +29,7 @@ class TextField(Field):
     arrow_type = pa.list_(pa.int32())
     written = True
 
-    def __init__(self, config: TextConfig = TextConfig()) -> None:
+    def __init__(self, config: TextConfig | None = None) -> None:
         pass
 
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[list[int]]:
@@ -62,10 +62,16 @@ class TextField(Field):
         return tokenizer.pieces([int(i) for i in row])
 
     def units(
-        self, row: Row, positions: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None = None
+        self,
+        positions: int,
+        tokenizer: Tokenizer,
+        unit: Unit,
+        *,
+        source: Raw | None = None,
+        row: Row | None = None,
     ) -> list[int | None]:
         if source is None:
-            return tokenizer.decoded_unit_ids([int(i) for i in row], unit)
+            return tokenizer.decoded_unit_ids([int(i) for i in row or ()], unit)
         return tokenizer.unit_ids(str(source), unit)
 
     def blank(self, row: Row) -> bool:

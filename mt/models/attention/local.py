@@ -37,6 +37,7 @@ class LocalM(SoftmaxAttention):
     """The centre moves one position a step, as far as the last one (local-m)."""
 
     Config: ClassVar[type[BaseModel]] = LocalMConfig
+    needs_order = True
 
     def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
         energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)

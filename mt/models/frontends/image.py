@@ -1,6 +1,7 @@
 """A picture as a grid of annotation vectors (Xu et al. 2015, section 3.1.1), from a small convolutional network that is
 trained with the rest."""
 
+import itertools
 from typing import ClassVar, Literal
 
 import torch
@@ -31,7 +32,9 @@ class ImageGridConfig(Options):
     @classmethod
     def _has_groups(cls, channels: int) -> int:
         if channels % GROUPS:
-            raise UserError(f"frontend.channels={channels} is no multiple of {GROUPS}: choose {channels + -channels % 8}")
+            raise UserError(
+                f"frontend.channels={channels} is no multiple of {GROUPS}: choose {channels + -channels % 8}"
+            )
         return channels
 
 
@@ -63,7 +66,7 @@ class ImageGrid(Frontend):
         self.output_size = config.channels
         widths = [max(config.channels >> stage, 2 * GROUPS) // GROUPS * GROUPS for stage in range(config.stages)]
         sizes = [3, *widths[:0:-1], config.channels]
-        self.stages = nn.Sequential(*(Stage(*pair) for pair in zip(sizes[:-1], sizes[1:], strict=True)))
+        self.stages = nn.Sequential(*(Stage(*pair) for pair in itertools.pairwise(sizes)))
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(

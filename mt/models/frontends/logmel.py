@@ -1,9 +1,8 @@
-"""Sound as log-mel energies, made while training and decoding, and convolutions over time and frequency that leave fewer
-positions (two of 3 x 3 with stride 2: Watanabe et al. 2018, ESPnet, as `conv2d`)."""
+"""Sound as log-mel energies, made while training and decoding, and convolutions over time and frequency that leave
+fewer positions (two of 3 x 3 with stride 2: Watanabe et al. 2018, ESPnet, as `conv2d`)."""
 
-import functools
 from collections.abc import Iterable
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int16
@@ -22,7 +21,7 @@ from mt.parsing import MAX_SIZE, Options
 FRAMES = 100
 """Positions of sound in a second."""
 FULL_SCALE = 1 << 15
-PRIOR = 200.0
+PRIOR = 200
 """Frames that the moments of the training set are worth at the start of a sound, under `normalization: running`."""
 
 
@@ -54,11 +53,11 @@ class LogMelConfig(Options):
     """Largest share of a sound that such a stretch hides."""
 
     @model_validator(mode="after")
-    def _can_be_causal(self) -> Self:
+    def _can_be_causal(self) -> "LogMelConfig":
         if self.causal and self.normalization == "utterance":
             raise UserError(
-                "frontend.normalization=utterance needs the whole sound, and frontend.causal=true hears it as it comes: "
-                "set frontend.normalization=train or running"
+                "frontend.normalization=utterance needs the whole sound, and frontend.causal=true hears it as it "
+                "comes: set frontend.normalization=train or running"
             )
         if bad := [speed for speed in self.speeds if not 0.1 <= speed <= 10]:
             raise UserError(f"frontend.speeds has {bad[0]:g}: give factors from 0.1 to 10, such as [0.9, 1.0, 1.1]")
@@ -68,7 +67,7 @@ class LogMelConfig(Options):
 class Heard(NamedTuple):
     """What is kept of one sound that is still arriving."""
 
-    mel: LogMelState | None
+    mel: LogMelState
     moments: Moments
     features: Tensor
     """[N, D]: those that vectors to come need."""
@@ -113,7 +112,7 @@ class LogMel(Frontend):
         real = torch.arange(features.shape[1], device=mask.device) < counts[:, None]
         features = self._normalized(features, real)
         if self.training:
-            features = spec_augment(features, counts, torch.default_generator, **self._masks)
+            features = self._masked(features, counts)
         return self._subsampled(features, real)
 
     def extend(
@@ -152,10 +151,17 @@ class LogMel(Frontend):
     def places(self, lengths: Tensor) -> Tensor:
         return -(-lengths // self.stride)
 
-    @functools.cached_property
-    def _masks(self) -> dict[str, int | float]:
-        names = ("frequency_masks", "frequency_width", "time_masks", "time_width", "time_share")
-        return {name: getattr(self.config, name) for name in names}
+    def _masked(self, features: Tensor, counts: Tensor) -> Tensor:
+        return spec_augment(
+            features,
+            counts,
+            torch.default_generator,
+            frequency_masks=self.config.frequency_masks,
+            frequency_width=self.config.frequency_width,
+            time_masks=self.config.time_masks,
+            time_width=self.config.time_width,
+            time_share=self.config.time_share,
+        )
 
     def _perturbed(self, sounds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         changed = [
@@ -188,7 +194,8 @@ class LogMel(Frontend):
         """The next vectors of one sound."""
         if before is None:
             prior = Moments.worth(PRIOR, self.mean, self.std)
-            before = Heard(None, prior, self.mean.new_zeros(0, self.config.bands), 0)
+            nothing = self.mean.new_zeros(0, self.config.bands)
+            before = Heard(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
         samples, rate = source.flatten().float() / FULL_SCALE, FRAMES * source.shape[1]
         features, mel = log_mel_extend(samples, before.mel, complete=complete, rate=rate, bands=self.config.bands)
         real, moments = torch.ones(1, len(features), dtype=torch.bool, device=source.device), before.moments
@@ -212,11 +219,10 @@ class LogMel(Frontend):
 def _packed(heard: Iterable[Heard]) -> State:
     """As batch-first tensors."""
     rows = [*heard]
-    mels = [row.mel for row in rows if row.mel is not None]
-    numbers = [(mel.start, mel.frame, len(mel.samples), len(row.features), row.vectors) for mel, row in zip(mels, rows)]
+    numbers = [(row.mel.start, row.mel.frame, len(row.mel.samples), len(row.features), row.vectors) for row in rows]
     return (
         torch.tensor(numbers),
-        pad_sequence([mel.samples for mel in mels], batch_first=True),
+        pad_sequence([row.mel.samples for row in rows], batch_first=True),
         pad_sequence([row.features for row in rows], batch_first=True),
         *(torch.cat(parts) for parts in zip(*(row.moments for row in rows), strict=True)),
     )
