@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
-import torch
 
 from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.fields import Raw, Row, build_field
 from mt.data.tokenizer import Tokenizers, Unit, normalize
-from mt.data.words import count_words
 from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
+from mt.refusals import refuse_long, refuse_many_places
 from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis
 from mt.translation import Translation
@@ -126,7 +125,7 @@ class Translator:
         results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in sources]
         wanted = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         given = [sources[i] for i in wanted]
-        self._refuse_many_places(given, wanted)
+        refuse_many_places(self.model, self.field, given, wanted)
         source, target = self.tokenizers
         found = decode_ids(
             self.model,
@@ -177,7 +176,7 @@ class Translator:
         hard = decodes_hard(search, self.model)
         self.refuse_long(targets)
         rows, ids = self._encoded(sources), self.tokenizers.target.encode(targets)
-        self._refuse_many_places(rows, range(len(rows)))
+        refuse_many_places(self.model, self.field, rows, range(len(rows)))
         pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, ids, strict=True)]
         results: dict[int, Translation] = {}
         lengths = np.array([max(self.field.length(row), len(target)) for row, target in pairs])
@@ -227,30 +226,9 @@ class Translator:
             self.refuse_long([str(source) for source in sources])
         return self.field.encode(sources, self.tokenizers.source)
 
-    def _refuse_many_places(self, sources: Sequence[Row], indices: Sequence[int]) -> None:
-        limit = self.model.max_source_length
-        if limit is None or not sources:
-            return
-        lengths = self.model.places(torch.tensor([self.field.length(source) for source in sources])).tolist()
-        for length, index in zip(lengths, indices, strict=True):
-            if length > limit:
-                raise UserError(
-                    f"text {index + 1} has {length} tokens, and this model reads at most {limit}: split it into "
-                    "sentences, one a line"
-                    if self.field.written
-                    else f"source {index + 1} has {length} positions, and this model reads at most {limit}: cut it"
-                )
-
     def refuse_long(self, texts: Iterable[str], place: str = "text", first: int = 1) -> None:
         """Raises UserError where a text is too long. place, first: what to call the texts, and the first's number."""
-        limit = self.config.dataset.cleaning.max_evaluation_length
-        for number, text in enumerate(texts, start=first):
-            # A text of few characters cannot have many words; most need no counting.
-            if len(text) > limit and (words := count_words(text)) > limit:
-                raise UserError(
-                    f"{place} {number} has {words} words, and at most {limit} are read at once: split it into "
-                    "sentences, one a line"
-                )
+        refuse_long(texts, self.config.dataset.cleaning.max_evaluation_length, place, first)
 
 
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:

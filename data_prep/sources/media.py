@@ -116,7 +116,7 @@ class Spread:
         for example in self._whole.examples(split):
             if split == "train":
                 texts = (example.target, *example.more_references)
-                yield from (Example(example.source, text) for text in dict.fromkeys(texts))
+                yield from (Example(example.source, text) for text in texts)
             else:
                 yield example
 
