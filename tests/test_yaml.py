@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from mt.cli import CONF
 from mt.cli.choices import implied
-from mt.cli.overrides import parsed
+from mt.cli.overrides import parsed as read
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import FIELDS
@@ -64,7 +64,7 @@ def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         # Of the dataset: every recipe is also tried with datasets that are not its own.
         own = [override for override in overrides if not override.startswith("recipe=")]
-        further = implied(parsed(own, [CONF]), [CONF]) if root == "config" else []
+        further = implied(read(own, [CONF]), [CONF]) if root == "config" else []
         found = compose(root, [*overrides, *further])
     # Values alone: the names of runs come from parts of Hydra that a test has not.
     plain = OmegaConf.to_container(found, resolve=False)

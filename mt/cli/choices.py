@@ -27,8 +27,8 @@ def choices(group: str, roots: Sequence[Path]) -> list[str]:
 
 
 def implied(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
-    """`group=choice` for the groups whose choice the recipe of the data set names under `choices`, as sound needs another
-    front-end than text, where `overrides` choose none."""
+    """`group=choice` for the groups whose choice the recipe of the data set names under `choices`, as sound needs
+    another front-end than text, where `overrides` choose none."""
     chosen = {override.key_or_group: None if override.is_delete() else override.value() for override in overrides}
     recipe = chosen.get("recipe", chosen.get("dataset"))
     files = [root / "recipe" / f"{recipe}.yaml" for root in roots]

@@ -72,7 +72,9 @@ def test_longer_padding_changes_nothing(encoder: Encoder, vectors, mask):
     before = encoder(vectors, mask)
     longer = encoder(nn.functional.pad(vectors, (0, 0, 0, 4), value=7.0), nn.functional.pad(mask, (0, 4)))
     length = before.values.shape[1]
-    assert_close([*at_positions(before), before.final_state], [*at_positions(longer, length=length), longer.final_state])
+    assert_close(
+        [*at_positions(before), before.final_state], [*at_positions(longer, length=length), longer.final_state]
+    )
     assert longer.mask.shape[1] == int(encoder.places(torch.tensor(13)))
     assert torch.equal(longer.mask.sum(1), before.mask.sum(1))
 
