@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mt.data.fields.base import Field, Row
+from mt.data.fields.base import Field, Raw, Row
+from mt.data.tokenizer import Tokenizer
 
 _VALUES = 1 << 28
 """Most values of a shard, about: 0.5 GB of sound."""
@@ -33,6 +35,19 @@ class ArrayField(Field):
         sizes[1:][~absent] = [len(row) for row in known]
         values = np.concatenate(known) if known else np.zeros(0, self._dtype)
         return pa.ListArray.from_arrays(pa.array(np.cumsum(sizes, dtype=np.int32)), values, mask=pa.array(absent))
+
+    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
+        """A blank string is nothing to read, and gives a row without positions."""
+        nothing = np.zeros((0, *self._shape), dtype=self._dtype)
+        blank = (isinstance(source, str) and not source.strip() for source in sources)
+        return [nothing if empty else self._row(source) for source, empty in zip(sources, blank, strict=True)]
+
+    @abstractmethod
+    def _row(self, source: Raw) -> np.ndarray:
+        """[positions, ...]. Raises SourceError where it cannot be read."""
+
+    def blank(self, row: Row) -> bool:
+        return len(row) == 0
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         return pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64) // self._size

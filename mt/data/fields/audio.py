@@ -61,9 +61,6 @@ class AudioField(ArrayField):
         self._hop = hop
         self._longest = config.max_seconds
 
-    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
-        return [self._row(source) for source in sources]
-
     def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
         import torch  # Not above: the processes that prepare sound would wait for it.
 

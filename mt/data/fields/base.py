@@ -96,6 +96,6 @@ class Field(ABC):
         each is its own. source: what people gave, or, where that is not known, row: what was made of it."""
         return [*range(positions)]
 
+    @abstractmethod
     def blank(self, row: Row) -> bool:
         """Whether there is nothing in it to translate."""
-        return self.length(row) == 0

@@ -59,9 +59,6 @@ class ImageField(ArrayField):
         self._size_of_side = config.size
         self._positions = (config.size // PATCH) ** 2
 
-    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
-        return [self._row(source) for source in sources]
-
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         return np.full(len(column), self._positions)
 
