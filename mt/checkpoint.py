@@ -21,6 +21,7 @@ from torch import Tensor
 
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
+from mt.device import shapes_alone
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import Options, parse
@@ -206,7 +207,7 @@ def _compare(path: Path, config: Config, sizes: Sequence[int]) -> None:
     """Raises UserError where the tensors of a file are not the model's: before anything is allocated, since a
     configuration may ask for more memory than there is."""
     try:
-        with torch.device("meta"):
+        with shapes_alone():
             state = Seq2Seq(config, *sizes).state_dict(keep_vars=True)
     except (RuntimeError, OverflowError, TypeError):
         raise UserError(f"{path.with_name(CONFIG)} asks for larger tensors than any: {_REMEDY}") from None

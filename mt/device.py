@@ -5,9 +5,11 @@ import os
 import re
 import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from mt.errors import UserError, invalid_choice
 
@@ -36,6 +38,21 @@ def choose(name: str) -> torch.device:
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
     """Matrix products in bfloat16 where `precision` is bf16; a context without effect where it is fp32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+@contextlib.contextmanager
+def shapes_alone() -> Iterator[None]:
+    """Modules that are built inside have tensors without storage."""
+    with torch.device("meta"), _NothingDrawn():
+        yield
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Leaves out the drawing of initial values, for which torch loads its compiler where there is no storage."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        drawing = getattr(function, "__module__", None) == "torch.nn.init"
+        return None if drawing else function(*args, **(kwargs or {}))
 
 
 def reset_peak_memory(device: torch.device) -> None:
