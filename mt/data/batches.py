@@ -1,13 +1,12 @@
 """Batches of similar length under a token budget, and the padded tensors they become."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mt.data.corpus import Training
 from mt.data.fields import TEXT, Field
 from mt.data.tokenizer import BOS, PAD
 
@@ -36,14 +35,6 @@ def collate(pairs: Sequence[tuple[np.ndarray, np.ndarray]], source: Field = TEXT
     target_out, target_mask = TEXT.collate([target for _, target in pairs])
     target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
     return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask)
-
-
-def sources(training: Training, count: int = 1_000) -> Iterator[tuple[Tensor, Tensor]]:
-    """Some sources of a training set, collated, always the same; read as they are asked for."""
-    part = next(iter(training.parts()))
-    chosen = np.random.default_rng(0).permutation(len(part))[:count]
-    for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
-        yield part.source.collate([row for row, _ in part.ids(indices)])
 
 
 def batch_order(

@@ -5,7 +5,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import datasets
 import numpy as np
@@ -16,6 +16,9 @@ from mt.data.files import Record, require_contents, require_sizes
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.parsing import Options, parse
+
+if TYPE_CHECKING:  # preparation would wait for torch
+    from torch import Tensor
 
 FORMAT = 5
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
@@ -48,6 +51,14 @@ class Training(Protocol):
 
         A list, or read as they are asked for where nobody knows how many there are.
         """
+
+
+def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
+    """Some sources of a training set, collated, always the same; read as they are asked for."""
+    part = next(iter(training.parts()))
+    chosen = np.random.default_rng(0).permutation(len(part))[:count]
+    for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
+        yield part.source.collate([row for row, _ in part.ids(indices)])
 
 
 class Split:

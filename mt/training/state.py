@@ -9,8 +9,7 @@ import torch
 
 from mt import checkpoint
 from mt.config import Config
-from mt.data.batches import sources
-from mt.data.corpus import Corpus
+from mt.data.corpus import Corpus, sources
 from mt.decoding import decodes_hard
 from mt.device import choose, reset_peak_memory
 from mt.errors import UserError

@@ -70,7 +70,7 @@ def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
 def test_a_large_split_is_written_in_chunks(
     tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "_CHUNK", 7)
+    monkeypatch.setattr(writer, "_CHUNK", 7)
     many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(50)]
     write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {})
     train = Corpus.open(tmp_path / "many").split("train")
@@ -81,7 +81,7 @@ def test_a_large_split_is_written_in_chunks(
 
 
 def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "_CHUNK", 2)
+    monkeypatch.setattr(writer, "_CHUNK", 2)
     more: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
     examples = [Example("old", "alt", "0-0", references) for references in more]
     write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {})
@@ -111,7 +111,7 @@ def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tok
 def test_an_interrupted_shard_leaves_no_file_of_its_name(
     tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "_CHUNK", 1)
+    monkeypatch.setattr(writer, "_CHUNK", 1)
     encoded = iter([tokenizers.source.encode(["old"]), KeyboardInterrupt])
 
     class Interrupted:
