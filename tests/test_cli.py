@@ -77,7 +77,10 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-TOP = "attention, attention/energy, dataset, decoder, device, embedding, encoder, experiment, folder, frontend, init_range, "
+TOP = (
+    "attention, attention/energy, ctc_weight, dataset, decoder, device, embedding, encoder, experiment, folder, "
+    "init_range, "
+)
 
 
 @pytest.mark.parametrize(

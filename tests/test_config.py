@@ -46,7 +46,7 @@ def test_it_cannot_be_changed():
 @pytest.mark.parametrize(
     ("plain", "expected"),
     [
-        ({"sed": 1}, "unknown option sed: did you mean seed? choices: attention, dataset, "),
+        ({"sed": 1}, "unknown option sed: did you mean seed? choices: attention, ctc_weight, dataset, "),
         (
             {"training": {"epoch": 3}},
             "unknown option training.epoch: did you mean epochs? choices: average_checkpoints, ",

@@ -154,7 +154,10 @@ def test_the_dataset_of_files_has_the_defaults():
     [*((name, "dot") for name in names("dataset")), *(("phrasebook", name) for name in names("attention"))],
 )
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
-    chosen = [f"attention={attention}", *(["encoder=bilstm"] if dataset == "pictures" else [])]  # whose sizes are one
+    chosen = [
+        f"attention={attention}",
+        *(["encoder=bilstm"] if dataset in ("pictures", "scenes") else []),
+    ]  # whose sizes are one
     plain = composed(f"dataset={dataset}", *chosen, *NEEDED.get(dataset, []))
     with torch.device("meta"):
         Seq2Seq(parse(plain, Config), 100, 100)

@@ -94,8 +94,9 @@ class DatasetConfig(Options):
     media_folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """The folder that such paths are relative to, and may not leave; null: `folder`."""
     hub: HubConfig | None = None
-    generator: Literal["phrasebook", "bulletin"] | None = None
-    """A generator of `data_prep/generated/`. The phrasebook has gold word links too."""
+    generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
+    """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
+    pictures."""
     dev_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be dev, in place of a split of its own; null: dev is a split of its own. A hash of the
     pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test."""

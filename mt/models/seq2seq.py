@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -12,7 +12,7 @@ from mt.models.attention import AttentionConfig, AttentionOutput, build_attentio
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderParts, Prediction
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import ENCODERS, EncoderConfig, EncoderState
+from mt.models.encoders import ENCODERS, Encoded, EncoderConfig, EncoderState
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import (
     Embedding,
@@ -23,6 +23,7 @@ from mt.models.frontends import (
     build_frontend,
 )
 from mt.ops import token_losses
+from mt.ops.ctc import ctc_losses
 from mt.parsing import Options
 
 
@@ -37,6 +38,10 @@ class ModelConfig(Options):
     init_range: float = Field(default=0.1, gt=0, le=1e3)
     """Matrices of linear and recurrent layers start uniform in [-init_range, init_range] (Luong et al. 2015, section
     4.1: 0.1)."""
+    ctc_weight: float = Field(default=0.0, ge=0, le=1e6)
+    """Weight of a second loss, which only trains: the encoder alone predicts the target by connectionist temporal
+    classification (Kim et al. 2017, "Joint CTC-attention"). Attention over speech often does not begin to learn
+    without (0.3). For sources with at least as many encoded positions as there are target pieces."""
 
 
 @runtime_checkable
@@ -70,7 +75,7 @@ class Loss(NamedTuple):
     sum: Tensor
     """Cross entropy of all target tokens, in nats, label smoothing included; float32, differentiable."""
     auxiliary: Tensor
-    """What the attention adds, in nats; float32, differentiable where it is not 0."""
+    """What the attention and the encoder (`ctc_weight`) add, in nats; float32, differentiable where it is not 0."""
     tokens: Tensor
     """int64: real target tokens, EOS included."""
     token_losses: Tensor
@@ -122,6 +127,9 @@ class Seq2Seq(nn.Module):
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
                 "set decoder.init_hidden=final_state or attention.context=last"
             )
+        self.ctc_weight = config.ctc_weight
+        # The last class is the blank.
+        self.ctc = nn.Linear(value_size, target_vocab_size + 1) if config.ctc_weight else None
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
         self.uses_source = attention.uses_source
@@ -171,7 +179,8 @@ class Seq2Seq(nn.Module):
 
     def forward(self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False) -> Loss:
         """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`."""
-        memory = self.encode(batch.source, batch.source_mask)
+        encoded = self.encoder(*self.frontend(batch.source, batch.source_mask))
+        memory = self.decoder.init_memory(encoded)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
         output, mask = self.decoder.output, batch.target_mask
         total, each = token_losses(
@@ -180,9 +189,16 @@ class Seq2Seq(nn.Module):
         source_mask = memory.attention.mask
         with torch.autocast(total.device.type, enabled=False):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
-        if auxiliary is None:
-            auxiliary = total.new_zeros(())
+            auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
+            if self.ctc is not None:
+                auxiliary = auxiliary + self.ctc_weight * self._ctc_loss(self.ctc, encoded, batch)
         return Loss(total, auxiliary, mask.sum(), each, source_mask, attended)
+
+    def _ctc_loss(self, head: nn.Linear, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
+        """Of the targets without EOS, which no part of a source stands for; summed, in nats."""
+        pieces = batch.target_mask[:, 1:]
+        logits = head(encoded.values.to(head.weight.dtype))
+        return ctc_losses(logits, encoded.mask, batch.target_out[:, :-1], pieces).sum()
 
 
 def _init_matrices(model: nn.Module, limit: float) -> None:

@@ -7,6 +7,7 @@ from mt.ops.cross_entropy import token_losses
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
 from mt.ops.latency import differentiable_average_lagging
+from mt.ops.quantity import quantity_loss
 from mt.ops.softmax import masked_softmax
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "hard_adaptive_chunkwise_attention",
     "infinite_lookback_attention",
     "masked_softmax",
+    "quantity_loss",
     "token_losses",
 ]

@@ -64,6 +64,32 @@ def adaptive_chunkwise_attention(
     return beta
 
 
+def location_aware_attention(
+    queries: Float[Tensor, "B T H"],
+    keys: Float[Tensor, "B S H"],
+    mask: Bool[Tensor, "B S"],
+    filters: Float[Tensor, "K R"],
+    mix: Float[Tensor, "H K"],
+    direction: Float[Tensor, " H"],
+) -> Float[Tensor, "B T S"]:
+    """Chorowski et al. 2015, equations 8 and 9, one position at a time. queries: W s; keys: V h + b; mix: U."""
+    reach = filters.shape[1] // 2
+    rows = []
+    for query, key, real in zip(queries.double(), keys.double(), mask, strict=True):
+        length = int(real.sum())
+        weights, steps = torch.full((length,), 1 / length, dtype=torch.float64), []
+        for s in query:
+            around = pad(weights, (reach, reach))
+            energies = []
+            for j in range(length):
+                f = filters.double() @ around[j : j + filters.shape[1]]
+                energies.append(direction.double() @ torch.tanh(s + key[j] + mix.double() @ f))
+            weights = torch.stack(energies).softmax(0)
+            steps.append(pad(weights, (0, len(real) - length)))
+        rows.append(torch.stack(steps))
+    return torch.stack(rows)
+
+
 def differentiable_average_lagging(
     delays: Float[Tensor, "B T"], source_lengths: Int[Tensor, " B"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:

@@ -77,6 +77,9 @@ class ImageField(ArrayField):
         return [f"{position // side},{position % side}" for position in range(positions)]
 
     def _row(self, source: Raw) -> np.ndarray:
+        side = self._size_of_side
+        if isinstance(source, np.ndarray) and (source.shape, source.dtype) == ((side, side, 3), np.uint8):
+            return source
         try:
             import PIL.Image
         except ImportError as error:
@@ -96,7 +99,7 @@ class ImageField(ArrayField):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
                 with PIL.Image.open(path, formats=_FORMATS) as picture:
-                    picture.draft("RGB", (self._size_of_side, self._size_of_side))  # JPEG: a fraction of the pixels
+                    picture.draft("RGB", (side, side))  # JPEG: a fraction of the pixels
                     return self._square(picture)
         except PIL.Image.DecompressionBombError as error:
             raise SourceError(f"{path} has too many pixels ({error}): make it smaller") from error

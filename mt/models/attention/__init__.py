@@ -16,6 +16,7 @@ from mt.models.attention.base import (
 )
 from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
 from mt.models.attention.local import LocalM, LocalP
+from mt.models.attention.location_aware import LocationAware
 from mt.models.attention.mocha import MAtChA, MILk, MoChA
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
@@ -28,6 +29,7 @@ ATTENTIONS: dict[str, type[Attention]] = {
     "concat": Concat,
     "location": Location,
     "bahdanau": Bahdanau,
+    "location_aware": LocationAware,
     "local_m": LocalM,
     "local_p": LocalP,
     "monotonic": Monotonic,

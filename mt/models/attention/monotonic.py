@@ -12,10 +12,11 @@ from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 from torch import Tensor
 from torch.nn.functional import pad
 
+from mt.errors import UserError
 from mt.models.attention.base import (
     NOT_YET,
     NOWHERE,
@@ -30,7 +31,7 @@ from mt.models.attention.base import (
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.masks import first, last
 from mt.models.encoders import Encoded
-from mt.ops import differentiable_average_lagging, expected_alignment
+from mt.ops import differentiable_average_lagging, expected_alignment, quantity_loss
 from mt.parsing import Options
 
 
@@ -50,6 +51,18 @@ class MonotonicConfig(Options):
     latency_weight: float = Field(0.0, ge=0, le=1e6)
     """lambda: nats that training pays for each source token of expected lagging (Arivazhagan et al. 2019, section 3.3,
     there 0.01 to 0.75 with milk)."""
+    quantity_weight: float = Field(0.0, ge=0, le=1e6)
+    """Nats that training pays for each target token that nothing is selected for (Inaguma et al. 2020; in
+    neural_sp 0.1, for speech). With mass_preservation=true there is none."""
+
+    @model_validator(mode="after")
+    def _can_lose_a_token(self) -> "MonotonicConfig":
+        if self.quantity_weight and self.mass_preservation:
+            raise UserError(
+                f"attention.quantity_weight={self.quantity_weight:g} is the price of selecting nothing, which does not "
+                "happen with attention.mass_preservation=true: set that to false, or the weight to 0"
+            )
+        return self
 
 
 class MonotonicAlignment(NamedTuple):
@@ -76,6 +89,7 @@ class Monotonic(Attention):
         self.noise_std = config.noise_std
         self.mass_preservation = config.mass_preservation
         self.latency_weight = config.latency_weight
+        self.quantity_weight = config.quantity_weight
         energy = build_energy(config.energy, query_size, value_size, normalized=True)
         self.energy = Scaled(energy, config.energy_bias)
         self.max_source_length = energy.max_source_length
@@ -111,16 +125,20 @@ class Monotonic(Attention):
         source_mask: Bool[Tensor, "B S"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Float[Tensor, ""] | None:
-        """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14)."""
-        if not self.latency_weight:
-            return None
+        """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14), and the tokens that nothing is selected
+        for (`quantity_loss`)."""
         assert output.alpha is not None
-        lengths = source_mask.sum(1)
-        positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
-        # A pointer that has left the source has read all of it.
-        lost = (1 - output.alpha.sum(-1)).clamp(min=0)
-        delays = output.alpha @ positions.to(output.alpha.dtype) + lost * lengths[:, None]
-        return self.latency_weight * differentiable_average_lagging(delays, lengths, target_mask).sum()
+        terms = []
+        if self.latency_weight:
+            lengths = source_mask.sum(1)
+            positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
+            # A pointer that has left the source has read all of it.
+            lost = (1 - output.alpha.sum(-1)).clamp(min=0)
+            delays = output.alpha @ positions.to(output.alpha.dtype) + lost * lengths[:, None]
+            terms.append(self.latency_weight * differentiable_average_lagging(delays, lengths, target_mask).sum())
+        if self.quantity_weight:
+            terms.append(self.quantity_weight * quantity_loss(output.alpha, target_mask).sum())
+        return torch.stack(terms).sum() if terms else None
 
     def _attend(self, queries: Tensor, memory: Memory, previous: Tensor, hard: bool) -> AttentionOutput:
         """previous: [B, S], alpha of the step before the first."""

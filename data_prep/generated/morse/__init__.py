@@ -1,0 +1,56 @@
+"""The embedded data set of speech recognition: Morse code as sound, and what was sent.
+
+A sound is written down as a text, from which `render` makes it: what is sent, how, and when each letter ends. Hands are
+as on the air: 12 to 35 words a minute, speed and pitch drift, strength fades, and there is noise: 0 to 20 dB below the
+tone in train, 10 to 20 dB in dev and test. No text of one split occurs in another.
+"""
+
+from collections.abc import Mapping
+from random import Random
+from types import MappingProxyType
+from typing import NamedTuple
+
+from data_prep.generated.morse.sending import Sending
+from data_prep.generated.morse.sound import RATE, rendered
+from data_prep.generated.morse.texts import draw_text
+
+__all__ = ["RATE", "SIZES", "Example", "generate", "render"]
+
+SIZES: Mapping[str, int] = MappingProxyType({"train": 6_000, "dev": 300, "test": 600})
+DECIBELS = {"train": (0.0, 20.0), "dev": (10.0, 20.0), "test": (10.0, 20.0)}
+
+render = rendered
+
+
+class Example(NamedTuple):
+    """A sound and its text."""
+
+    source: str
+    """The sound, for `render`, with the milliseconds at which letters end: `CQ DE W1AW; 23.1 wpm; 612 Hz; 12.4 dB;
+    fading 0.31; seed 8213; ends 722 1254 1463 1567 2088 2712 2921 3442`."""
+    target: str
+
+
+def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
+    """The splits named in `sizes`, each with that many examples: a pure function of its arguments."""
+    rng = Random(seed)
+    splits: dict[str, list[Example]] = {split: [] for split in sizes}
+    sent: set[str] = set()
+    for split, size in sizes.items():
+        while len(splits[split]) < size:
+            text = draw_text(rng)
+            if text not in sent:
+                sent.add(text)
+                splits[split].append(Example(str(_draw(text, DECIBELS[split], rng)), text))
+    return splits
+
+
+def _draw(text: str, decibels: tuple[float, float], rng: Random) -> Sending:
+    return Sending(
+        text,
+        wpm=round(rng.uniform(12, 35), 1),
+        hertz=rng.randint(400, 900),
+        decibels=round(rng.uniform(*decibels), 1),
+        fading=round(rng.uniform(0, 0.6), 2),
+        seed=rng.randrange(1 << 32),
+    )

@@ -1,0 +1,75 @@
+"""What is in a picture."""
+
+from random import Random
+from typing import NamedTuple, Self
+
+SHAPES = ("circle", "square", "triangle", "star", "cross")
+COLOURS = ("red", "green", "blue", "yellow", "purple", "black")
+RADII = {"large": (11, 13), "small": (6, 8)}
+"""Of each size, in percent of the picture's side."""
+PLACES = (
+    ("top left", "top", "top right"),
+    ("left", "middle", "right"),
+    ("bottom left", "bottom", "bottom right"),
+)
+"""Ninths of the picture, at most one object in each."""
+_CENTRES = (18, 50, 82)
+_JITTER = 3
+
+
+class Thing(NamedTuple):
+    """An object, whose box is in percent of the picture's side."""
+
+    size: str
+    colour: str
+    shape: str
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def __str__(self) -> str:
+        return f"{self.size} {self.colour} {self.shape} {self.left},{self.top},{self.right},{self.bottom}"
+
+    @property
+    def row(self) -> int:
+        """Of the ninth that its centre lies in."""
+        return (self.top + self.bottom) * 3 // 200
+
+    @property
+    def column(self) -> int:
+        return (self.left + self.right) * 3 // 200
+
+
+class Scene(NamedTuple):
+    things: tuple[Thing, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.things))
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Of what `str` gives."""
+        things = []
+        for part in text.split("; "):
+            size, colour, shape, box = part.split()
+            left, top, right, bottom = map(int, box.split(","))
+            things.append(Thing(size, colour, shape, left, top, right, bottom))
+        return cls(tuple(things))
+
+
+def draw_scene(rng: Random) -> Scene:
+    """One to three objects that differ in colour or shape, in different ninths."""
+    looks: set[tuple[str, str]] = set()
+    count = rng.choice((1, 2, 2, 3, 3))
+    places = rng.sample([(row, column) for row in range(3) for column in range(3)], count)
+    things = []
+    for row, column in places:
+        while (look := (rng.choice(COLOURS), rng.choice(SHAPES))) in looks:
+            pass
+        looks.add(look)
+        size = rng.choice(tuple(RADII))
+        radius = rng.randint(*RADII[size])
+        x, y = (_CENTRES[place] + rng.randint(-_JITTER, _JITTER) for place in (column, row))
+        things.append(Thing(size, *look, x - radius, y - radius, x + radius, y + radius))
+    return Scene(tuple(things))

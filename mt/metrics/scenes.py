@@ -1,0 +1,188 @@
+"""Captions of the embedded data set `scenes`: are they true of their picture, and was the right object looked at?
+
+Captions are understood by a small grammar, apart from the one that writes them in `data_prep/generated/scenes`:
+
+    caption   ["there is"] clause {"and" clause}
+    clause    object ["is"] (place | relation object)  |  place "is" object
+    object    "a" [size] colour shape
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mt.metrics.base import RatioMetric, References
+
+_SIZES = {"large": "large", "big": "large", "small": "small", "little": "small"}
+_PLACES = {
+    "in the top left": (0, 0),
+    "at the top": (0, 1),
+    "in the top right": (0, 2),
+    "on the left": (1, 0),
+    "in the middle": (1, 1),
+    "on the right": (1, 2),
+    "in the bottom left": (2, 0),
+    "at the bottom": (2, 1),
+    "in the bottom right": (2, 2),
+}
+# The step in rows and columns from the second object to the first, of which one must be made.
+_RELATIONS = {
+    "above": (-1, 0),
+    "over": (-1, 0),
+    "below": (1, 0),
+    "under": (1, 0),
+    "to the left of": (0, -1),
+    "left of": (0, -1),
+    "to the right of": (0, 1),
+    "right of": (0, 1),
+}
+_COLOURS = ("red", "green", "blue", "yellow", "purple", "black")
+_SHAPES = ("circle", "square", "triangle", "star", "cross")
+
+
+def _object(n: int) -> str:
+    return (
+        f"a (?:(?P<size{n}>{'|'.join(_SIZES)}) )?(?P<colour{n}>{'|'.join(_COLOURS)}) (?P<shape{n}>{'|'.join(_SHAPES)})"
+    )
+
+
+_CLAUSES = (
+    re.compile(f"{_object(1)}(?: is)? (?P<place>{'|'.join(_PLACES)})"),
+    re.compile(f"{_object(1)}(?: is)? (?P<relation>{'|'.join(_RELATIONS)}) {_object(2)}"),
+    re.compile(f"(?P<place>{'|'.join(_PLACES)}) is {_object(1)}"),
+)
+
+
+class Mention(NamedTuple):
+    """An object as a caption has it."""
+
+    colour: str
+    shape: str
+    size: str | None
+    place: tuple[int, int] | None
+    """Row and column of the ninth of the picture, from 0 at the top left."""
+    word: int
+    """Which word of the caption names it: that of its shape."""
+
+
+class Statement(NamedTuple):
+    """What a caption says."""
+
+    mentions: list[Mention]
+    relations: list[tuple[int, tuple[int, int], int]]
+    """Of two mentions, with the step from the second to the first."""
+
+
+def understood(caption: str) -> Statement | None:
+    """What a caption says, None where it is not in the grammar."""
+    text = " ".join(caption.lower().removesuffix(".").split()).removeprefix("there is ")
+    offset = len(caption.split()) - len(text.split()) if text else 0
+    statement, begin = Statement([], []), 0
+    for clause in text.split(" and "):
+        match = next(filter(None, (pattern.fullmatch(clause) for pattern in _CLAUSES)), None)
+        if match is None:
+            return None
+        found = match.groupdict()
+        for n in (1, 2) if found.get("relation") else (1,):
+            word = offset + len(text[: begin + match.start(f"shape{n}")].split())
+            size, place = _SIZES.get(found[f"size{n}"] or ""), _PLACES.get(found.get("place") or "")
+            statement.mentions.append(Mention(found[f"colour{n}"], found[f"shape{n}"], size, place, word))
+        if found.get("relation"):
+            last = len(statement.mentions) - 1
+            statement.relations.append((last - 1, _RELATIONS[found["relation"]], last))
+        begin += len(clause) + len(" and ")
+    return statement
+
+
+def assigned(statement: Statement, things: Sequence[Mention]) -> tuple[int, ...] | None:
+    """Which object each mention means, if the statement is true of these objects and leaves none out, else None.
+
+    things: a full description's mentions, with sizes and places.
+    """
+    for order in itertools.permutations(range(len(things))):
+        if len(order) == len(statement.mentions) and _holds(statement, [things[i] for i in order]):
+            return order
+    return None
+
+
+def _holds(statement: Statement, things: Sequence[Mention]) -> bool:
+    pairs = zip(statement.mentions, things, strict=True)
+    places = [thing.place or (0, 0) for thing in things]
+    return all(
+        (mention.colour, mention.shape) == (thing.colour, thing.shape)
+        and mention.size in (None, thing.size)
+        and mention.place in (None, thing.place)
+        for mention, thing in pairs
+    ) and all(
+        any(step * (ours - theirs) > 0 for step, ours, theirs in zip(steps, places[i], places[j], strict=True))
+        for i, steps, j in statement.relations
+    )
+
+
+def full_description(references: Sequence[str]) -> list[Mention] | None:
+    """The objects of the first reference that tells size and place of all, None where there is none."""
+    for reference in references:
+        statement = understood(reference)
+        if statement and all(mention.size and mention.place for mention in statement.mentions):
+            return statement.mentions
+    return None
+
+
+class Truth(RatioMetric):
+    """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out.
+
+    What is in a picture is told by the reference that gives size and place of every object. A caption that is a
+    reference's text is true, whatever that is.
+    """
+
+    name = "truth"
+    higher_is_better = True
+    heading = "truth"
+
+    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
+        pairs = zip(hypotheses, references, strict=True)
+        true = [caption in group or _is_true(caption, group) for caption, group in pairs]
+        return {self.name: np.column_stack([true, np.ones(len(true))])}
+
+    def signature_fields(self) -> str:
+        return "by:grammar|objects:all"
+
+
+def _is_true(caption: str, references: Sequence[str]) -> bool:
+    statement, things = understood(caption), full_description(references)
+    return bool(statement and things and assigned(statement, things) is not None)
+
+
+def pointing(
+    caption: str, weights: np.ndarray, picture: str, references: Sequence[str], grid: tuple[int, int]
+) -> list[bool]:
+    """The pointing game (Zhang et al. 2016, "Top-down neural attention by excitation backprop"): for each word of a
+    true caption that names an object, whether the attention of that step is largest on the object's box.
+
+    weights: [words of the caption, rows * columns of the grid], rows of the picture first. picture: what it was drawn
+    from, whose objects end in their boxes in percent, `large red circle 20,6,46,32; ...`, in the order of the full
+    description. A place of the grid is on a box when its centre is, or when it is the one that holds the box's centre.
+    Nothing where the caption is not true.
+    """
+    statement, things = understood(caption), full_description(references)
+    order = assigned(statement, things) if statement and things else None
+    if statement is None or order is None:
+        return []
+    boxes = [[int(edge) for edge in part.rsplit(" ", 1)[1].split(",")] for part in picture.split("; ")]
+    return [
+        int(weights[mention.word].argmax()) in set(_places_on(boxes[i], grid))
+        for mention, i in zip(statement.mentions, order, strict=True)
+    ]
+
+
+def _places_on(box: Sequence[int], grid: tuple[int, int]) -> Iterator[int]:
+    left, top, right, bottom = box
+    rows, columns = grid
+    middle = ((top + bottom) * rows // 200, (left + right) * columns // 200)
+    for row, column in itertools.product(range(rows), range(columns)):
+        y, x = 100 * (row + 0.5) / rows, 100 * (column + 0.5) / columns
+        if (left <= x <= right and top <= y <= bottom) or (row, column) == middle:
+            yield row * columns + column

@@ -1,0 +1,56 @@
+"""Location-aware attention: where the step before attended joins the additive energy, so that an attention over speech,
+which has many alike places, can move on (Chorowski et al. 2015, "Attention-based models for speech recognition").
+
+    f_i = F * a_{i-1},   e_ij = w . tanh(W s_{i-1} + V h_j + U f_ij + b)        (equations 8 and 9)
+
+with a convolution of the weights a of the step before with k filters F. Before the first step they are equal over the
+source.
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from mt.models.attention.base import Attention, AttentionStep, Memory, State, weighted_sum
+from mt.models.attention.energy import ConcatConfig
+from mt.models.encoders import Encoded
+from mt.ops import additive_energy, masked_softmax
+from mt.parsing import MAX_SIZE
+
+
+class LocationAwareConfig(ConcatConfig):
+    name: Literal["location_aware"] = "location_aware"  # type: ignore[assignment]
+    filters: int = Field(10, gt=0, le=MAX_SIZE)
+    """k, of the convolution (Chorowski et al. 2015: 10)."""
+    filter_reach: int = Field(15, ge=0, le=MAX_SIZE)
+    """Positions that a filter reaches to either side (Chorowski et al. 2015: 100, of 10 ms each)."""
+
+
+class LocationAware(Attention):
+    Config = LocationAwareConfig
+
+    def __init__(self, config: LocationAwareConfig, query_size: int, value_size: int) -> None:
+        super().__init__()
+        size, width = config.attention_dim, 2 * config.filter_reach + 1
+        self.project_query = nn.Linear(query_size, size, bias=False)
+        self.project_value = nn.Linear(value_size, size)
+        self.locate = nn.Conv1d(1, config.filters, width, padding=config.filter_reach, bias=False)
+        self.project_location = nn.Linear(config.filters, size, bias=False)
+        self.direction = nn.Parameter(torch.empty(size).uniform_(-1, 1) / size**0.5)
+
+    def init_memory(self, encoded: Encoded) -> Memory:
+        return Memory((self.project_value(encoded.keys),), encoded.values, encoded.mask)
+
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
+        """The weights of the step before, [B, S]."""
+        mask = memory.mask.float()
+        return (mask / mask.sum(1, keepdim=True).clamp(min=1),)
+
+    def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))
+        energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
+        weights = masked_softmax(energy, memory.mask[:, None])
+        return AttentionStep(weighted_sum(weights, memory.values)[:, 0], weights[:, 0], (weights[:, 0],))

@@ -1,0 +1,129 @@
+from collections import Counter
+from itertools import chain, pairwise
+
+import numpy as np
+import pytest
+
+from data_prep.generated.morse import RATE, SIZES, Example, generate, render
+from data_prep.generated.morse.sending import CODE, Sending
+
+SMALL = {"train": 300, "dev": 40, "test": 40}
+PLAIN = Sending("PARIS PARIS", wpm=20.0, hertz=600, decibels=60.0, fading=0.0, seed=5)
+
+
+@pytest.fixture(scope="module")
+def splits() -> dict[str, list[Example]]:
+    return generate(3, SMALL)
+
+
+def ends(source: str) -> list[int]:
+    return [int(end) for end in source.rpartition("ends ")[2].split()]
+
+
+def loudness(samples: np.ndarray, rate: int, window: float = 0.01) -> np.ndarray:
+    """Root mean square over a window around each sample."""
+    width = round(rate * window)
+    return np.sqrt(np.convolve(samples.astype(float) ** 2, np.ones(width) / width, mode="same"))
+
+
+def test_a_function_of_the_seed(splits: dict[str, list[Example]]):
+    assert {split: len(examples) for split, examples in splits.items()} == SMALL
+    assert generate(3, SMALL) == splits and generate(4, SMALL) != splits
+    source = splits["train"][0].source
+    assert np.array_equal(render(source), render(source))
+    assert list(SIZES) == ["train", "dev", "test"]
+
+
+def test_texts_have_letters_digits_and_calls_and_none_occurs_twice(splits: dict[str, list[Example]]):
+    texts = [example.target for example in chain(*splits.values())]
+    assert len(set(texts)) == len(texts)
+    assert set("".join(texts)) - {" "} == set(CODE)
+    assert max(map(len, texts)) <= 14 and np.mean([len(text) for text in texts]) > 6
+    assert Counter(len(text.split()) for text in texts).keys() == {1, 2, 3, 4}
+
+
+def test_what_is_drawn_is_as_wide_as_promised(splits: dict[str, list[Example]]):
+    for split, (low, high) in {"train": (0, 20), "dev": (10, 20), "test": (10, 20)}.items():
+        sent = [Sending.of(example.source) for example in splits[split]]
+        assert all(low <= one.decibels <= high and 12 <= one.wpm <= 35 and 400 <= one.hertz <= 900 for one in sent)
+        assert min(one.decibels for one in sent) < low + 2 and max(one.decibels for one in sent) > high - 2
+    assert all(Sending.of(example.source).text == example.target for example in chain(*splits.values()))
+
+
+def test_the_source_says_when_each_letter_ends(splits: dict[str, list[Example]]):
+    for example in chain(*splits.values()):
+        keying = Sending.of(example.source).keyed()
+        assert ends(example.source) == [round(1000 * end) for end in keying.ends]
+        assert len(keying.ends) == len(example.target.replace(" ", ""))
+        assert keying.ends[-1] < keying.duration < 20
+
+
+def test_marks_and_gaps_have_the_lengths_of_the_code():
+    """In dots; the hand is uneven by its drift and jitter."""
+    keying, dot = PLAIN.keyed(), 1.2 / PLAIN.wpm
+    code = [CODE[letter] for letter in "PARISPARIS"]
+    wanted = [3 if mark == "-" else 1 for mark in "".join(code)]
+    lengths = (keying.marks[:, 1] - keying.marks[:, 0]) / dot
+    assert lengths == pytest.approx(wanted, rel=0.35)
+    assert lengths.std() > 0 and not np.allclose(lengths / wanted, (lengths / wanted)[0], rtol=0.01)
+    gaps = (keying.marks[1:, 0] - keying.marks[:-1, 1]) / dot
+    last = np.cumsum([len(marks) for marks in code])[:-1] - 1
+    wanted = np.ones(len(gaps))
+    wanted[last] = 3
+    wanted[last[4]] = 7
+    assert gaps == pytest.approx(wanted, rel=0.35)
+    assert keying.ends == [keying.marks[i, 1] for i in [*last, -1]]
+    # 5 letters and a gap are 50 dots.
+    first = (keying.marks[len("".join(code[:5])), 0] - keying.marks[0, 0]) / dot
+    assert first == pytest.approx(50, rel=0.15)
+
+
+@pytest.mark.parametrize("rate", [RATE, 8_000, 16_000])
+def test_the_tone_is_heard_while_the_key_is_down(rate: int):
+    samples, keying = render(str(PLAIN), rate), PLAIN.keyed()
+    assert samples.dtype == np.float32 and len(samples) == round(rate * keying.duration)
+    heard = loudness(samples, rate) > 0.07
+    time = np.arange(len(samples)) / rate
+    down = ((time[:, None] > keying.marks[:, 0]) & (time[:, None] < keying.marks[:, 1])).any(1)
+    assert (heard == down).mean() > 0.95
+    assert np.abs(samples).max() <= 0.25
+
+
+def test_the_pitch_is_that_of_the_sending_and_drifts():
+    samples, keying = render(str(PLAIN), 16_000), PLAIN.keyed()
+    found = []
+    for begin, end in keying.marks:
+        if end - begin > 0.15:
+            mark = samples[round(16_000 * begin) : round(16_000 * end)]
+            found.append(np.abs(np.fft.rfft(mark * np.hanning(len(mark)), 1 << 17)).argmax() * 16_000 / (1 << 17))
+    assert np.abs(np.array(found) / 600 - 1).max() < 0.025
+    assert np.ptp(found) > 3
+
+
+@pytest.mark.parametrize("rate", [RATE, 16_000])
+@pytest.mark.parametrize("decibels", [0.0, 10.0, 20.0])
+def test_noise_is_as_far_below_the_tone_as_is_said(decibels: float, rate: int):
+    sending = PLAIN._replace(decibels=decibels)
+    noise = render(str(sending), rate).astype(float) - render(str(sending._replace(decibels=200.0)), rate)
+    in_band = noise.var() * 2_000 / (rate / 2)
+    assert 10 * np.log10(0.2**2 / 2 / in_band) == pytest.approx(decibels, abs=0.3)
+
+
+def test_fading_takes_away_its_share():
+    faded = PLAIN._replace(fading=0.6, text="PARIS PARIS PARIS")
+    peaks = []
+    samples, keying = render(str(faded), 16_000), faded.keyed()
+    for begin, end in keying.marks:
+        peaks.append(np.abs(samples[round(16_000 * begin) : round(16_000 * end)]).max() / 0.2)
+    assert min(peaks) == pytest.approx(0.4, abs=0.1) and max(peaks) == pytest.approx(1, abs=0.1)
+
+
+def test_letters_differ():
+    assert len(set(CODE.values())) == len(CODE) == 39
+    for one, other in pairwise(sorted(CODE.values())):
+        assert one != other
+
+
+def test_what_is_no_sending_is_refused():
+    with pytest.raises(ValueError, match="is not what `str` gives"):
+        render("PARIS")

@@ -1,0 +1,115 @@
+import re
+from collections import Counter
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from data_prep.generated.scenes import SIDE, SIZES, Example, generate, render
+from data_prep.generated.scenes.scene import COLOURS, PLACES, RADII, SHAPES, Scene, Thing
+from mt.metrics.scenes import Truth, assigned, full_description, understood
+
+SMALL = {"train": 600, "dev": 50, "test": 50}
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return [*chain(*generate(3, SMALL).values())]
+
+
+def test_a_function_of_the_seed(examples: list[Example]):
+    again = generate(3, SMALL)
+    assert {split: len(found) for split, found in again.items()} == SMALL
+    assert [*chain(*again.values())] == examples
+    assert generate(4, SMALL)["train"] != again["train"]
+    assert list(SIZES) == ["train", "dev", "test"]
+
+
+def test_no_picture_occurs_twice(examples: list[Example]):
+    assert len({example.source for example in examples}) == len(examples)
+
+
+def test_every_caption_is_true_of_its_picture(examples: list[Example]):
+    for example in examples:
+        references = [example.target, *example.more_references]
+        for caption in references:
+            things = full_description(references)
+            assert assigned(understood(caption), things) is not None, caption
+
+
+def test_captions_are_not_true_of_other_pictures(examples: list[Example]):
+    truth = Truth()
+    others = [example.more_references for example in [*examples[1:], examples[0]]]
+    assert truth.score([example.target for example in examples], others)["truth"].score < 1
+
+
+def test_the_full_description_is_the_picture(examples: list[Example]):
+    """Object by object, in order."""
+    for example in examples:
+        found = full_description(example.more_references[-1:])
+        assert [(thing.size, thing.colour, thing.shape, thing.place) for thing in found] == [
+            (thing.size, thing.colour, thing.shape, (thing.row, thing.column))
+            for thing in Scene.of(example.source).things
+        ]
+
+
+def test_everything_occurs(examples: list[Example]):
+    words = Counter(chain(*(example.target.split() for example in examples)))
+    assert {*SHAPES, *COLOURS, *RADII, "big", "little", "above", "under", "over", "below", "there"} < set(words)
+    assert {word for row in PLACES for place in row for word in place.split()} < set(words)
+    assert Counter(len(Scene.of(example.source).things) for example in examples).keys() == {1, 2, 3}
+    assert np.mean([len({e.target, *e.more_references}) for e in examples]) > 3
+    assert max(len(example.target.split()) for example in examples) <= 30
+
+
+def test_pictures_are_drawn_the_same_every_time(examples: list[Example]):
+    picture = render(examples[0].source)
+    assert picture.shape == (SIDE, SIDE, 3) and picture.dtype == np.uint8
+    assert np.array_equal(picture, render(examples[0].source))
+    assert render(examples[0].source, 96).shape == (96, 96, 3)
+
+
+def test_objects_are_within_their_boxes_and_fill_them(examples: list[Example]):
+    """What differs from the background, against the boxes."""
+    for example in examples[:150]:
+        picture = render(example.source, 100).astype(float)
+        background = np.median(picture, (0, 1))
+        coloured = np.abs(picture - background).max(-1) > 45
+        boxes = np.zeros_like(coloured)
+        for thing in Scene.of(example.source).things:
+            box = slice(thing.top, thing.bottom), slice(thing.left, thing.right)
+            assert 0 <= thing.left < thing.right <= 100 and 0 <= thing.top < thing.bottom <= 100
+            assert not boxes[box].any(), "objects do not overlap"
+            boxes[box] = True
+            assert 0.25 < coloured[box].mean() < 0.9
+            rows, columns = np.flatnonzero(coloured[box].any(1)), np.flatnonzero(coloured[box].any(0))
+            assert rows[-1] - rows[0] > 0.5 * (thing.bottom - thing.top)
+            assert columns[-1] - columns[0] > 0.5 * (thing.right - thing.left)
+        assert not coloured[~boxes].any()
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_an_object_has_its_colour(colour: str):
+    picture = render(f"large {colour} square 36,36,64,64", 100)[45:55, 45:55].mean((0, 1))
+    strongest = {"red": (0,), "green": (1,), "blue": (2,), "yellow": (0, 1), "purple": (0, 2), "black": ()}[colour]
+    assert [bool(level > 120) for level in picture] == [channel in strongest for channel in range(3)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_are_told_apart_by_how_much_they_cover(shape: str):
+    """Edges are smoothed: some pixels are in between."""
+    share = {"circle": np.pi / 4, "square": 0.64, "triangle": 3 * 3**0.5 / 16, "cross": 0.48, "star": 0.294}[shape]
+    thing = Thing("large", "black", shape, 20, 20, 80, 80)
+    picture = render(str(Scene((thing,))), 200)[..., 0].astype(float)
+    dark = picture[40:160, 40:160] < 115
+    assert dark.mean() == pytest.approx(share, abs=0.02)
+    between = (picture > 60) & (picture < 170)
+    assert 100 < between.sum() < 2500
+
+
+def test_the_text_of_a_picture():
+    text = "large red circle 5,5,31,31; small blue star 75,74,89,88"
+    scene = Scene.of(text)
+    assert str(scene) == text
+    assert [(thing.row, thing.column) for thing in scene.things] == [(0, 0), (2, 2)]
+    assert re.fullmatch(r"(\w+ \w+ \w+ \d+,\d+,\d+,\d+(; )?)+", text)
