@@ -79,7 +79,7 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
 
 TOP = (
     "attention, attention/energy, ctc_weight, dataset, decoder, device, embedding, encoder, experiment, folder, "
-    "init_range, "
+    "frontend, init_range, "
 )
 
 

@@ -36,6 +36,8 @@ READS = {"logmel": ["dataset=audio", *NEEDED["audio"]], "image": ["dataset=pictu
 OF_THE_ENTRY = {"folder", "resume", "choices"}
 # A choice of all the other groups, which would undo theirs: see test_experiments.py.
 OF_GROUPS = "experiment"
+# A recipe that chooses files of other groups goes with its own dataset alone.
+OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in ("audio", "pictures", "morse", "scenes")}
 # A choice that comes with the dataset, by its recipe.
 WITH_THE_DATASET = "frontend"
 
@@ -55,9 +57,15 @@ def choices() -> list[list[str]]:
             inner = [key for key in nested if f"- {key}:" in (CONF / group / f"{name}.yaml").read_text()]
             parts = itertools.product(*([f"{group}/{key}={part}" for part in names(f"{group}/{key}")] for key in inner))
             column += [[f"{group}={name}", *chosen] for chosen in parts]
-        columns.append(column)
+        columns.append([one for one in column if one[0] not in OF_ONE_DATASET.values()])
     count = max(len(column) for column in columns)
-    return [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
+    rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
+    return [[_own_recipe(override, row) for override in row] for row in rows]
+
+
+def _own_recipe(override: str, row: list[str]) -> str:
+    own = next((OF_ONE_DATASET[other] for other in row if other in OF_ONE_DATASET), override)
+    return own if override.startswith("recipe=") else override
 
 
 def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
@@ -156,7 +164,7 @@ def test_the_dataset_of_files_has_the_defaults():
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
     chosen = [
         f"attention={attention}",
-        *(["encoder=bilstm"] if dataset in ("pictures", "scenes") else []),
+        *(["encoder=bilstm"] if dataset == "pictures" else []),
     ]  # whose sizes are one
     plain = composed(f"dataset={dataset}", *chosen, *NEEDED.get(dataset, []))
     with torch.device("meta"):
