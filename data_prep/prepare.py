@@ -27,16 +27,8 @@ from mt.errors import UserError, nearest
 from mt.storage import locked, replaced_path
 
 _TOKENIZERS = "tokenizers"
-_NOT_IN_THE_CORPUS = {
-    "name",
-    "folder",
-    "media_folder",
-    "metrics",
-    "bleu_tokenizer",
-    "licence",
-    "workers",
-    "shuffle_buffer",
-}
+_SCORING = {"metrics", "bleu_tokenizer", "latency_unit"}
+_NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", *_SCORING}
 _LATER = {"field": TextConfig(), "format": "files"}
 """Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""
 

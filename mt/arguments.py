@@ -21,6 +21,7 @@ FLAGS = {
     "max_length": "--max-length",
     "no_repeat_ngram_size": "--no-repeat-ngram-size",
     "mode": "--mode",
+    "k": "--k",
 }
 """Options of search and what they are called on a command line."""
 
@@ -62,6 +63,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(FLAGS["min_length"], type=int, metavar="N", help="fewest tokens before the end")
     parser.add_argument(FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included")
     parser.add_argument(FLAGS["no_repeat_ngram_size"], type=int, metavar="N", help="no N tokens in a row twice; 0: any")
+    parser.add_argument(FLAGS["k"], type=int, metavar="K", help="source tokens read before the first target token")
     add_mode_option(parser)
 
 

@@ -6,7 +6,7 @@ after a data set) gives the options in which that data set differs from the defa
 `Config()` with the values of conf/recipe/phrasebook.yaml on top; an experiment has all values of a paper.
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -19,7 +19,7 @@ from mt.metrics.settings import Settings
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
-from mt.parsing import MAX_COUNT, Options
+from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 from mt.search.config import BeamConfig, SearchConfig
 
 
@@ -36,6 +36,10 @@ class TrainingConfig(Options):
     """Batches whose gradients make one update."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
+    wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
+    """Each batch is trained with one k of these, drawn at random: its target step t, counted from 1, attends to the
+    first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of search=wait_k (Elbayad et
+    al. 2020, multi-path training). null: to all of them."""
     normalization: Literal["token", "sentence"] = "token"
     """What the loss is a mean over, whose gradient is clipped and learnt from. sentence: the sum over a sentence's
     tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so large. What

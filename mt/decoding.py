@@ -1,7 +1,6 @@
 """From ids to hypotheses: a model, batches of like length, and a search or given targets."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from mt.data.tokenizer import EOS
 from mt.device import autocast
 from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
-from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, decode
+from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
 
 MAX_LOGITS = 1 << 27
@@ -42,22 +41,26 @@ def decode_ids(
     field: Field = TEXT,
     progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
-    """For each source, a row of its field, its hypotheses, best first; their weights are over its real positions.
+    """For each source, a row of its field, its hypotheses, best first.
 
-    vocab_size: of the target. precision: fp32 or bf16, see `autocast`. Raises UserError as `decodes_hard` and `decode`.
+    vocab_size: of the target. precision: fp32 or bf16, see `autocast`; online searches compute in fp32 all the same.
+    Raises UserError as `decodes_hard` and `decode`.
     """
-    verbs = _Verbs(model.init_state, partial(model.step, hard=decodes_hard(search, model)))
-    device = next(model.parameters()).device
+    hard = decodes_hard(search, model)
+    verbs = _Verbs(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
+    device, k = next(model.parameters()).device, waits(search)
+    precision = "fp32" if is_online(search) else precision
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
         for indices in _batches(sources, search, vocab_size, field):
             batch = collate([(np.asarray(sources[i]), np.array([EOS])) for i in indices], field).to(device)
             with torch.no_grad(), autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
-                lengths = memory.attention.mask.sum(1)
-                hypotheses = decode(search, verbs, memory, lengths)
-            for i, best, length in zip(indices, hypotheses, lengths.tolist(), strict=True):
-                found[i] = [replace(one, weights=one.weights[:, :length]) for one in best]
+                memory = memory if k is None else model.wait(memory, k)
+                read_for = model.read_for(memory) if is_online(search) else None
+                hypotheses = decode(search, verbs, memory, memory.attention.mask.sum(1), read_for)
+            for i, best in zip(indices, hypotheses, strict=True):
+                found[i] = best
             bar.update(len(indices))
     return found
 
@@ -77,19 +80,20 @@ def forced_batches(
     precision: str,
     hard: bool,
     max_tokens: int,
+    wait_k: int | None = None,
     source: Field = TEXT,
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Teacher forcing, batch by batch: the indices, what the model was given, its loss and attention.
 
     lengths: [N], by which pairs are put into batches of at most `max_tokens`. pairs: gives the (source ids, target ids)
-    of indices, EOS last. source: the field of the sources.
+    of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources.
     """
     device = next(model.parameters()).device
     for indices in fixed_order(lengths, max_tokens=max_tokens):
         batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
         with torch.no_grad(), autocast(device, precision):
-            loss = model(batch, hard=hard)
+            loss = model(batch, hard=hard, wait_k=wait_k)
         yield indices, batch, loss
 
 
@@ -98,14 +102,34 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
     if isinstance(search, OnlineConfig):
         if not model.online:
             raise UserError(
-                "search=online writes while it reads: it needs encoder=lstm (causal), decoder.init_hidden=zeros and an "
-                "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-                "search=greedy or search=beam"
+                "search=online writes while it reads: it needs an encoder that does not read the whole source first "
+                "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
+                "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
+                "search=beam"
             )
         return True
+    if isinstance(search, WaitKConfig):
+        require_wait_k(model, search.k, "search=wait_k")
+        return False
     if search.mode == "hard" and not model.supports_hard:
         raise UserError(
             "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
             "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
         )
     return search.mode != "soft" and model.supports_hard
+
+
+def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
+    """Raises UserError where the model cannot see the source through the prefix mask of k, as the option wants it."""
+    if not model.supports_wait_k:
+        raise UserError(
+            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding or "
+            "lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
+        )
+    least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
+    if k < least:
+        raise UserError(
+            f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs "
+            f"{least} source tokens for its first value: choose k={least} or more, or another encoder"
+        )

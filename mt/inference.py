@@ -1,57 +1,48 @@
-"""The Python API, and the one path by which anything is decoded: load a run, translate, align.
+"""The Python API, and the one path by which anything is decoded: load a run, translate, align, stream.
 
 translator = load("outputs/phrasebook/general/...")
 translation = translator.translate("The train leaves at half past seven.")
 print(translation.text, translation.links)
 translation.plot("one.png")
 best = translator.n_best(["one text", "another"], n=3)
+session = translator.stream()
+print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 
 from mt.checkpoint import load_model
-from mt.config import Config
-from mt.data.fields import Raw, Row, build_field
-from mt.data.tokenizer import Tokenizers, Unit, normalize
+from mt.data.fields import Raw, Row
+from mt.data.tokenizer import Unit, normalize
 from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
-from mt.refusals import refuse_long, refuse_many_places
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
+from mt.reading import Reading
+from mt.search.config import (
+    MAX_BEAM_SIZE,
+    BeamConfig,
+    SearchConfig,
+    is_online,
+    online_search,
+    revised_search,
+    waits,
+)
 from mt.search.hypothesis import Hypothesis
+from mt.search.windows import EMPTY, Windows
+from mt.streaming import Session, Setting
 from mt.translation import Translation
 
 
-class Translator:
+class Translator(Reading):
     """A trained model with its tokenizers. Texts go in raw and come out detokenised.
 
     A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
     `mt.data.fields`. One source gives what a list of it would hold.
     """
-
-    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> None:
-        self.model = model.eval()
-        self.tokenizers = tokenizers
-        self.config = config
-        self.field = build_field(config.dataset.field)
-        """What the sources are."""
-        self.device = next(model.parameters()).device
-        self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
-        """What the links of translations join: characters where both sides are cut into characters, else words."""
-
-    def __repr__(self) -> str:
-        config = self.config
-        parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        return (
-            f"Translator(dataset={config.dataset.name}, encoder={config.encoder.name}, "
-            f"attention={config.attention.name}, decoder={config.decoder.name}: {parameters:,} parameters on "
-            f"{self.device})"
-        )
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -122,11 +113,11 @@ class Translator:
         texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
         characters is a word of its own.
         """
-        results = [[Translation("", 0.0, (), (), np.zeros((0, 0), np.float32))] for _ in sources]
+        results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         wanted = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         given = [sources[i] for i in wanted]
-        refuse_many_places(self.model, self.field, given, wanted)
-        source, target = self.tokenizers
+        self._refuse_many_places(given, wanted)
+        target = self.tokenizers.target
         found = decode_ids(
             self.model,
             given,
@@ -137,11 +128,10 @@ class Translator:
             progress=progress,
         )
         for i, row, hypotheses in zip(wanted, given, found, strict=True):
-            places = hypotheses[0].weights.shape[1]
-            units = self.field.units(places, source, self.unit, source=None if texts is None else texts[i], row=row)
+            read = self._read(row, None if texts is None else texts[i])
             results[i] = [
                 self._translation(
-                    target.decode(best.tokens), row, best, units, target.decoded_unit_ids(best.tokens, self.unit)
+                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.unit)
                 )
                 for best in hypotheses
             ]
@@ -176,7 +166,7 @@ class Translator:
         hard = decodes_hard(search, self.model)
         self.refuse_long(targets)
         rows, ids = self._encoded(sources), self.tokenizers.target.encode(targets)
-        refuse_many_places(self.model, self.field, rows, range(len(rows)))
+        self._refuse_many_places(rows, range(len(rows)))
         pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, ids, strict=True)]
         results: dict[int, Translation] = {}
         lengths = np.array([max(self.field.length(row), len(target)) for row, target in pairs])
@@ -187,48 +177,37 @@ class Translator:
             precision=self.config.precision,
             hard=hard,
             max_tokens=search.batch_tokens,
+            wait_k=waits(search),
             source=self.field,
         )
         for indices, _, loss in batches:
-            scores, places = (-loss.token_losses.sum(1)).tolist(), loss.source_mask.sum(1).tolist()
-            found = zip(indices.tolist(), loss.attention.weights.cpu(), scores, places, strict=True)
-            for i, weights, score, length in found:
-                forced = Hypothesis(tuple(ids[i]), score, score, weights[: len(ids[i]), :length].clone(), None)
-                units = self.field.units(length, self.tokenizers.source, self.unit, source=sources[i])
+            scores = (-loss.token_losses.sum(1)).tolist()
+            for i, weights, score in zip(indices.tolist(), loss.attention.weights.cpu(), scores, strict=True):
+                windows = Windows.whole(weights[: len(ids[i])].clone())
+                forced = Hypothesis(tuple(ids[i]), score, score, windows, None, None)
+                read = self._read(rows[i], sources[i])
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
-                results[i] = self._translation(normalize(targets[i]), rows[i], forced, units, target_units)
+                results[i] = self._translation(normalize(targets[i]), read, forced, target_units)
         return [results[i] for i in range(len(ids))]
 
-    def _translation(
-        self,
-        text: str,
-        source: Row,
-        hypothesis: Hypothesis,
-        source_units: Sequence[int | None],
-        target_units: Sequence[int | None],
-    ) -> Translation:
-        delays = getattr(hypothesis, "delays", None)
-        return Translation(
-            text=text,
-            score=hypothesis.score,
-            tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
-            source_tokens=tuple(self.field.labels(source, hypothesis.weights.shape[1], self.tokenizers.source)),
-            alignment=hypothesis.weights.numpy(),
-            source_units=tuple(source_units),
-            target_units=tuple(target_units),
-            stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
-            delays=None if delays is None else delays.numpy(),
-            chunk_size=self.model.chunk_size,
-        )
+    def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> Session:
+        """The translation of a source that is still arriving, word by word; see `Session`.
 
-    def _encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
-        if self.field.written:
-            self.refuse_long([str(source) for source in sources])
-        return self.field.encode(sources, self.tokenizers.source)
-
-    def refuse_long(self, texts: Iterable[str], place: str = "text", first: int = 1) -> None:
-        """Raises UserError where a text is too long. place, first: what to call the texts, and the first's number."""
-        refuse_long(texts, self.config.dataset.cleaning.max_evaluation_length, place, first)
+        search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
+        characters where both sides are cut into characters, else words. Raises UserError where the model must know the
+        whole source before it writes.
+        """
+        if not self.field.written:
+            raise UserError(
+                f"a stream is of words, and this model reads {self.config.dataset.field.name}: translate whole files"
+            )
+        search = online_search(self.config.search) if search is None else search
+        if not is_online(search):
+            raise UserError(
+                f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
+            )
+        decodes_hard(search, self.model)  # refuses what cannot
+        return Session(Setting(self.model, self.tokenizers, search, unit or self.unit))
 
 
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:

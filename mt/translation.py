@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mt.errors import UserError
-from mt.metrics.alignment import Link, links_from_weights, project
+from mt.metrics.alignment import Link, project
+from mt.search.windows import Windows
 
 if TYPE_CHECKING:
     from mt.plots import Figure
@@ -24,8 +26,8 @@ class Translation:
     """What the search ranks by: log-probability over length penalty."""
     tokens: tuple[str, ...]
     source_tokens: tuple[str, ...]
-    alignment: np.ndarray
-    """[T, S] float32: attention weights of the hypothesis that won."""
+    windows: Windows
+    """The attention weights of the hypothesis that won, of each target token where they are not 0."""
     source_units: tuple[int | None, ...] = ()
     """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
     target_units: tuple[int | None, ...] = ()
@@ -34,17 +36,32 @@ class Translation:
     """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
     delays: np.ndarray | None = None
     """[T] int64: source tokens read before each target token was written; None unless decoded online."""
+    words_read: np.ndarray | None = None
+    """[T] int64: the same in source words, of which a whole one is read at a time."""
+    word_delays: tuple[int, ...] | None = None
+    """For each word of `text.split()` the source words read when it was written; None unless decoded online."""
+    source_words: int | None = None
+    """How many of them the source has; None unless decoded online."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
+    energies: int | None = None
+    """How many energies a hard monotonic attention computed to find its stops; None for other ones."""
+
+    @cached_property
+    def alignment(self) -> np.ndarray:
+        """[T, S] float32: the attention weights."""
+        return self.windows.dense(len(self.source_tokens)).numpy()
 
     @property
     def links(self) -> set[Link]:
         """The (source word, target word) pairs, counted from 0: each target token links its word to that of the source
         token with the largest weight. `mt.metrics.alignment.to_pharaoh` writes them as text."""
-        return project(links_from_weights(self.alignment), self.source_units, self.target_units)
+        links = ((position, step) for step, position in enumerate(self.windows.peaks()) if position >= 0)
+        return project(links, self.source_units, self.target_units)
 
     def figure(self, title: str | None = None) -> Figure:
-        """The alignment as a heatmap, of at least one token a side. title: by default the text."""
+        """The alignment as a heatmap, with the path of reads and writes where it was decoded online; of at least one
+        token a side. title: by default the text."""
         from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
         return heatmap(
@@ -53,6 +70,7 @@ class Translation:
             self.tokens,
             stops=None if self.stops is None else self.stops.tolist(),
             chunk_size=None if self.stops is None else self.chunk_size,
+            delays=None if self.delays is None else self.delays.tolist(),
             title=self.text if title is None else title,
         )
 

@@ -16,6 +16,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from data_prep.prepare import prepare
 from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded
@@ -23,6 +24,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, table, variant
 from mt.inference import Translator
+from mt.metrics.latency import LatencyUnit
 from mt.storage import write_json
 
 
@@ -31,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_run_options(parser)
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
+    parser.add_argument(
+        "--latency-unit", choices=get_args(LatencyUnit), help="of online decoding; else as the run was configured"
+    )
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
@@ -40,9 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         search = chosen_search(options, usual)
         corpus = _corpus(translator, options)
         named = variant(options.split, options.checkpoint, search, usual)
+        named += f"-{options.latency_unit}s" if options.latency_unit else ""
         folder = options.out or options.run / "evaluations" / named
         split, progress = corpus.split(options.split), sys.stderr.isatty()
-        results = report(translator, split, options.split, folder, search=search, progress=progress)
+        unit = options.latency_unit
+        results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
         results["checkpoint"] = origin(options.run, options.checkpoint)
         write_json(folder / "results.json", results)
         print(f"{table(results)}\n\n{folder}")

@@ -1,11 +1,16 @@
-"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics.
+"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; or a log of
+simultaneous translation, by its latency too.
 
     python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
     python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
     python scripts/score.py --task summarization --lead 10 sources.txt references.txt
+    python scripts/score.py --task simultaneous [--unit char] instances.log
 
 Line n of each file belongs to line n of the others; /dev/stdin is standard input. --lead N scores the first N words of
 each line: the baseline of summarization. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
+
+A log is an instances.log of RUN/hypotheses or of SimulEval, with the references in it. Its latency is that of SimulEval
+1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
 """
 
 import signal
@@ -19,14 +24,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import get_args
 
+from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, build, require_known
+from mt.metrics.base import References
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
+from mt.metrics.instances import read_log, score_latency
+from mt.metrics.latency import LatencyUnit, degenerate
 from mt.metrics.rouge import lead
 from mt.metrics.score import Score
 from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
 from mt.text_io import read_parallel
+
+SIMULTANEOUS = "simultaneous"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,12 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--drop-unk", action="store_true", help="ROUGE does not count <unk>, unk and UNK")
     parser.add_argument("--multi", default="max", choices=("max", "mean"), help="ROUGE over several references")
     parser.add_argument("--lead", type=int, metavar="N", help="score the first N words of each line")
+    parser.add_argument("--unit", choices=get_args(LatencyUnit), help="of a log's targets: word, where none is named")
+    parser.add_argument("--spm-model", type=Path, metavar="FILE", help="a run's tokenizer.model, for --unit subword")
+    parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("hypothesis", type=Path)
-    parser.add_argument("references", type=Path, nargs="+", metavar="reference")
+    parser.add_argument("hypothesis", type=Path, help="or the log")
+    parser.add_argument("references", type=Path, nargs="*", metavar="reference")
     options = parser.parse_args(arguments)
     with reported():
-        scores = score_files(options)
+        scores = score_log(options) if options.task == SIMULTANEOUS else score_files(options)
         if options.json:
             print(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2), flush=True)
         else:
@@ -57,21 +72,66 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def score_files(options: argparse.Namespace) -> dict[str, Score]:
     """Scores by name; raises UserError for a file that cannot be used, unequal lengths or options that do not fit."""
-    names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
-    require_known(names, "--metrics")
-    require_tokenizer(options.tokenizer, "--tokenizer")
+    if not options.references:
+        raise UserError(f"--task {options.task} compares with references: give their files after the hypotheses")
+    for flag in ("unit", "spm_model", "no_use_ref_len"):
+        if getattr(options, flag):
+            raise UserError(
+                f"--{flag.replace('_', '-')} is an option of --task {SIMULTANEOUS}: leave it out, or add that"
+            )
     if options.lead is not None and (options.lead < 1 or options.task != "summarization"):
         raise UserError("--lead N is a baseline of --task summarization: give it there, with N at least 1")
     paths = [options.hypothesis, *options.references]
+    _refuse_pipes(paths)
+    names = _metrics(options)
+    hypotheses, *streams = read_parallel(paths, "example")
+    hypotheses = [lead(line, options.lead) for line in hypotheses] if options.lead else hypotheses
+    language = options.target_language or options.references[0].name.removesuffix(".gz")
+    return _scored(names, options, language, hypotheses, list(zip(*streams, strict=True)))
+
+
+def score_log(options: argparse.Namespace) -> dict[str, Score]:
+    """The same of a log of simultaneous translation; its latency comes after the other scores."""
+    if options.references or options.lead is not None:
+        raise UserError(f"--task {SIMULTANEOUS} takes a log, which holds the references: give it alone, without --lead")
+    unit: LatencyUnit = options.unit or "word"
+    if (unit == "subword") != (options.spm_model is not None):
+        raise UserError("--unit subword and --spm-model FILE go together: the model counts the references' subwords")
+    _refuse_pipes([options.hypothesis])
+    names = _metrics(options)
+    subwords = load_tokenizer(options.spm_model).count_pieces if options.spm_model else len
+    instances = read_log(options.hypothesis, unit)
+    timed = score_latency(instances, unit, subwords=subwords, reference_length=not options.no_use_ref_len)
+    if not timed:
+        raise UserError(f"{options.hypothesis} has no hypothesis with a word, so there is no latency to measure")
+    referenced = [instance for instance in instances if instance.reference is not None]
+    groups = [[instance.reference.strip("\r\n")] for instance in referenced if instance.reference is not None]
+    hypotheses = [instance.prediction for instance in referenced]
+    scores = _scored(names, options, options.target_language, hypotheses, groups) if referenced else {}
+    if degenerate(timed):
+        print("note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval", file=sys.stderr)
+    return scores | timed
+
+
+def _metrics(options: argparse.Namespace) -> Sequence[str]:
+    names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
+    require_known(names, "--metrics")
+    require_tokenizer(options.tokenizer, "--tokenizer")
+    return names
+
+
+def _refuse_pipes(paths: Sequence[Path]) -> None:
     for path in paths:
         # A pipe of the shell, <(command), has its writer; a named one would be waited for without end.
         if path.is_fifo() and not str(path).startswith(("/dev/", "/proc/")):
             raise UserError(f"{path} is a named pipe: give a file, or /dev/stdin and the text on standard input")
-    hypotheses, *streams = read_parallel(paths, "example")
-    hypotheses = [lead(line, options.lead) for line in hypotheses] if options.lead else hypotheses
-    groups, protocol = list(zip(*streams, strict=True)), ROUGE_PROTOCOLS[options.rouge_protocol]
+
+
+def _scored(
+    names: Sequence[str], options: argparse.Namespace, language: str | None, hypotheses: list[str], groups: References
+) -> dict[str, Score]:
+    protocol = ROUGE_PROTOCOLS[options.rouge_protocol]
     rouge = replace(protocol, stem=not options.no_stem, keep_unk=not options.drop_unk, multi=options.multi)
-    language = options.target_language or options.references[0].name.removesuffix(".gz")
     scores: dict[str, Score] = {}
     for metric in build(names, Settings(language, options.tokenizer, rouge)):
         scores |= metric.score(hypotheses, groups)

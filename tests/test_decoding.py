@@ -7,12 +7,12 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding import decodes_hard, forced_batches
+from mt.decoding import decode_ids, decodes_hard, forced_batches, require_wait_k
 from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +94,128 @@ def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configur
     else:
         with pytest.raises(UserError, match="search=online writes while it reads"):
             decodes_hard(OnlineConfig(), model)
+
+
+SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]]
+
+
+def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list[int]:
+    """Wait-k by hand: before each token one more of the source is read, of which the model is given the beginning."""
+    tokens, state = [2], None
+    while tokens[-1] != 3 and len(tokens) <= 2 * len(source) + 10:
+        begun = torch.tensor([source[: search.k + len(tokens) - 1]])
+        memory = model.encode(begun, torch.ones_like(begun, dtype=torch.bool))
+        prediction = model.step(torch.tensor(tokens[-1:]), memory, state or model.init_state(memory))
+        state, logits = prediction.state, prediction.logits[0]
+        logits[[0, 2]] = -torch.inf
+        tokens.append(int(logits.argmax()))
+    return tokens[1:]
+
+
+@pytest.mark.parametrize("attention", ["general", "local_m"])
+def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callable[..., Config]) -> None:
+    """In one batch as one by one."""
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4)
+        outputs = set()
+        for k in (1, 2, 4):
+            search = WaitKConfig(k=k)
+            found = decode_ids(model, SOURCES, search, vocab_size=12, precision="fp32")
+            expected = [read_in_turn(model, source, search) for source in SOURCES]
+            assert [list(best.tokens) for (best,) in found] == expected
+            for (best,), source in zip(found, SOURCES, strict=True):
+                assert best.delays.tolist() == [min(k + t, len(source)) for t in range(len(best.tokens))]
+            outputs.add(str(expected))
+    assert len(outputs) == 3
+
+
+@pytest.mark.parametrize(
+    ("search", "attention", "same"),
+    [(OnlineConfig(), "milk", True), (WaitKConfig(), "general", True), (GreedyConfig(), "general", False)],
+)
+def test_online_decoding_is_in_float32_whatever_the_run_is(
+    search: SearchConfig, attention: str, same: bool, configure: Callable[..., Config]
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": attention}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    full, half = (
+        [best.log_prob for (best,) in decode_ids(model, SOURCES, search, vocab_size=12, precision=precision)]
+        for precision in ("fp32", "bf16")
+    )
+    assert (full == half) == same
+
+
+@pytest.mark.parametrize(
+    ("changes", "possible"),
+    [
+        ({}, True),
+        ({"attention": {"name": "local_p"}}, False),
+        ({"attention": {"name": "milk"}}, False),
+        ({"attention": {"name": "stochastic"}}, False),
+        ({"encoder": {"name": "bilstm"}}, False),
+        ({"decoder": {"readout_size": 32}}, False),
+    ],
+)
+def test_wait_k_needs_a_model_that_can_see_a_prefix(
+    changes: dict, possible: bool, configure: Callable[..., Config]
+) -> None:
+    usual = {"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}
+    model = Seq2Seq(configure(usual | {"attention": {"name": "bahdanau"}} | changes), 9, 9)
+    if possible:
+        assert not decodes_hard(WaitKConfig(), model)
+        require_wait_k(model, 1, "training.wait_k")
+    else:
+        with pytest.raises(UserError) as caught:
+            decodes_hard(WaitKConfig(), model)
+        assert str(caught.value) == (
+            "search=wait_k shows the model only the source tokens read so far: it needs encoder=lstm, gru or embedding "
+            "(causal), decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
+        )
+
+
+def looks_ahead(positions: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """As of chunks of two tokens, known when the two after them have come."""
+    return torch.minimum(positions // 2 * 2 + 4, lengths)
+
+
+def test_what_the_encoder_looks_ahead_is_waited_for(
+    configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": "monotonic", "energy_bias": -1.0}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    torch.manual_seed(3)
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    monkeypatch.setattr(model.encoder, "read_for", looks_ahead)
+    found = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
+    stops = set()
+    for (best,), source in zip(found, SOURCES, strict=True):
+        expected = [len(source) if stop < 0 else min(stop // 2 * 2 + 4, len(source)) for stop in best.stops.tolist()]
+        assert best.delays.tolist() == expected
+        stops.update(best.stops.tolist())
+    assert len(stops) > 1
+
+
+def test_wait_k_shows_a_position_when_its_value_is_known(
+    configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": "general"}}
+    parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
+    model = Seq2Seq(configure(parts), 10, 12).eval()
+    monkeypatch.setattr(model.encoder, "read_for", looks_ahead)
+    (best,), *_ = decode_ids(model, SOURCES, WaitKConfig(k=4, min_length=4), vocab_size=12, precision="fp32")
+    assert [int((row > 0).sum()) for row in best.weights[:4]] == [2, 2, 6, 6]
+    assert best.delays.tolist()[:4] == [4, 5, 6, 6]
+    with pytest.raises(UserError) as caught:
+        decodes_hard(WaitKConfig(k=3), model)
+    assert str(caught.value) == (
+        "search=wait_k with k=3 would write before anything is known, since this encoder looks ahead and needs 4 "
+        "source tokens for its first value: choose k=4 or more, or another encoder"
+    )

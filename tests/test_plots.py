@@ -18,10 +18,13 @@ def labels(figure):
     return [text.get_text() for text in axes.get_xticklabels()], [text.get_text() for text in axes.get_yticklabels()]
 
 
+def outlines(figure):
+    return [found for found in figure.axes[0].collections if isinstance(found, PatchCollection)]
+
+
 def boxes(figure):
     """(left, right, row) in source positions, both included, of each outline; one list per kind of outline."""
-    collections = [c for c in figure.axes[0].collections if isinstance(c, PatchCollection)]
-    corners = [[path.get_extents() for path in collection.get_paths()] for collection in collections]
+    corners = [[path.get_extents() for path in collection.get_paths()] for collection in outlines(figure)]
     return [[(box.x0 + 0.5, box.x1 - 0.5, box.y0 + 0.5) for box in group] for group in corners]
 
 
@@ -155,12 +158,35 @@ def test_stops_and_windows():
     pixels(heatmap(uniform(1, 2), ["a", "b"], ["c"], stops=[-1], chunk_size=2))  # nothing to mark at all
 
 
+def test_reads_and_writes_are_a_staircase_over_what_was_not_read():
+    figure = heatmap(uniform(4, 5), list("abcde"), list("wxyz"), delays=np.array([2, 2, 3, 5]))
+    (line,), axes = figure.axes[0].lines, figure.axes[0]
+    corners = [(0, 0), (2, 0), (2, 1), (2, 1), (2, 2), (3, 2), (3, 3), (5, 3), (5, 4)]
+    assert [(x + 0.5, y + 0.5) for x, y in line.get_xydata()] == corners
+    image = pixels(figure)
+
+    def seen(row, column):
+        x, y = axes.transData.transform((column + 0.3, row + 0.3))
+        return tuple(image[image.shape[0] - 1 - int(y), int(x), :3])
+
+    grey = {seen(row, column) for row, read in enumerate([2, 2, 3, 5]) for column in range(read, 5)}
+    assert len(grey) == 1 and grey.isdisjoint(
+        {seen(row, column) for row, read in enumerate([2, 2, 3, 5]) for column in range(read)}
+    )
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["reads and writes", "not read yet"]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 4.5), (3.5, -0.5))
+    assert not heatmap(uniform(4, 5), list("abcde"), list("wxyz")).axes[0].lines
+    marked = heatmap(uniform(1, 1), ["a"], ["b"], stops=[0], delays=[1])
+    legend, (stop,) = marked.axes[0].get_legend(), outlines(marked)
+    assert [text.get_text() for text in legend.get_texts()] == ["stop", "reads and writes", "not read yet"]
+    assert marked.axes[0].lines[0].zorder > stop.zorder  # whole where a stop lies at it
+
+
 @pytest.mark.parametrize(("steps", "length"), [(1, 1), (2, 30), (60, 60), (100, 400)])
 def test_everything_lies_on_the_page_and_labels_have_room(steps, length):
     names = [f"▁wort{n}" for n in range(length)], [f"▁word{n}" for n in range(steps)]
-    figure = heatmap(
-        uniform(steps, length), *names, stops=[0] * steps, chunk_size=2, title="a title, longer than one cell"
-    )
+    marks = {"stops": [0] * steps, "chunk_size": 2, "delays": [length] * steps}
+    figure = heatmap(uniform(steps, length), *names, **marks, title="a title, longer than one cell")
     image = pixels(figure)
     assert max(image.shape) < 2200
     edges = (image[0], image[-1], image[:, 0], image[:, -1])
@@ -198,6 +224,12 @@ def test_the_same_input_gives_the_same_file(tmp_path):
 def test_inputs_that_do_not_fit(weights, stops, chunk_size, sentence):
     with pytest.raises(ValueError, match=sentence):
         heatmap(weights, ["a", "b"], ["c", "d"], stops=stops, chunk_size=chunk_size)
+
+
+@pytest.mark.parametrize("delays", [[1], [1, 3], [-1, 1], [2, 1]])
+def test_delays_that_no_translator_can_have(delays):
+    with pytest.raises(ValueError, match=r"^delays must be 2 numbers that rise within 0\.\.2$"):
+        heatmap(uniform(2, 2), ["a", "b"], ["c", "d"], delays=delays)
 
 
 def test_nothing_to_draw():

@@ -22,7 +22,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
-    ("mt.checkpoint", "mt.decoding", "mt.refusals", "mt.translation"),
+    ("mt.checkpoint", "mt.decoding", "mt.delays", "mt.streaming", "mt.translation"),
+    ("mt.reading",),
     ("mt.inference",),
     ("mt.evaluation", "mt.arguments", "mt"),
     ("mt.training", "mt.comparison"),
@@ -48,6 +49,7 @@ DOORS = {
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
     "numba": ("mt.ops.compiled",),
+    "simuleval": ("mt.simuleval_agent",),
 }
 OPS_NEED = {"torch", "numba", "jaxtyping", *sys.stdlib_module_names}
 NAMES = {*ATTENTIONS, *ENCODERS}

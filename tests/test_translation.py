@@ -46,8 +46,10 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     assert found.figure().axes[0].get_title(loc="left") == found.text
     online = hard.translate("two cats see houses", OnlineConfig())
-    legend = online.figure("title").axes[0].get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == ["stop", "chunk of 2"]
+    axes = online.figure("title").axes[0]
+    marks = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert marks == ["stop", "chunk of 2", "reads and writes", "not read yet"]
+    assert online.delays is not None and axes.lines[0].get_xdata()[-1] == online.delays[-1] - 0.5
     with pytest.raises(UserError, match=r"^there is no alignment to draw: the text is blank, or the model attended to"):
         translator.translate("").plot(tmp_path / "none.png")
     with pytest.raises(

@@ -37,7 +37,7 @@ def chart(title: str, names: Sequence[str], curves: Sequence[Curve]) -> str:
         for x, y, update, value in placed:
             tip = escape(f"{name}, update {update}: {value:.4g}")
             parts.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{_colour(number)}"><title>{tip}</title></circle>'
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{colour(number)}"><title>{tip}</title></circle>'
             )
     label = escape(f"{title} over updates", quote=True)
     return f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
@@ -79,10 +79,11 @@ class _Axis:
         return f"{value:.{max(0, -math.floor(math.log10(self.step)))}f}"
 
 
-def _colour(number: int) -> str:
+def colour(number: int) -> str:
+    """Of the line of this number, from 0."""
     return _COLOURS[number % len(_COLOURS)]
 
 
 def _stroke(number: int) -> str:
     dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
-    return f'stroke="{_colour(number)}" stroke-width="1.6"' + (f' stroke-dasharray="{dash}"' if dash else "")
+    return f'stroke="{colour(number)}" stroke-width="1.6"' + (f' stroke-dasharray="{dash}"' if dash else "")

@@ -11,6 +11,7 @@ from mt.comparison.curves import chart, legend
 from mt.comparison.runs import differences
 from mt.comparison.style import SCRIPT, STYLE
 from mt.comparison.table import Comparison, Row
+from mt.comparison.tradeoff import Tradeoff
 from mt.metrics import METRICS
 from mt.storage import write_json, write_text
 
@@ -18,12 +19,18 @@ from mt.storage import write_json, write_text
 def write(
     comparison: Comparison, sources: Sequence[str], references: Sequence[Sequence[str]], folder: Path, *, sentences: int
 ) -> None:
-    """Writes `index.html`, which needs no other file, `table.md` and `comparison.json`.
+    """Writes `index.html`, which needs no other file, `table.md` and `comparison.json`; where any run was decoded
+    online also `tradeoff.png`.
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """
+    online, picture = comparison.tradeoff, folder / "tradeoff.png"
     write_text(folder / "table.md", [comparison.markdown()])
     write_json(folder / "comparison.json", comparison.plain())
+    if online:
+        online.draw(picture)
+    else:
+        picture.unlink(missing_ok=True)
     shown = min(sentences, len(sources))
     title = "Comparison of " + escape(", ".join(row.name for row in comparison.rows))
     parts = [
@@ -31,6 +38,7 @@ def write(
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>',
         "<h1>Comparison of runs</h1>",
         _table(comparison, folder),
+        _tradeoff(online, picture) if online else "",
         _curves(comparison),
         _options(comparison),
         *(_sentence(comparison, i, sources[i], references[i]) for i in range(shown)),
@@ -56,6 +64,22 @@ def _table(comparison: Comparison, folder: Path) -> str:
     notes = "".join(f"<p>{escape(note)}</p>" for note in ("bold: the best of its column", *comparison.notes()))
     table = f"<table class=runs><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'<div class="wide">{table}</div>\n<div class="notes">{notes}</div>'
+
+
+def _tradeoff(online: Tradeoff, picture: Path) -> str:
+    """Quality over latency as a picture, and the numbers behind it."""
+    header, *rows = zip(*([column.heading, *column.cells] for column in online.columns()), strict=True)
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    table = f"<table class=runs><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    image = f'<img class="tradeoff" alt="{escape(online.quality)} over AL and DAL" src="{_embedded(picture)}">'
+    notes = f'<div class="notes"><p>{escape(online.note())}</p></div>'
+    return f'<h2>Quality against latency</h2>{image}<div class="wide">{table}</div>{notes}'
+
+
+def _embedded(picture: Path) -> str:
+    """A PNG file as the address of an image."""
+    return f"data:image/png;base64,{b64encode(picture.read_bytes()).decode()}"
 
 
 def _curves(comparison: Comparison) -> str:
@@ -98,7 +122,6 @@ def _figure(row: Row, number: int) -> str:
     if not row.run.results.attends:
         picture = '<p class="none">uses no source position</p>'
     elif path.is_file():
-        data = b64encode(path.read_bytes()).decode()
-        picture = f'<button title="enlarge"><img alt="alignment" src="data:image/png;base64,{data}"></button>'
+        picture = f'<button title="enlarge"><img alt="alignment" src="{_embedded(path)}"></button>'
     caption = f"<strong>{escape(row.name)}</strong><br>{escape(row.run.hypotheses[number])}"
     return f"<figure><figcaption>{caption}</figcaption>{picture}</figure>"

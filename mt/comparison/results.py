@@ -1,10 +1,11 @@
 """What a comparison reads of a finished run's files: typed, so that a damaged or foreign file is one sentence."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from mt.errors import UserError
 
@@ -14,32 +15,40 @@ Curve = dict[int, float]
 _LARGEST = 1e9
 """What can still be drawn; a diverged run's values, infinite ones too, are left out."""
 _RECORD = TypeAdapter(dict[str, Any])
+LATENCIES = {"ap": "AP", "al": "AL", "laal": "LAAL", "dal": "DAL", "yaal": "YAAL"}
+"""The measures of latency, by their names in `results.json`, with their headings in a table."""
+_UNIT = re.compile(r"\bunit:(\w+)")
 
 
-class Search(BaseModel, frozen=True, strict=True):
-    """How the test split was decoded."""
+class Search(BaseModel, frozen=True, strict=True, extra="allow"):
+    """How the test split was decoded, with all options of the search."""
 
     name: str
     mode: str
     """soft or hard."""
     beam_size: int | None = None
+    k: int | None = None
+    """Of wait-k."""
 
     def __str__(self) -> str:
-        """`soft, beam 5`."""
-        size = f" {self.beam_size}" if self.name == "beam" and self.beam_size is not None else ""
-        return f"{self.mode}, {self.name}{size}"
+        """`soft, beam 5`, `soft, wait_k 3`."""
+        size = {"beam": self.beam_size, "wait_k": self.k}.get(self.name)
+        return f"{self.mode}, {self.name}{'' if size is None else f' {size}'}"
 
 
-class Error(BaseModel, frozen=True, strict=True):
+class Score(BaseModel, frozen=True, strict=True):
     score: float
+    signature: str = ""
 
 
 class Results(BaseModel, frozen=True, strict=True):
     """`results.json`, as far as a table shows it. What a run does not say is None."""
 
     search: Search
+    scores: dict[str, Score] = {}
+    """Of the metrics, and of latency where it was decoded online, by their keys."""
     perplexity: float | None = None
-    aer: Error | None = None
+    aer: Score | None = None
     attention: dict[str, float] | None = None
     """Its statistics; empty for an attention that uses no source."""
     training_tokens_per_second: float | None = None
@@ -48,6 +57,25 @@ class Results(BaseModel, frozen=True, strict=True):
     peak_memory_mb: float | None = None
     parameters: float | None = None
     training_seconds: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_scores(cls, plain: Any) -> Any:
+        """What has a score stands beside all else in the file, under keys that only metrics know."""
+        if not isinstance(plain, dict):
+            return plain
+        return plain | {"scores": {key: value for key, value in plain.items() if _is_score(value)}}
+
+    @property
+    def latency(self) -> dict[str, float]:
+        """Its measures, by their keys; empty unless decoded online."""
+        return {key: self.scores[key].score for key in LATENCIES if key in self.scores}
+
+    @property
+    def latency_unit(self) -> str:
+        """What of the target latency was counted in: `word`, or `token` where the signature does not say."""
+        found = (_UNIT.search(self.scores[key].signature) for key in self.latency)
+        return next((match[1] for match in found if match), "token")
 
     @property
     def attends(self) -> bool:
@@ -106,6 +134,10 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
             if abs(value) < _LARGEST:
                 curves.setdefault(name, {})[found.update] = value
     return curves
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, dict) and type(value.get("score")) in (int, float) and abs(value["score"]) < _LARGEST
 
 
 def _first(error: ValidationError) -> str:

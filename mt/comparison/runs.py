@@ -25,6 +25,8 @@ class FinishedRun:
     """Of the test split, in its order."""
     curves: Mapping[str, Curve]
     """Of the loss and the main score of each metric, on dev."""
+    evaluations: Sequence[Results] = ()
+    """What scripts/evaluate.py found of the best checkpoint on the same split, by other searches."""
 
     @property
     def attention(self) -> str:
@@ -45,12 +47,17 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
 
     Where that leaves two the same, each option in which those differ is added, and the folder's name as a last resort.
     """
-    options = [_options(run) for run in runs]
-    found = [run.attention for run in runs]
+    folders = [str(run.folder) for run in runs]
+    return told_apart([run.attention for run in runs], [options_of(run) for run in runs], folders)
+
+
+def told_apart(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folders: Sequence[str]) -> list[str]:
+    """Names that begin as `bases`; see `names`. options: by dotted names."""
+    found = list(bases)
     for key in ("encoder.name", "decoder.name", "dataset.name"):
         [(usual, _)] = Counter(own[key] for own in options).most_common(1)
         for i, own in enumerate(options):
-            if own[key] not in (usual, runs[i].attention):
+            if own[key] not in (usual, own["attention.name"]):
                 found[i] = _extended(found[i], own, [key])
     for name, group in _repeated(found):
         differing = _differing([options[i] for i in group])
@@ -58,15 +65,15 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
             found[i] = _extended(name, options[i], differing)
     for name, group in _repeated(found):
         for i in group:
-            found[i] = f"{name} {runs[i].folder}"
+            found[i] = f"{name} {folders[i]}"
     # Settings are free text in part: nothing in them may move a terminal's cursor, or end a line of a table.
     return ["".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name) for name in found]
 
 
 def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
     """The options in which any of the runs differ, with the value in each: "-" where it has no such option."""
-    options = [_options(run) for run in runs]
-    return {key: [_shown(own[key]) if key in own else "-" for own in options] for key in _differing(options)}
+    options = [options_of(run) for run in runs]
+    return {key: [shown(own[key]) if key in own else "-" for own in options] for key in _differing(options)}
 
 
 def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> int:
@@ -108,18 +115,19 @@ def _read(folder: Path) -> FinishedRun:
     results, config = read_results(folder / "results.json"), load_config(folder, "best")
     hypotheses = read_lines(folder / "hypotheses" / "test.txt")
     logged = ("loss", *(metric.main() for metric in config.metrics()))
-    return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged))
+    evaluations = [read_results(file) for file in sorted(folder.glob("evaluations/test-best-*/results.json"))]
+    return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged), evaluations)
 
 
-def _options(run: FinishedRun) -> dict[str, Any]:
+def options_of(run: FinishedRun) -> dict[str, Any]:
     """All that makes a run, by dotted names."""
-    return dict(_flat(run.config.model_dump(mode="json", exclude={"device"})))
+    return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 
-def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in options.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
@@ -131,10 +139,10 @@ def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The name with options as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
-    return " ".join([name, *(f"{key.removesuffix('.name')}={_shown(options[key])}" for key in keys if key in options)])
+    return " ".join([name, *(f"{key.removesuffix('.name')}={shown(options[key])}" for key in keys if key in options)])
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """As it is written on a command line: `true`, `null`, `[0.9,0.98]`."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 

@@ -32,6 +32,7 @@ figure { margin: 0; padding: .9rem 1rem; border: 1px solid #e4e8ee; border-radiu
 figcaption { margin-bottom: .6rem; }
 button { display: block; width: 100%; padding: 0; border: 0; background: none; cursor: zoom-in; }
 img { display: block; max-width: 100%; max-height: 480px; margin: 0 auto; }
+img.tradeoff { width: min(100%, 920px); max-height: none; margin: .5rem 0 1rem; }
 dialog { max-width: 96vw; max-height: 96vh; padding: 1rem; border: 0; border-radius: 8px; cursor: zoom-out; }
 dialog img { max-width: none; max-height: none; }
 dialog::backdrop { background: #0008; }

@@ -1,20 +1,17 @@
 """Runs side by side: scores with their intervals and significance, and what they cost, as one table."""
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
+from functools import partial
 from typing import Any, NamedTuple
 
-from mt.comparison.results import Results
+from mt.comparison.columns import Column, as_markdown, as_text, escaped
+from mt.comparison.results import LATENCIES, Results
 from mt.comparison.runs import FinishedRun, choose, names
+from mt.comparison.tradeoff import Tradeoff, measure
 from mt.errors import UserError
 from mt.metrics.base import References
 from mt.metrics.significance import LEVEL, SAMPLES, Paired
-
-# What Markdown would take for markup; an underscore only where it begins or ends a word.
-_MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
 
 
 class Fact(NamedTuple):
@@ -28,9 +25,14 @@ class Fact(NamedTuple):
     """None where neither is."""
 
 
+def _latency(key: str, results: Results) -> float | None:
+    return results.latency.get(key)
+
+
 FACTS = (
     Fact("perplexity", lambda results: results.perplexity, ".2f"),
     Fact("AER", lambda results: results.alignment_error_rate),
+    *(Fact(heading, partial(_latency, key), ".3f" if key == "ap" else ".2f") for key, heading in LATENCIES.items()),
     Fact("training tokens/s", lambda results: results.training_tokens_per_second, ",.0f", higher_is_better=True),
     Fact("decoding tokens/s", lambda results: results.tokens_per_second, ",.0f", higher_is_better=True),
     Fact("peak memory, MB", lambda results: results.peak_memory_mb, ",.0f"),
@@ -46,22 +48,6 @@ class Row:
     scores: Mapping[str, Paired]
 
 
-class Column(NamedTuple):
-    heading: str
-    cells: Sequence[str]
-    """Of each row; `-` where the run does not say."""
-    values: Sequence[float | None] = ()
-    higher_is_better: bool | None = None
-
-    def best(self) -> set[int]:
-        """The rows with the best value; none where neither direction is better, or all are alike."""
-        known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
-        if self.higher_is_better is None or len(set(known.values())) < 2:
-            return set()
-        best = max(known.values()) if self.higher_is_better else min(known.values())
-        return {i for i, value in known.items() if value == best}
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Runs over the same test split."""
@@ -71,6 +57,8 @@ class Comparison:
     rows: Sequence[Row]
     directions: Mapping[str, bool]
     """For the heading of each score whether higher is better."""
+    tradeoff: Tradeoff | None
+    """None where no run was decoded online."""
 
     def columns(self) -> list[Column]:
         rows = self.rows
@@ -99,12 +87,15 @@ class Comparison:
         ]
 
     def text(self) -> str:
-        """The table and its notes for a terminal."""
-        return self._laid_out(str, str)
+        """The tables and their notes for a terminal."""
+        online = ["", *as_text(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
+        return "\n".join([*as_text(self.columns()), "", *self.notes(), *online])
 
     def markdown(self) -> str:
-        """The table and its notes, in which nothing that a run says is taken for Markdown or HTML."""
-        return self._laid_out(lambda cell: _escaped(cell).replace("|", "\\|"), lambda note: f"{_escaped(note)}  ")
+        """The tables and their notes, in which nothing that a run says is taken for Markdown or HTML."""
+        notes = [f"{escaped(note)}  " for note in self.notes()]
+        online = ["", *as_markdown(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
+        return "\n".join([*as_markdown(self.columns()), "", *notes, *online])
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -121,15 +112,7 @@ class Comparison:
             }
             for row in self.rows
         ]
-        return {"baseline": self.baseline, "rows": rows}
-
-    def _laid_out(self, as_cell: Callable[[str], str], as_note: Callable[[str], str]) -> str:
-        columns = [[as_cell(cell) for cell in (column.heading, *column.cells)] for column in self.columns()]
-        widths = [max(map(len, column)) for column in columns]
-        lines = [list(line) for line in zip(*columns, strict=True)]
-        lines.insert(1, ["-" * widths[0], "-" * widths[1], *("-" * (width - 1) + ":" for width in widths[2:])])
-        padded = [[*map(str.ljust, line[:2], widths[:2]), *map(str.rjust, line[2:], widths[2:])] for line in lines]
-        return "\n".join([*(f"| {' | '.join(line)} |" for line in padded), "", *map(as_note, self.notes())])
+        return {"baseline": self.baseline, "rows": rows, "tradeoff": self.tradeoff.plain() if self.tradeoff else []}
 
 
 def compare(runs: Sequence[FinishedRun], references: References, baseline: str | None = None) -> Comparison:
@@ -140,7 +123,8 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
         baseline: a run's folder, name or attention; by default the first run.
 
     Raises:
-        UserError: no run, or several, are the baseline, or a run does not have one hypothesis for each sentence.
+        UserError: no run, or several, are the baseline, a run does not have one hypothesis for each sentence, or runs
+            count latency in different units.
     """
     for run in runs:
         if len(run.hypotheses) != len(references):
@@ -161,11 +145,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
         Row(name, run, {heading: found[name] for heading, found in scores.items()})
         for name, run in zip(known, runs, strict=True)
     ]
-    return Comparison(known[chosen], rows, directions)
-
-
-def _escaped(text: str) -> str:
-    return _MARKUP.sub(r"\\\g<0>", escape(text, quote=False))
+    return Comparison(known[chosen], rows, directions, measure(runs))
 
 
 def _score(score: Paired) -> str:

@@ -72,6 +72,9 @@ class DatasetConfig(Options):
     bleu_tokenizer: str | None = None
     """sacreBLEU's tokenizer; null: by the target language (zh for Chinese, ja-mecab for Japanese, ko-mecab for Korean,
     13a for others)."""
+    latency_unit: Literal["word", "char", "subword"] = "word"
+    """What latency of simultaneous translation counts of a target: words between blanks of the detokenised text,
+    characters (for Chinese and Japanese), or pieces of the tokenizer, whose numbers compare with no others."""
     source: Column = ""
     """The source language: ending of its files (`train.en`), or column of a table."""
     target: Column = ""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
-from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, Row, SourceError
+from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw
 from mt.data.files import record
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.storage import replaced_path
@@ -27,23 +27,9 @@ class Reader(NamedTuple):
     open: Callable[[str], Raw] = str
     """From the source of an `Example` to what the field reads: the text itself, or a path, samples, pixels."""
 
-    def rows(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> Sequence[Row | None]:
-        """The row of each source; None where a file is the one before, which is read and stored once.
-
-        tokenizer: of the sources, where they are text. Raises SourceError where one cannot be read.
-        """
-        if self.field.written:
-            return self.field.encode(sources, tokenizer)
-        before: str | None = None
-        rows: list[Row | None] = []
-        for source in sources:
-            try:
-                rows += [None] if source == before else self.field.encode([self.open(source)], tokenizer)
-            except SourceError as error:
-                error.source = source
-                raise
-            before = source
-        return rows
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
+        """The rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
+        return self.field.column(sources, tokenizer, self.open)
 
 
 TEXT_READER = Reader()
@@ -100,8 +86,8 @@ def encoded_pairs(
 ) -> dict[str, pa.ListArray]:
     """The columns `source_ids` and `target_ids` of some pairs."""
     return {
-        "source_ids": reader.field.array(reader.rows(source, tokenizers.source)),
-        "target_ids": TEXT_FIELD.array(tokenizers.target.encode(target)),
+        "source_ids": reader.column(source, tokenizers.source),
+        "target_ids": TEXT_FIELD.column(target, tokenizers.target),
     }
 
 

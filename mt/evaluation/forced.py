@@ -26,8 +26,11 @@ class Forced:
         return math.exp(min(self.loss, 700.0))
 
 
-def forced_pass(translator: Translator, split: Split, *, hard: bool = False, links: bool = False) -> Forced:
-    """hard: whether the attention decides, where it can. links: whether to make word alignments, too."""
+def forced_pass(
+    translator: Translator, split: Split, *, hard: bool = False, wait_k: int | None = None, links: bool = False
+) -> Forced:
+    """hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
+    alignments, too."""
     loss = tokens = 0.0
     stats, lines = AttentionStats(), [""] * (len(split) if links else 0)
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
@@ -40,6 +43,7 @@ def forced_pass(translator: Translator, split: Split, *, hard: bool = False, lin
         precision=translator.config.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,
+        wait_k=wait_k,
         source=split.source,
     )
     for indices, batch, found in batches:
@@ -51,6 +55,6 @@ def forced_pass(translator: Translator, split: Split, *, hard: bool = False, lin
         lengths = found.source_mask.sum(1).tolist()
         for i, weights, length in zip(indices, found.attention.weights.float().cpu().numpy(), lengths, strict=True):
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
-            source = translator.field.units(length, translator.tokenizers.source, unit, source=sources[i])
+            source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             lines[i] = pharaoh(weights[: len(target), : len(source)], source, target)
     return Forced(loss / tokens, stats, lines)

@@ -12,10 +12,12 @@ from mt.data.corpus import Split
 from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
-from mt.evaluation.score import evaluate
+from mt.evaluation.score import Evaluation, evaluate
 from mt.inference import Translator
+from mt.metrics.instances import LOG, write_log
+from mt.metrics.latency import LatencyUnit
 from mt.plots import save
-from mt.search.config import SearchConfig
+from mt.search.config import SearchConfig, waits
 from mt.storage import refuse_link, replaced, subfolder, write_text
 from mt.translation import Translation
 
@@ -30,17 +32,19 @@ def report(
     folder: Path,
     *,
     search: SearchConfig | None = None,
+    unit: LatencyUnit | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
     docs/results.md explains.
 
-    name: of the split. search: by default as the run was configured.
+    What was decoded online has an `instances.log` beside its hypotheses. name: of the split. search: by default as the
+    run was configured. unit: of latency, likewise.
     """
     model, search = translator.model, search or translator.config.search
     hard = decodes_hard(search, model)
-    evaluation = evaluate(translator, split, search, progress=progress)
-    forced = forced_pass(translator, split, hard=hard, links=model.uses_source)
+    evaluation = evaluate(translator, split, search, unit=unit, progress=progress)
+    forced = forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
@@ -55,8 +59,7 @@ def report(
     gold = split.column("links")
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
-    hypotheses = [translation.text for translation in evaluation.translations]
-    write_text(subfolder(folder, "hypotheses") / f"{name}.txt", hypotheses)
+    _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
     refuse_link(folder / "alignments")
     for stale in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
         stale.unlink()
@@ -66,6 +69,14 @@ def report(
         for number, translation in enumerate(evaluation.translations[: translator.config.training.plots]):
             _keep(translation, alignments / f"{number:04d}")
     return results
+
+
+def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation) -> None:
+    write_text(folder / f"{name}.txt", [translation.text for translation in evaluation.translations])
+    if evaluation.instances:
+        write_log(folder, evaluation.instances)
+    else:  # one of an earlier search would be of other hypotheses
+        (folder / LOG).unlink(missing_ok=True)
 
 
 def origin(run: Path, name: str) -> dict[str, Any]:
@@ -110,7 +121,7 @@ def _heading(results: Mapping[str, Any]) -> str:
     """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
-    parts += [f"beam_size {search['beam_size']}"] if search["name"] == "beam" else []
+    parts += [f"{size} {search[size]}" for size in ("beam_size", "k") if size in search]
     parts += [f"{search['mode']} attention"] if results["attention"] else []
     parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
     return ", ".join(parts)

@@ -9,10 +9,12 @@ import numpy as np
 from mt.data.corpus import Split
 from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
+from mt.evaluation.simultaneous import simultaneous
 from mt.inference import Translator
-from mt.metrics.latency import latency
+from mt.metrics.instances import Instance, score_latency
+from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score
-from mt.search.config import SearchConfig, revised_search
+from mt.search.config import SearchConfig, is_online, revised_search, waits
 from mt.translation import Translation
 
 MODES = ("soft", "hard")
@@ -26,6 +28,8 @@ class Evaluation:
     scores: dict[str, Score]
     seconds: float
     """Of decoding."""
+    instances: list[Instance]
+    """The sentences with their delays, where they were decoded online."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -37,9 +41,19 @@ class Evaluation:
 
 
 def evaluate(
-    translator: Translator, split: Split, search: SearchConfig, *, limit: int | None = None, progress: bool = False
+    translator: Translator,
+    split: Split,
+    search: SearchConfig,
+    *,
+    limit: int | None = None,
+    unit: LatencyUnit | None = None,
+    progress: bool = False,
 ) -> Evaluation:
-    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset."""
+    """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset, and by its latency
+    where the search writes while it reads.
+
+    unit: of latency; by default that of the dataset.
+    """
     sources, references = split.column("source")[:limit], split.column("references")[:limit]
     encoded = [source for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
@@ -48,12 +62,10 @@ def evaluate(
     scores: dict[str, Score] = {}
     for metric in translator.config.metrics():
         scores |= metric.score([translation.text for translation in translations], references)
-    if search.name == "online":
-        scores |= latency(
-            [t.delays.tolist() for t in translations if t.delays is not None],
-            [len(t.source_tokens) for t in translations if t.delays is not None],
-        )
-    return Evaluation(translations, scores, seconds)
+    unit = unit or translator.config.dataset.latency_unit
+    instances = simultaneous(translations, sources, references, unit)
+    scores |= score_latency(instances, unit, subwords=translator.tokenizers.target.count_pieces)
+    return Evaluation(translations, scores, seconds, instances)
 
 
 class Validation(NamedTuple):
@@ -64,31 +76,34 @@ class Validation(NamedTuple):
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
-    """What a validation measures, decoding greedily.
+    """What a validation measures, decoding greedily; online where the run does.
 
     Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
     `gap_<name>` their difference, hard - soft; the plain `<name>` is that of the run's own search. `loss` and
     `perplexity` are those of training's attention, which is soft.
     """
-    model = translator.model
-    forced = forced_pass(translator, split)
+    model, wait_k = translator.model, waits(translator.config.search)
+    forced = forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
-    greedy = revised_search(translator.config.search, {"name": "greedy"})
+    greedy = revised_search(translator.config.search, {"name": "greedy"} if wait_k is None else {})
     if not model.supports_hard:
         decoded = evaluate(translator, split, greedy, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
     forced_hard = forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
+    searches = {mode: revised_search(greedy, {"mode": mode}) for mode in MODES}
+    if is_online(translator.config.search):
+        # As greedy search in hard mode, with delays.
+        searches["hard"] = translator.config.search
     by_mode = {
-        mode: evaluate(translator, split, revised_search(greedy, {"mode": mode}), limit=limit, progress=progress)
-        for mode in MODES
+        mode: evaluate(translator, split, search, limit=limit, progress=progress) for mode, search in searches.items()
     }
     used = by_mode["hard" if decodes_hard(greedy, model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | decoded.values()
         scores |= {f"{name}_{mode}": value for name, value in named.items()}
     scores |= used.values()
-    for name in ("loss", *used.scores):
+    for name in ("loss", *by_mode["soft"].scores):
         scores[f"gap_{name}"] = scores[f"{name}_hard"] - scores[f"{name}_soft"]
     return Validation(scores, used.translations, stats | {"disagreement": forced.stats.disagreement(forced_hard.stats)})

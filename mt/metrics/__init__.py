@@ -16,7 +16,7 @@ from mt.metrics.wer import Cer, Wer
 METRICS: dict[str, type[Metric]] = {
     metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Truth)
 }
-DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",)}
+DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
 """The metrics of a task, where none are named."""
 
 

@@ -134,11 +134,14 @@ class Seq2Seq(nn.Module):
         """Whether `hard=True` is defined; see `Attention`."""
         self.uses_source = attention.uses_source
         """Whether the attention depends on the source at all."""
-        causal = self.frontend.causal and self.encoder.causal
         self.chunk_size = attention.chunk_size
         """How many positions a hard attention attends to; see `Attention`."""
-        self.online = causal and attention.monotonic and not self.decoder.needs_full_source
-        """Whether, in hard mode, it can write while it reads: nothing depends on the source after the last stop."""
+        incremental = self.frontend.incremental and self.encoder.incremental and not self.decoder.needs_full_source
+        self.online = incremental and attention.monotonic
+        """Whether, in hard mode, it can write while it reads: nothing depends on more of the source than `read_for` of
+        the last stop."""
+        self.supports_wait_k = incremental and attention.supports_wait_k
+        """Whether `wait` is defined: nothing depends on the source that is not visible."""
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
         """Most `places` that it is defined for; None for any number."""
@@ -160,7 +163,7 @@ class Seq2Seq(nn.Module):
         complete: Bool[Tensor, " B"],
         before: tuple[DecoderMemory, SourceState] | None = None,
     ) -> tuple[DecoderMemory, SourceState]:
-        """Encodes the next positions of sources that are still arriving, where front-end and encoder are causal.
+        """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
 
         source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
         them; before: what the call before returned, None for the first positions.
@@ -168,19 +171,38 @@ class Seq2Seq(nn.Module):
         memory, state = (None, None) if before is None else before
         first, second = (None, None) if state is None else state
         vectors, places, first = self.frontend.extend(source, mask, complete, first)
-        encoded, second = self.encoder.extend(vectors, places, second)
+        encoded, second = self.encoder.extend(vectors, places, second, complete)
         return self.decoder.extend(memory, encoded, complete), SourceState(first, second)
 
-    def init_state(self, memory: DecoderMemory) -> Any:
-        return self.decoder.init_state(memory)
+    def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
+        """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
+        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
+        return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
+
+    def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
+        """How many vectors of the front-end, of text tokens, must have come before the value of each position is known
+        (see `Encoder.read_for`), of a memory from which nothing was dropped."""
+        mask, complete = memory.attention.mask, memory.attention.complete
+        lengths = mask.sum(1)
+        if complete is not None:
+            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
+        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
+        return self.encoder.read_for(positions, lengths[:, None])
+
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
+        return self.decoder.init_state(memory, hard=hard)
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         return self.decoder.step(tokens, memory, state, hard=hard)
 
-    def forward(self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False) -> Loss:
-        """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`."""
+    def forward(
+        self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
+    ) -> Loss:
+        """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
         encoded = self.encoder(*self.frontend(batch.source, batch.source_mask))
         memory = self.decoder.init_memory(encoded)
+        if wait_k is not None:
+            memory = self.wait(memory, wait_k)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
         output, mask = self.decoder.output, batch.target_mask
         total, each = token_losses(

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Polygon, Rectangle
 from numpy.typing import ArrayLike
 
 from mt.plots.fonts import characters, drawable, font
@@ -22,7 +24,7 @@ _SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
 _LABEL_HEIGHT, _LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
 _TITLE_CHARACTERS, _TITLE_LINES = 12, 4  # in an inch; at most
 _DOTS_PER_INCH = 110
-_GRID, _MARK = "#e4e8ee", "#e6550d"
+_GRID, _MARK, _PATH, _UNREAD = "#e4e8ee", "#e6550d", "#1f2933", "#1f293312"
 
 
 def heatmap(
@@ -32,6 +34,7 @@ def heatmap(
     *,
     stops: Sequence[int] | None = None,
     chunk_size: int | None = None,
+    delays: Sequence[int] | None = None,
     title: str = "",
 ) -> Figure:
     """Draw the attention of each target token (rows, downwards) to each source token (columns).
@@ -46,10 +49,13 @@ def heatmap(
         target: [T] token strings.
         stops: [T], where a hard attention stopped, -1 where it selected nothing. Each stop is boxed.
         chunk_size: MoChA's chunk size w: the chunk [stop - w + 1, stop] is outlined, cut at the left edge.
+        delays: [T], how many source tokens were read before each target token was written. The path of reads (to the
+            right) and writes (downwards) is drawn as a staircase, and what is not read yet is shaded.
         title: drawn literally, above, in at most four lines.
 
     Raises:
-        ValueError: shapes do not fit, a stop lies outside -1..S-1, or a chunk size without stops or below 1.
+        ValueError: shapes do not fit, a stop lies outside -1..S-1, a chunk size without stops or below 1, or delays
+            that fall or lie outside 0..S.
     """
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
@@ -66,10 +72,7 @@ def heatmap(
     _label_tokens(axes, source, target, wide, tall)
     heading = _wrapped(title, wide)
     axes.set_title(heading, loc="left", pad=10, font=font(_LABEL_POINTS + 2, [heading]), parse_math=False)
-    if stops is not None:
-        _mark_stops(axes, stops, chunk_size, grid.shape)
-    elif chunk_size is not None:
-        raise ValueError("a chunk needs the stop that it ends at")
+    _mark(axes, stops, chunk_size, delays, grid.shape)
     _fit_page(figure, axes, wide, tall)
     return figure
 
@@ -98,8 +101,29 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
         axes.tick_params(which="minor", length=0)
 
 
-def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> None:
-    """A box around each stop, a thin one around the window that ends there, and a legend below."""
+def _mark(
+    axes: Axes,
+    stops: Sequence[int] | None,
+    chunk_size: int | None,
+    delays: Sequence[int] | None,
+    shape: tuple[int, int],
+) -> None:
+    """What is known of stops and delays, and a legend below."""
+    marks: list[Artist] = []
+    if stops is not None:
+        marks += _mark_stops(axes, stops, chunk_size, shape)
+    elif chunk_size is not None:
+        raise ValueError("a chunk needs the stop that it ends at")
+    if delays is not None:
+        marks += _draw_path(axes, delays, shape)
+    if marks:
+        axes.legend(
+            handles=marks, loc="upper left", bbox_to_anchor=(0, 0), ncols=2, frameon=False, fontsize=_LABEL_POINTS
+        )
+
+
+def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
+    """A box around each stop, and a thin one around the window that ends there; returns what a legend shows."""
     steps, length = shape
     ends = [int(stop) for stop in stops]
     if (
@@ -114,7 +138,7 @@ def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape:
         if chunk_size in (None, 1)
         else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
     )
-    key = []
+    key: list[Artist] = []
     for name, line, span in marks:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
         boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
@@ -122,7 +146,24 @@ def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape:
         outlines = PatchCollection(boxes, facecolor="none", edgecolor=_MARK, linewidth=line, zorder=3, clip_on=False)
         axes.add_collection(outlines)
         key.append(Patch(facecolor="none", edgecolor=_MARK, linewidth=line, label=name))
-    axes.legend(handles=key, loc="upper left", bbox_to_anchor=(0, 0), ncols=2, frameon=False, fontsize=_LABEL_POINTS)
+    return key
+
+
+def _draw_path(axes: Axes, delays: Sequence[int], shape: tuple[int, int]) -> list[Artist]:
+    """The staircase between what was read and what was not; returns what a legend shows."""
+    steps, length = shape
+    read = [int(delay) for delay in delays]
+    if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
+        raise ValueError(f"delays must be {steps} numbers that rise within 0..{length}")
+    # Along the lines between cells, from above the first target token to below the last.
+    corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
+    unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
+    axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))
+    across, down = zip((-0.5, -0.5), *corners, strict=True)
+    line = Line2D(across, down, color=_PATH, linewidth=2, solid_joinstyle="miter", zorder=4, clip_on=False)
+    axes.add_line(line)
+    line.set_label("reads and writes")
+    return [line, Patch(facecolor=_UNREAD, edgecolor=_GRID, linewidth=0.8, label="not read yet")]
 
 
 def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:

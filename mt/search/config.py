@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
+import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -13,6 +14,7 @@ from mt.search.constraints import Constraints
 from mt.search.greedy import greedy
 from mt.search.hypothesis import Decoder, Hypothesis
 from mt.search.online import online
+from mt.search.wait_k import wait_k
 
 MAX_BEAM_SIZE = 1000
 MAX_LENGTH = 100_000
@@ -92,12 +94,33 @@ class OnlineConfig(_LengthOptions):
     name: Literal["online"] = "online"
 
 
-SEARCHES: dict[str, type[GreedyConfig | BeamConfig | OnlineConfig]] = {
+class WaitKConfig(_LengthOptions):
+    """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone, of which it
+    reports the delays (Ma et al. 2019, section 3.1)."""
+
+    name: Literal["wait_k"] = "wait_k"
+    k: int = Field(3, ge=1, le=MAX_LENGTH)
+    """Source tokens read before the first target token; from then on one for each."""
+
+
+SEARCHES: dict[str, type[GreedyConfig | BeamConfig | OnlineConfig | WaitKConfig]] = {
     "greedy": GreedyConfig,
     "beam": BeamConfig,
     "online": OnlineConfig,
+    "wait_k": WaitKConfig,
 }
-SearchConfig = Annotated[GreedyConfig | BeamConfig | OnlineConfig, Field(discriminator="name")]
+SearchConfig = Annotated[GreedyConfig | BeamConfig | OnlineConfig | WaitKConfig, Field(discriminator="name")]
+
+
+def is_online(config: SearchConfig) -> bool:
+    """Whether it writes while it reads: its hypotheses have delays, and are computed in float32, since decisions that
+    sit at a threshold must not depend on the batch."""
+    return isinstance(config, OnlineConfig | WaitKConfig)
+
+
+def waits(config: SearchConfig) -> int | None:
+    """k of wait-k, which the memory of a source must know (see `decode`); None for other searches."""
+    return config.k if isinstance(config, WaitKConfig) else None
 
 
 class _Group(Options):
@@ -118,13 +141,19 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
     return parse({"search": plain | chosen}, _Group).search
 
 
+def online_search(config: SearchConfig) -> SearchConfig:
+    """This search where it is one that writes while it reads, else online search with the options that they share."""
+    return config if is_online(config) else revised_search(config, {"name": "online"})
+
+
 def decode(
-    config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor
+    config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor, read_for: Tensor | None = None
 ) -> Sequence[Sequence[Hypothesis]]:
     """For each sentence of a batch its hypotheses, best first: `n_best` of a beam, one otherwise.
 
-    source_lengths: [B] int64, tokens, EOS included; on the model's device.
-    Raises UserError as the three searches do.
+    memory: where the search `waits`, one that hides from each step what has not been read then.
+    source_lengths: [B] int64, tokens, EOS included; on the model's device. read_for: see `online`.
+    Raises UserError as the searches do.
     """
     count, limits = len(source_lengths), config.max_lengths(source_lengths)
     if isinstance(config, BeamConfig):
@@ -141,12 +170,25 @@ def decode(
     if isinstance(config, GreedyConfig):
         found = greedy(decoder, memory, count, max_lengths=limits, constraints=config.constraints)
         return [[hypothesis] for hypothesis in found]
-    delayed = online(
-        decoder,
-        memory,
-        count,
-        source_lengths=source_lengths,
-        max_lengths=limits,
-        constraints=config.constraints,
+    # By the source tokens that have been read, from none to all of the longest source.
+    limits = config.max_lengths(torch.arange(int(source_lengths.max()) + 1, device=source_lengths.device))
+    delayed = (
+        wait_k(
+            decoder,
+            memory,
+            config.k,
+            source_lengths=source_lengths,
+            limits=limits,
+            constraints=config.constraints,
+        )
+        if isinstance(config, WaitKConfig)
+        else online(
+            decoder,
+            memory,
+            source_lengths=source_lengths,
+            limits=limits,
+            read_for=read_for,
+            constraints=config.constraints,
+        )
     )
     return [[hypothesis] for hypothesis in delayed]

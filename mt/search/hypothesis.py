@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.errors import UserError
+from mt.search.windows import Windows
 
 PAD, BOS, EOS = 0, 2, 3
 
@@ -26,15 +27,24 @@ class Prediction(Protocol):
 
     @property
     def weights(self) -> Tensor:
-        """[N, S], the attention of this step."""
+        """[N, W], the attention of this step: of W positions from `first` on."""
 
     @property
     def stops(self) -> Tensor | None:
-        """[N] int64, where a hard monotonic attention stopped, -1 where it selected nothing; None if it is soft."""
+        """[N] int64, where a hard attention stopped, -1 where it selected nothing; None if it is soft."""
 
     @property
     def state(self) -> Any:
         """Batch-first tensors, arbitrarily nested in tuples."""
+
+    @property
+    def first(self) -> Tensor | None:
+        """[N] int64, the source position of the weights' first column; None: 0, and W = S. Given with `stops` alone,
+        and nothing after the stop is attended to then."""
+
+    @property
+    def energies(self) -> Tensor | None:
+        """[N] int64, how many energies the step took to find its stop; None where all of the source was compared."""
 
 
 class Decoder(Protocol):
@@ -53,15 +63,22 @@ class Hypothesis:
 
     tokens: without BOS; with EOS unless the sentence was cut at its maximum length.
     log_prob: natural logarithm of the model's probability of `tokens`. score: what hypotheses are ranked by.
-    weights: [T, S] float32 on the CPU, the attention weights of each token; S is the padded width of the batch.
+    windows: the attention weights of each token; of a soft attention, over the padded width of the batch.
     stops: [T] int64 on the CPU, where a hard attention stopped (-1 where nowhere); None if it is soft.
+    energies: how many a hard monotonic attention computed to find its stops; None for other ones.
     """
 
     tokens: tuple[int, ...]
     log_prob: float
     score: float
-    weights: Tensor
+    windows: Windows
     stops: Tensor | None
+    energies: int | None
+
+    @property
+    def weights(self) -> Tensor:
+        """[T, S] float32, made anew: S as far as anything could be attended to."""
+        return self.windows.dense()
 
 
 def select(tree: Tree, index: Tensor) -> Tree:
@@ -111,8 +128,10 @@ class Ends(NamedTuple):
 class _Step(NamedTuple):
     tokens: Tensor  # [N] what the step was given
     parents: Tensor  # [N] the row of the step before that each row continues
-    weights: Tensor  # [N, S]
+    weights: Tensor  # [N, W]
     stops: Tensor | None  # [N]
+    first: Tensor | None  # [N]
+    energies: Tensor | None  # [N]
 
 
 class History:
@@ -129,37 +148,67 @@ class History:
 
     def append(self, tokens: Tensor, parents: Tensor, prediction: Prediction) -> None:
         """Records a step: its input tokens [N], the row of the step before that each continues [N], and its outcome."""
-        self._steps.append(_Step(tokens, parents, prediction.weights, prediction.stops))
+        self._steps.append(
+            _Step(tokens, parents, prediction.weights, prediction.stops, prediction.first, prediction.energies)
+        )
 
     def backtrack(self, ends: Ends) -> list[Hypothesis]:
         """The hypotheses that end at `ends` (fields [H]), in that order. The record is used up and empty then."""
         row, token = torch.zeros_like(ends.row), torch.zeros_like(ends.token)
-        last, shape = self._steps[-1], (len(ends.row), len(self._steps))
-        tokens_HT, weights_HTS = token.new_empty(shape), last.weights.new_empty(*shape, last.weights.shape[1])
-        stops_HT = None if last.stops is None else last.stops.new_empty(shape)
+        said: list[tuple[Any, ...]] = []
+        weights: list[Tensor] = []  # as `said`, of each step, the last one first
         while self._steps:
             # Freed as it is read: the weights of a long source are most of what a search keeps.
             length, step = len(self._steps), self._steps.pop()
             # Until its own last step is reached, a hypothesis follows row 0, which always exists; that part is cut off.
             row = torch.where(ends.length == length, ends.row, row)
-            tokens_HT[:, length - 1] = torch.where(ends.length == length, ends.token, token)
-            weights_HTS[:, length - 1] = step.weights[row]
-            if stops_HT is not None and step.stops is not None:
-                stops_HT[:, length - 1] = step.stops[row]
+            token = torch.where(ends.length == length, ends.token, token)
+            said.append((token, *select((step.stops, step.first, step.energies), row)))
+            weights.append(step.weights[row])
             token, row = step.tokens[row], step.parents[row]
-        tokens, weights_HTS = tokens_HT.tolist(), weights_HTS.float().cpu()
-        stops_HT = None if stops_HT is None else stops_HT.cpu()
-        ranks = zip(ends.length.tolist(), ends.log_prob.tolist(), ends.score.tolist(), strict=True)
+        said_tokens, *parts = zip(*reversed(said), strict=True)
+        tokens = torch.stack(said_tokens, 1).tolist()
+        stops, first, energies = (None if part[0] is None else torch.stack(part, 1).cpu() for part in parts)
+        lengths = ends.length.tolist()
+        windows = _whole(weights, lengths) if first is None or stops is None else _cut(weights, first, stops, lengths)
+        ranks = zip(lengths, ends.log_prob.tolist(), ends.score.tolist(), windows, strict=True)
         return [
             Hypothesis(
                 tokens=tuple(tokens[i][:length]),
                 log_prob=log_prob,
                 score=score,
-                weights=_owned(weights_HTS[i, :length]),
-                stops=None if stops_HT is None else _owned(stops_HT[i, :length]),
+                windows=own,
+                stops=None if stops is None else _owned(stops[i, :length]),
+                energies=None if energies is None else int(energies[i, :length].sum()),
             )
-            for i, (length, log_prob, score) in enumerate(ranks)
+            for i, (length, log_prob, score, own) in enumerate(ranks)
         ]
+
+
+def _whole(weights: list[Tensor], lengths: list[int]) -> list[Windows]:
+    """Of each hypothesis, where steps attended to all of the source. weights: of each step [H, S], the last one first;
+    used up."""
+    grid = weights[0].new_empty(len(lengths), len(weights), weights[0].shape[1])
+    for step in range(len(weights)):
+        grid[:, step] = weights.pop()
+    return [Windows.whole(_owned(rows[:length])) for rows, length in zip(grid.float().cpu(), lengths, strict=True)]
+
+
+def _cut(weights: list[Tensor], first: Tensor, stops: Tensor, lengths: list[int]) -> list[Windows]:
+    """Of each hypothesis, where steps attended to windows, without what other rows made a window wider by.
+
+    weights: of each step [H, W], the last one first; first, stops: [H, T].
+    """
+    weights.reverse()
+    flat = torch.cat(weights, 1).float().cpu()
+    columns = torch.cat([torch.arange(part.shape[1]) for part in weights])
+    steps = torch.arange(len(weights)).repeat_interleave(torch.tensor([part.shape[1] for part in weights]))
+    widths = torch.where(stops < 0, 0, stops - first + 1)
+    found = []
+    for i, length in enumerate(lengths):
+        inside = (columns < widths[i, steps]) & (steps < length)
+        found.append(Windows(flat[i, inside], _owned(first[i, :length]), _owned(widths[i, :length])))
+    return found
 
 
 def _owned(part: Tensor) -> Tensor:

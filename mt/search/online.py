@@ -27,28 +27,44 @@ class OnlineHypothesis(Hypothesis):
 def online(
     decoder: Decoder,
     memory: Any,
-    batch_size: int,
     *,
     source_lengths: Tensor,
-    max_lengths: Tensor,
+    limits: Tensor,
+    read_for: Tensor | None = None,
     constraints: Constraints = FREE,
 ) -> list[OnlineHypothesis]:
-    """Greedy hypotheses with delays g_i = max over k <= i of stop_k + 1; the whole source where nothing was selected.
+    """Greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
 
-    source_lengths: [B] int64, tokens, EOS included. The rest as in `greedy`.
+    memory: as in `greedy`. source_lengths: [B] int64, tokens, EOS included. limits: see `delayed`. read_for: [B, S]
+    int64, source tokens that must have come before a stop at each position; None: those up to it.
     Raises UserError where the attention does not stop.
     """
-    hypotheses = greedy(decoder, memory, batch_size, max_lengths=max_lengths, constraints=constraints)
-    return [_delayed(h, length) for h, length in zip(hypotheses, source_lengths.tolist(), strict=True)]
+    hypotheses = greedy(
+        decoder, memory, len(source_lengths), max_lengths=limits[source_lengths], constraints=constraints
+    )
+    if read_for is None:
+        read_for = torch.arange(1, len(limits)).expand(len(hypotheses), -1)
+    rows = zip(hypotheses, read_for.cpu(), source_lengths.tolist(), strict=True)
+    return [delayed(hypothesis, _read(hypothesis, row, length), limits) for hypothesis, row, length in rows]
 
 
-def _delayed(hypothesis: Hypothesis, source_length: int) -> OnlineHypothesis:
+def delayed(hypothesis: Hypothesis, needed: Tensor, limits: Tensor) -> OnlineHypothesis:
+    """The hypothesis with its delays: a token is written when its attention has read what it needed, and not before the
+    tokens in front of it. While the source goes on a hypothesis is no longer than what has been read allows, and waits.
+
+    needed: [T] int64, source tokens that the attention had to read for each token.
+    limits: [S + 1] int64, rising: the most tokens of a hypothesis by the number of source tokens read, 0 first.
+    """
+    count = torch.arange(1, len(needed) + 1)
+    allowed = torch.searchsorted(limits.cpu(), count)  # the fewest source tokens with which so many may be written
+    return OnlineHypothesis(**vars(hypothesis), delays=torch.maximum(needed, allowed).cummax(0).values)
+
+
+def _read(hypothesis: Hypothesis, read_for: Tensor, source_length: int) -> Tensor:
     if hypothesis.stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "
             "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
         )
     # To have selected nothing (-1), a step must have read the whole source.
-    read = torch.where(hypothesis.stops < 0, source_length, hypothesis.stops + 1)
-    delays = torch.cummax(read, 0).values
-    return OnlineHypothesis(**vars(hypothesis), delays=delays)
+    return torch.where(hypothesis.stops < 0, source_length, read_for[hypothesis.stops.clamp(min=0)])

@@ -4,7 +4,7 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
-from mt.decoding import decodes_hard
+from mt.decoding import decodes_hard, require_wait_k
 from mt.errors import UserError, nearest
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
@@ -16,8 +16,10 @@ def chosen_metric(config: Config) -> str:
 
 
 def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
-    """Raises UserError where search, metrics or the lengths of the corpus do not suit the model."""
+    """Raises UserError where search, prefix mask, metrics or the lengths of the corpus do not suit the model."""
     decodes_hard(config.search, model)
+    if config.training.wait_k is not None:
+        require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     config.metrics()
     require_measured(config, model)
     require_short(corpus, model)

@@ -204,7 +204,7 @@ def _update(
     for batch in batches:
         batch = batch.to(device)
         with autocast(device, config.precision):
-            loss = model(batch, label_smoothing=config.training.label_smoothing)
+            loss = model(batch, label_smoothing=config.training.label_smoothing, wait_k=_drawn(config.training.wait_k))
         sums.append(torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()]))
         ((loss.sum + loss.auxiliary) / share).backward()
     plain, total, auxiliary = (torch.stack(sums).cpu().double().sum(0) / tokens).tolist()
@@ -216,3 +216,8 @@ def _update(
         )
     optimizer.step()
     return Update(plain, total, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
+
+
+def _drawn(choices: tuple[int, ...] | None) -> int | None:
+    """One of them at random, by the generator whose state checkpoints keep; None where there are none."""
+    return None if choices is None else choices[int(torch.randint(len(choices), ()))]

@@ -41,6 +41,19 @@ def test_what_a_run_says(tmp_path) -> None:
     assert str(found.search) == "hard, greedy" and found.alignment_error_rate is None and found.attends
 
 
+def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
+    path, lag = tmp_path / "results.json", {"score": 2.5, "signature": "n:9|unit:word|length:longer"}
+    path.write_text(json.dumps(WHOLE | {"al": lag, "dal": lag | {"score": 3}, "swf": lag, "yaal": {"score": "x"}}))
+    found = read_results(path)
+    assert found.latency == {"al": 2.5, "dal": 3.0} and found.latency_unit == "word"
+    assert {key: score.score for key, score in found.scores.items()}.items() >= {"bleu": 12.5, "swf": 2.5}.items()
+    for wrong in (float("nan"), 10**400, True, None, -1e300):
+        path.write_text(json.dumps(WHOLE | {"al": {"score": wrong}, "dal": {"score": 1.0}}))
+        assert read_results(path).latency == {"dal": 1.0} and read_results(path).latency_unit == "token"
+    path.write_text(json.dumps(WHOLE))
+    assert read_results(path).latency == {}
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

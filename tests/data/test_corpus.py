@@ -5,6 +5,7 @@ from pathlib import Path
 
 import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from mt.data import corpus, writer
@@ -112,10 +113,10 @@ def test_an_interrupted_shard_leaves_no_file_of_its_name(
     tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_CHUNK", 1)
-    encoded = iter([tokenizers.source.encode(["old"]), KeyboardInterrupt])
+    encoded = iter([tokenizers.source.encode_column(["old"]), KeyboardInterrupt])
 
     class Interrupted:
-        def encode(self, texts: list[str]) -> list[list[int]]:
+        def encode_column(self, texts: list[str]) -> pa.ListArray:
             if (ids := next(encoded)) is KeyboardInterrupt:
                 raise KeyboardInterrupt
             return ids

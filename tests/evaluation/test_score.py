@@ -17,6 +17,8 @@ from mt.metrics.alignment import to_pharaoh
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig
 
+ONLINE = {"search": OnlineConfig()}
+
 
 def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
@@ -66,6 +68,18 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
         assert scores[f"chrf_{mode}"] == decoded.scores["chrf"].score
     assert all(translation.stops is not None for translation in translations)
     assert {"lost_mass", "saturation", "disagreement"} < stats.keys()
+
+
+def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, corpus: Corpus) -> None:
+    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    greedy, translator.config = dev_scores(translator, split, None), translator.config.model_copy(update=ONLINE)
+    scores, translations, _ = dev_scores(translator, split, None)
+    assert all(t.delays is not None and len(t.delays) == len(t.tokens) for t in translations)
+    assert [t.tokens for t in translations] == [t.tokens for t in greedy.translations]
+    latency = evaluate(translator, split, OnlineConfig()).values().keys() - {"bleu", "chrf"}
+    assert {"ap", "al", "dal"} <= latency
+    assert scores.keys() - greedy.scores.keys() == latency | {f"{name}_hard" for name in latency}
+    assert all(scores[name] == scores[f"{name}_hard"] for name in latency)
 
 
 def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, corpus: Corpus) -> None:

@@ -1,18 +1,80 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from mt.errors import UserError
-from mt.metrics.latency import average_lagging, average_proportion, differentiable_average_lagging, latency
+from mt.metrics.latency import (
+    Timing,
+    average_lagging,
+    average_proportion,
+    degenerate,
+    differentiable_average_lagging,
+    latency,
+    length_adaptive_average_lagging,
+    yet_another_average_lagging,
+)
+
+# Wait-3 on three sentences: delays, words of the source, words of the reference; and what SimulEval 1.1.4 and
+# OmniSTEval 0.1.10 make of them.
+VECTOR = [
+    Timing([3, 4, 4, 4], 4, 4, 4),
+    Timing([3, 4, 5, 6, 6, 6], 6, 5, 5),
+    Timing([2, 2], 2, 3, 3),
+]
+
+
+def test_the_scorers_own_results_by_sentence():
+    def each(measure):
+        return [measure(t.delays, t.source_length, t.reference_length) for t in VECTOR]
+
+    assert each(average_lagging) == pytest.approx([3, 2.7, 2], abs=1e-9)
+    assert each(length_adaptive_average_lagging) == pytest.approx([3, 3, 2], abs=1e-9)
+    assert each(average_proportion) == pytest.approx([0.9375, 1.0, 2 / 3], abs=1e-9)
+    assert each(yet_another_average_lagging) == [3, 3, None]
+    lags = [differentiable_average_lagging(t.delays, t.source_length) for t in VECTOR]
+    assert lags == pytest.approx([3, 3, 2], abs=1e-9)
+
+
+def test_the_scorers_own_results_of_the_corpus():
+    scores = latency([*VECTOR, Timing([], 5, 7, 7), Timing([], 0, 1, 1)])
+    assert {name: score.score for name, score in scores.items()} == pytest.approx(
+        {
+            "ap": (0.9375 + 1 + 2 / 3) / 3,
+            "al": (3 + 2.7 + 2) / 3,
+            "laal": 8 / 3,
+            "dal": 8 / 3,
+            "yaal": 3.0,
+            "swf": 100 * 4 / 12,
+            "efsw": 40.0,
+        },
+        abs=1e-9,
+    )
+    assert not degenerate(scores)
+    simuleval, omnisteval = "average:sentence|version:SimulEval.1.1.4", "version:OmniSTEval.0.1.10"
+    assert {name: score.signature for name, score in scores.items()} == {
+        "ap": f"n:3|empty:2|unit:word|length:reference|{simuleval}",
+        "al": f"n:3|empty:2|unit:word|length:reference|{simuleval}",
+        "laal": f"n:3|empty:2|unit:word|length:longer|{simuleval}",
+        "dal": f"n:3|empty:2|unit:word|length:hypothesis|{simuleval}",
+        "yaal": f"n:3|empty:2|unit:word|length:longer|average:sentence|{omnisteval}",
+        "swf": f"n:3|empty:2|unit:word|average:corpus|{omnisteval}",
+        "efsw": f"n:3|empty:2|unit:word|average:corpus|{omnisteval}",
+    }
+
+
+def test_without_the_length_of_the_reference():
+    scores = latency(VECTOR, reference_length=False)
+    assert scores["al"].score == pytest.approx(8 / 3, abs=1e-9)
+    assert scores["ap"].score == pytest.approx((0.9375 + 30 / 36 + 1) / 3, abs=1e-9)
+    assert "|length:hypothesis|" in scores["al"].signature and "|length:longer|" in scores["yaal"].signature
 
 
 @pytest.mark.parametrize(
     ("delays", "source_length", "ap", "al", "dal"),
     [
-        ([3, 4, 4, 4], 4, 15 / 16, 3, 3),  # wait-3: AL stops counting at the second token
+        ([3, 4, 4, 4], 4, 15 / 16, 3, 3),  # wait-3: AL stops counting at the second word
         ([1, 2, 3, 4], 4, 10 / 16, 1, 1),  # wait-1
         ([4, 4, 4, 4], 4, 1, 4, 4),  # the whole source first
         ([6, 6], 6, 1, 6, 6),
-        # Half a target token per source token; DAL's second delay is max(2, 1 + 2) and its third 5.
+        # Half a target word per source word; DAL's second delay is max(2, 1 + 2) and its third 5.
         ([1, 2, 6], 6, 9 / 18, (1 + 0 + 2) / 3, (1 + 1 + 2) / 3),
         # The end is never read: all three are counted. rate 3/4, delays after DAL's minimum 1, 7/3, 11/3.
         ([1, 1, 1], 4, 3 / 12, (1 + (1 - 4 / 3) + (1 - 8 / 3)) / 3, 1),
@@ -22,7 +84,20 @@ from mt.metrics.latency import average_lagging, average_proportion, differentiab
 def test_by_hand(delays, source_length, ap, al, dal):
     assert average_proportion(delays, source_length) == pytest.approx(ap)
     assert average_lagging(delays, source_length) == pytest.approx(al)
+    assert length_adaptive_average_lagging(delays, source_length, 1) == pytest.approx(al)
     assert differentiable_average_lagging(delays, source_length) == pytest.approx(dal)
+
+
+def test_a_first_word_after_the_end_of_speech_lags_by_its_delay():
+    assert average_lagging([1200.0, 1300.0], 1000.0, 2) == 1200
+    assert length_adaptive_average_lagging([1200.0], 1000.0, 9) == 1200
+    assert yet_another_average_lagging([1200.0], 1000.0, 9) is None
+
+
+def test_writing_too_much_pays_in_al_alone():
+    short, long = [1, 2, 3, 4], [1, 2, 3, 4, 4, 4, 4, 4]
+    assert average_lagging(long, 4, 4) == average_lagging(short, 4, 4)
+    assert length_adaptive_average_lagging(long, 4, 4) > length_adaptive_average_lagging(short, 4, 4)
 
 
 @given(st.integers(1, 20), st.integers(1, 20))
@@ -31,23 +106,38 @@ def test_wait_k_on_equal_lengths_lags_k(k, length):
     delays = [min(k + i, length) for i in range(length)]
     assert average_lagging(delays, length) == pytest.approx(k)
     assert differentiable_average_lagging(delays, length) == pytest.approx(k)
+    assert yet_another_average_lagging(delays, length) == (None if k == length else pytest.approx(k))
 
 
-def test_corpus_is_the_mean_over_the_sentences_with_a_token():
-    scores = latency([[3, 4, 4, 4], [], [1, 2, 3, 4]], [4, 9, 4])
-    assert {name: score.score for name, score in scores.items()} == pytest.approx({"ap": 25 / 32, "al": 2, "dal": 2})
-    assert {score.signature for score in scores.values()} == {"n:2|length:hypothesis|average:sentence"}
+def test_a_policy_that_waits_for_the_end_or_not_at_all_is_degenerate():
+    waits, hurries = Timing([20] * 10, 20, 10, 10), Timing([1] + [20] * 9, 20, 10, 10)
+    assert degenerate(latency([hurries, waits]))
+    assert not degenerate(latency([waits]))  # it has no YAAL
+    assert not degenerate(latency([Timing([*range(1, 21)], 20, 20, 20)]))
 
 
-@pytest.mark.parametrize("measure", [average_proportion, average_lagging, differentiable_average_lagging])
-@pytest.mark.parametrize("delays", [[], [2, 1], [1, 5], [-1, 2]])
-def test_impossible_delays_are_refused(measure, delays):
-    with pytest.raises(ValueError, match=r"^delays must be non-empty and rise within 0\.\.4, not \["):
-        measure(delays, 4)
+def test_nothing_written_has_no_latency():
+    assert latency([Timing([], 3, 2, 2)]) == {} == latency([])
+    assert set(latency([Timing([2, 2], 2, 2, 2)])) == {"ap", "al", "laal", "dal", "swf"}
 
 
-def test_refusals():
-    with pytest.raises(UserError, match=r"^there are 1 hypotheses but 2 references: "):
-        latency([[1]], [1, 1])
-    with pytest.raises(UserError, match=r"^no hypothesis has a token, so there is no latency to measure$"):
-        latency([[]], [3])
+def test_an_empty_reference_has_the_length_of_the_hypothesis():
+    """As characters; as words SimulEval gives it one, and divides by zero here."""
+    scores = latency([Timing([1, 2], 2, 0, 0)], unit="char")
+    assert scores["ap"].score == 0.75 and "|unit:char|" in scores["ap"].signature
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        average_proportion,
+        average_lagging,
+        length_adaptive_average_lagging,
+        differentiable_average_lagging,
+        yet_another_average_lagging,
+    ],
+)
+@pytest.mark.parametrize(("delays", "source_length"), [([], 4), ([2, 1], 4), ([-1, 2], 4), ([1, 2], 0), ([1e999], 4)])
+def test_impossible_delays_are_refused(measure, delays, source_length):
+    with pytest.raises(ValueError, match=r"^delays must be non-empty and rise from 0, of a source, not \["):
+        measure(delays, source_length)

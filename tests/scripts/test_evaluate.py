@@ -83,3 +83,29 @@ def test_a_corpus_that_has_changed_is_refused(call, run: Path, texts: Path, tmp_
     (path / "meta.json").write_text(json.dumps(meta))
     done = call("evaluate", run, "--corpora", tmp_path / "corpora")
     assert done.status == 2 and "would now be prepared with another vocabulary" in done.err
+
+
+def test_online_decodes_have_a_log_with_which_their_latency_can_be_scored(
+    call, trained_hard: Path, corpora: Path, tmp_path: Path
+) -> None:
+    for unit in ("word", "char", "subword"):
+        chosen = ["--search", "online", "--latency-unit", unit, "--out", tmp_path / unit]
+        assert call("evaluate", trained_hard, "--corpora", corpora, *chosen).status == 0
+        results = json.loads((tmp_path / unit / "results.json").read_text())
+        model = [*(["--spm-model", trained_hard / "checkpoints/best/tokenizer.model"] if unit == "subword" else [])]
+        log = tmp_path / unit / "hypotheses/instances.log"
+        done = call("score", "--task", "simultaneous", "--unit", unit, "--json", *model, log)
+        scores = json.loads(done.out)
+        assert {"bleu", "al", "laal", "dal", "ap"} <= scores.keys()
+        assert {name: results[name] for name in scores} == scores
+        assert f"|unit:{unit}|" in scores["al"]["signature"]
+    lines = [json.loads(line) for line in (tmp_path / "word/hypotheses/instances.log").read_text().splitlines()]
+    hypotheses = (tmp_path / "word/hypotheses/test.txt").read_text().splitlines()
+    assert [line["prediction"] for line in lines] == hypotheses
+    assert all(len(line["delays"]) == len(line["prediction"].split()) for line in lines)
+
+
+def test_a_log_does_not_outlive_its_hypotheses(call, trained_hard: Path, corpora: Path, tmp_path: Path) -> None:
+    for search, is_there in (("online", True), ("greedy", False)):
+        call("evaluate", trained_hard, "--corpora", corpora, "--search", search, "--out", tmp_path)
+        assert (tmp_path / "hypotheses/instances.log").exists() == is_there

@@ -107,6 +107,21 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
         ),
         (["--mode", "hard"], "two\n", "--mode hard needs an attention that can choose one position"),
         (["--search", "online"], "two\n", "--search online writes while it reads"),
+        (
+            ["--search", "wait_k"],
+            "two\n",
+            "--search wait_k shows the model only the source tokens read so far: it needs",
+        ),
+        (
+            ["--search", "wait_k", "--k", 0],
+            "two\n",
+            "--k 0 is not possible: input should be greater than or equal to 1",
+        ),
+        (
+            ["--k", 3],
+            "two\n",
+            "--k is an option of --search wait_k, and not of this run, which is decoded by beam search",
+        ),
         (["--beam", 0], "two\n", "--beam 0 is not possible: input should be greater than or equal to 1"),
         (
             ["--beam", 10**19],

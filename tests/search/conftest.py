@@ -17,6 +17,8 @@ class Reading(NamedTuple):
     weights: torch.Tensor
     stops: torch.Tensor | None
     state: tuple
+    first: None = None
+    energies: None = None
 
 
 class Sources(NamedTuple):

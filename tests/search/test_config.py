@@ -16,6 +16,7 @@ from mt.search.config import (
     GreedyConfig,
     OnlineConfig,
     SearchConfig,
+    WaitKConfig,
     decode,
     revised_search,
 )
@@ -119,6 +120,8 @@ def test_revised_keeps_what_the_new_search_has():
     assert revised_search(config, {"name": "greedy"}) == GreedyConfig(mode="soft", max_length=30)
     assert revised_search(config, {"name": "online"}) == OnlineConfig(max_length=30)
     assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)
+    assert revised_search(config, {"name": "wait_k", "k": 5}) == WaitKConfig(k=5, max_length=30)
+    assert revised_search(WaitKConfig(k=5), {"name": "greedy"}) == GreedyConfig()
     with pytest.raises(UserError, match=r"^unknown option search.beam_size: "):
         revised_search(config, {"name": "greedy", "beam_size": 3})
     with pytest.raises(UserError, match=r"^search\.name=gready is an invalid choice: did you mean greedy"):

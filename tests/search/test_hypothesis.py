@@ -58,6 +58,8 @@ def test_history_follows_the_back_pointers():
     class Step(NamedTuple):
         weights: torch.Tensor
         stops: torch.Tensor
+        first: None = None
+        energies: None = None
 
     history = History()
     history.append(torch.tensor([2, 2]), torch.tensor([0, 1]), Step(torch.tensor([[0.1], [0.2]]), torch.tensor([5, 6])))

@@ -13,9 +13,8 @@ def test_delays_count_the_source_tokens_read_so_far(make_toy):
     first, second, third = online(
         toy,
         toy.memory(),
-        3,
         source_lengths=torch.tensor([6, 4, 5]),
-        max_lengths=torch.tensor([5, 3, 4]),
+        limits=torch.tensor([3, 3, 3, 3, 3, 4, 5]),
     )
     assert first.delays.tolist() == [1, 1, 3, 6, 6]
     assert second.delays.tolist() == [2, 4, 4]
@@ -23,12 +22,23 @@ def test_delays_count_the_source_tokens_read_so_far(make_toy):
     assert third.delays.tolist() == [4, 4, 5, 5]
 
 
+def test_a_hypothesis_as_long_as_the_source_so_far_allows_waits(make_toy):
+    """0 to 4 source tokens read allow 1, 1, 3, 4 and 6 tokens of the target."""
+    toy = make_toy(1, 7, seed=0, ending=-100.0)
+    toy.stops = torch.tensor([[0, 0, 0, 2, 2, 2]])
+    (found,) = online(toy, toy.memory(), source_lengths=torch.tensor([4]), limits=torch.tensor([1, 1, 3, 4, 6]))
+    assert found.delays.tolist() == [1, 2, 2, 3, 4, 4]
+    toy.stops = torch.tensor([[3, 0, 0, 0, 0, 0]])
+    (found,) = online(toy, toy.memory(), source_lengths=torch.tensor([4]), limits=torch.tensor([1, 1, 3, 4, 6]))
+    assert found.delays.tolist() == [4] * 6
+
+
 def test_the_rest_is_greedy_search(make_toy):
     toy = make_toy(3, 7, seed=1)
     toy.stops = torch.zeros(3, 9, dtype=torch.int64)
-    longest = torch.tensor([9, 9, 9])
-    found = online(toy, toy.memory(), 3, source_lengths=torch.tensor([2, 2, 2]), max_lengths=longest)
-    for h, expected in zip(found, greedy(toy, toy.memory(), 3, max_lengths=longest), strict=True):
+    lengths, limits = torch.tensor([2, 2, 2]), torch.tensor([9, 9, 9])
+    found = online(toy, toy.memory(), source_lengths=lengths, limits=limits)
+    for h, expected in zip(found, greedy(toy, toy.memory(), 3, max_lengths=limits), strict=True):
         assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
         assert h.weights.equal(expected.weights)
         assert h.stops.equal(expected.stops)
@@ -38,4 +48,4 @@ def test_the_rest_is_greedy_search(make_toy):
 def test_refuses_an_attention_that_does_not_stop(make_toy):
     toy = make_toy(1, 7, seed=0)
     with pytest.raises(UserError, match="online decoding needs an attention that stops at a source position"):
-        online(toy, toy.memory(), 1, source_lengths=torch.tensor([4]), max_lengths=torch.tensor([4]))
+        online(toy, toy.memory(), source_lengths=torch.tensor([4]), limits=torch.full((5,), 4))

@@ -42,6 +42,8 @@ def test_a_folder_below_a_link_to_nowhere(tmp_path: Path) -> None:
         ({"training": {"metric": "blue"}}, "training.metric=blue is not measured: did you mean bleu?"),
         ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
         ({"search": {"name": "online"}}, "search=online writes while it reads"),
+        ({"search": {"name": "wait_k"}}, "search=wait_k shows the model only the source tokens read so far: it needs"),
+        ({"training": {"wait_k": [3]}}, "training.wait_k shows the model only the source tokens read so far: it needs"),
         (
             {"attention": {"name": "location", "max_source_length": 2}},
             "source 1 of train has . tokens, and this model reads at most 2",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field as Option
 
 from mt.data.fields.audio import AudioConfig, AudioField
-from mt.data.fields.base import Field, Raw, Row, SourceError
+from mt.data.fields.base import Field, Raw, ReadSource, Row, SourceError
 from mt.data.fields.image import ImageConfig, ImageField
 from mt.data.fields.text import TEXT, TextConfig, TextField
 
@@ -36,6 +36,7 @@ __all__ = [
     "ImageConfig",
     "ImageField",
     "Raw",
+    "ReadSource",
     "Row",
     "TextConfig",
     "TextField",

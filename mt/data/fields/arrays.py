@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mt.data.fields.base import Field, Raw, Row
+from mt.data.fields.base import Field, Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 
 _VALUES = 1 << 28
@@ -28,7 +28,20 @@ class ArrayField(Field):
         self.arrow_type = pa.list_(pa.from_numpy_dtype(dtype))
         self.shard_size = max(1, _VALUES // (longest * self._size))
 
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.ListArray:
+        before: str | None = None
+        rows: list[np.ndarray | None] = []
+        for source in sources:
+            try:
+                rows += [None] if source == before else self.encode([given(source)], tokenizer)
+            except SourceError as error:
+                error.source = source
+                raise
+            before = source
+        return self.array(rows)
+
     def array(self, rows: Sequence[Row | None]) -> pa.ListArray:
+        """Rows as a column; None: the row before."""
         known = [np.asarray(row, self._dtype).ravel() for row in rows if row is not None]
         absent = np.array([row is None for row in rows], dtype=bool)
         sizes = np.zeros(len(rows) + 1, dtype=np.int32)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,17 @@ class SourceError(UserError):
         return str(self.args[0])
 
 
+class ReadSource(NamedTuple):
+    """A source as alignments and delays see it."""
+
+    labels: Sequence[str]
+    """What each place is called."""
+    units: Sequence[int | None]
+    """Which unit, as a word, each place belongs to; None for none."""
+    arrivals: Sequence[int]
+    """How many places come with each of the parts that a source arrives in, as words."""
+
+
 class Field(ABC):
     """One side of the examples of a corpus, made of its options alone.
 
@@ -60,8 +71,11 @@ class Field(ABC):
         """The rows of what people give. Raises `SourceError` where one cannot be read. tokenizer: None if no text."""
 
     @abstractmethod
-    def array(self, rows: Sequence[Row | None]) -> pa.Array:
-        """Rows as a column; None: that of the example before."""
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.Array:
+        """The rows of a corpus' sources as a column, where null is the row of the example before.
+
+        given: what `encode` reads for a source. Raises `SourceError`, with its `source`, where one cannot be read.
+        """
 
     @abstractmethod
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
@@ -80,21 +94,22 @@ class Field(ABC):
         """The rows as one tensor [B, S, ...], padded on the right, and the mask [B, S] bool of real positions."""
 
     @abstractmethod
-    def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
-        """What to write in a picture beside each of the positions that a model has made of a row."""
+    def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
+        """What to write in a picture beside each of the places that a model has made of a row."""
 
-    def units(
-        self,
-        positions: int,
-        tokenizer: Tokenizer,
-        unit: Unit,
-        *,
-        source: Raw | None = None,
-        row: Row | None = None,
-    ) -> list[int | None]:
-        """Which unit of a source each of the positions that a model has made of it belongs to, None for none; by itself
-        each is its own. source: what people gave, or, where that is not known, row: what was made of it."""
-        return [*range(positions)]
+    def units(self, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw) -> list[int | None]:
+        """Which unit, as a word, each of these places belongs to, None for none; by itself each is its own.
+
+        source: what people gave.
+        """
+        return [*range(places)]
+
+    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
+        """A source as alignments and delays see it; by itself each place comes on its own.
+
+        source: what people gave; where it is not known, what the row says of it.
+        """
+        return ReadSource(self.labels(row, places, tokenizer), [*range(places)], [1] * places)
 
     @abstractmethod
     def blank(self, row: Row) -> bool:

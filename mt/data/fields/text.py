@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mt.data.fields.base import Field, Raw, Row
+from mt.data.fields.base import Field, Raw, ReadSource, Row
 from mt.data.tokenizer import PAD, Tokenizer, Unit
 from mt.parsing import Options
 
@@ -37,8 +37,12 @@ class TextField(Field):
             raise ValueError("text is cut by a tokenizer")
         return tokenizer.encode(sources)  # type: ignore[arg-type]  # texts are strings
 
-    def array(self, rows: Sequence[Row | None]) -> pa.ListArray:
-        return lists([() if row is None else row for row in rows], np.int32)
+    def column(
+        self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw] = str
+    ) -> pa.Array:
+        if tokenizer is None:
+            raise ValueError("text is cut by a tokenizer")
+        return tokenizer.encode_column(sources)
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         return pc.list_value_length(column).to_numpy().astype(np.int64)
@@ -58,35 +62,25 @@ class TextField(Field):
             line[: len(row)] = row
         return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
 
-    def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
+    def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
         return tokenizer.pieces([int(i) for i in row])
 
-    def units(
-        self,
-        positions: int,
-        tokenizer: Tokenizer,
-        unit: Unit,
-        *,
-        source: Raw | None = None,
-        row: Row | None = None,
-    ) -> list[int | None]:
-        if source is None:
-            return tokenizer.decoded_unit_ids([int(i) for i in row or ()], unit)
+    def units(self, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw) -> list[int | None]:
         return tokenizer.unit_ids(str(source), unit)
+
+    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
+        """Units are words or characters; words, which are what stands between blanks, come whole."""
+        ids = [int(i) for i in row]
+        text = tokenizer.decode(ids) if source is None else str(source)
+        units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
+        arrivals = [len(word) - 1 for word in tokenizer.encode(text.split())]
+        return ReadSource(tokenizer.pieces(ids), units, arrivals)
 
     def blank(self, row: Row) -> bool:
         return len(row) <= 1
 
 
 TEXT = TextField()
-
-
-def lists(rows: Sequence[Row], kind: type[np.generic]) -> pa.ListArray:
-    """Rows as Arrow lists, without a Python object for each element."""
-    offsets = np.zeros(len(rows) + 1, dtype=np.int32)
-    np.cumsum([len(ids) for ids in rows], out=offsets[1:])
-    values = np.fromiter(itertools.chain.from_iterable(rows), kind, count=offsets[-1])
-    return pa.ListArray.from_arrays(offsets, values)
 
 
 def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:

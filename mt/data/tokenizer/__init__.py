@@ -2,7 +2,7 @@
 
 from mt.data.tokenizer.config import SideConfig, TokenizerConfig
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, Unit, normalize, units
-from mt.data.tokenizer.sides import Tokenizers
+from mt.data.tokenizer.sides import Tokenizers, load_tokenizer
 from mt.data.tokenizer.training import train
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "TokenizerConfig",
     "Tokenizers",
     "Unit",
+    "load_tokenizer",
     "normalize",
     "train",
     "units",

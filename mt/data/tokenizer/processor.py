@@ -1,10 +1,14 @@
 """Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018)."""
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import sentencepiece
 
 from mt.data.words import words
@@ -25,6 +29,9 @@ _PUNCTUATION_EDGE = re.compile(r"(?<=\S)(?=[^\w\s])|(?<=[^\w\s])(?=\S)")
 
 class Tokenizer:
     """One trained SentencePiece model. Special ids: pad 0, unk 1, bos 2, eos 3.
+
+    Text is cut word by word, a word being what stands between blanks. So a word that has just arrived is cut alike
+    whatever follows, also by a model whose pieces may cross blanks, and in training as in translation.
 
     A text survives encoding and decoding up to Unicode composition (NFC) and the kind and number of its blanks;
     characters that the vocabulary lacks come back as ⁇. Nothing else is normalised, so that fullwidth or
@@ -55,19 +62,59 @@ class Tokenizer:
         return self._processor.get_piece_size()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, EOS last."""
-        return self._processor.encode([self._prepared(text) for text in texts], out_type=int, add_eos=True)
+        """The ids of each text: those of its words one after another, and EOS."""
+        column = self.encode_column(texts)
+        values, offsets = column.values.to_numpy().tolist(), column.offsets.to_numpy().tolist()
+        return [values[start:end] for start, end in itertools.pairwise(offsets)]
+
+    def encode_word(self, word: str) -> list[int]:
+        """The ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
+        return self._processor.encode(self._prepared(normalize(word)), out_type=int)
+
+    def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
+        """What `encode` gives, as an Arrow column. A word is cut once, however often it occurs in the texts."""
+        split = pc.split_pattern(pa.array(map(normalize, texts), pa.large_string()), " ")
+        words = split.flatten().dictionary_encode()
+        ids = self._processor.encode([self._prepared(word) for word in words.dictionary.to_pylist()], out_type=int)
+        # EOS is one word more, and stands at the end of each text.
+        ends = split.offsets.to_numpy()[1:]
+        indices = np.insert(words.indices.to_numpy(), ends, len(ids))
+        column = _lists([*ids, [EOS]]).take(pa.array(indices))
+        boundaries = np.concatenate(([0], ends + np.arange(1, len(ends) + 1)))
+        return pa.ListArray.from_arrays(column.offsets.take(pa.array(boundaries)), column.values)
+
+    def encode_character(self, character: str) -> list[int]:
+        """The ids of a character inside of a word, where the model is `of_characters`."""
+        ids = self.encode_word(character)
+        # On its own a character begins a word: the mark of that is a piece of its own, or a part of the piece.
+        bare = self._processor.id_to_piece(ids[0]).removeprefix(_SPACE) if ids else ""
+        if not ids or self._of_words or ids[0] == UNK:
+            return ids
+        return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
+
+    def begins_word(self, token: int, before: int | None) -> bool:
+        """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
+        piece = self._processor.id_to_piece(token)
+        if self._of_words:
+            return not piece.startswith(_SPACE + _JOINER)
+        return piece.startswith(_SPACE) or UNK in (token, before)  # what is unknown stands between blanks
 
     def split(self, text: str) -> list[str]:
         """The pieces of a text, one per id of `encode`, unknown ones as they are spelt; the last is `</s>`.
 
         A piece that starts a word starts with `▁`.
         """
-        return self._readable(self._processor.encode(self._prepared(text), out_type=str, add_eos=True))
+        words = [self._prepared(word) for word in normalize(text).split()]
+        pieces = itertools.chain.from_iterable(self._processor.encode(words, out_type=str))
+        return self._readable([*pieces, self._processor.id_to_piece(EOS)])
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
         return self._readable([self._processor.id_to_piece(int(i)) for i in ids])
+
+    def count_pieces(self, text: str) -> int:
+        """The pieces of a text as it is, a newline too, which `split` normalises away: so does SimulEval count."""
+        return len(self._processor.encode(marked(text) if self._of_words else text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
@@ -84,12 +131,19 @@ class Tokenizer:
         pieces = [_UNKNOWN if i == UNK else piece for i, piece in zip(ids, self.pieces(ids), strict=True)]
         return _unit_ids(pieces, units(self.decode(ids), unit))
 
-    def _prepared(self, text: str) -> str:
-        text = normalize(text)
-        return marked(text) if self._of_words else text
+    def _prepared(self, word: str) -> str:
+        return marked(word) if self._of_words else word
 
     def _readable(self, pieces: list[str]) -> list[str]:
         return [piece.removeprefix(_SPACE + _JOINER) for piece in pieces] if self._of_words else pieces
+
+
+def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
+    """Ids as Arrow lists, without a Python object for each."""
+    offsets = np.zeros(len(sequences) + 1, dtype=np.int32)
+    np.cumsum([len(ids) for ids in sequences], out=offsets[1:])
+    values = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, count=offsets[-1])
+    return pa.ListArray.from_arrays(offsets, values)
 
 
 def units(text: str, unit: Unit) -> list[str]:

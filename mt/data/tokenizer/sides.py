@@ -57,12 +57,13 @@ class Tokenizers(NamedTuple):
             UserError: a file is missing or is no such model.
         """
         if (folder / "tokenizer.model").is_file():
-            both = _load(folder / "tokenizer.model")
+            both = load_tokenizer(folder / "tokenizer.model")
             return cls(both, both)
-        return cls(_load(folder / "tokenizer.source.model"), _load(folder / "tokenizer.target.model"))
+        return cls(load_tokenizer(folder / "tokenizer.source.model"), load_tokenizer(folder / "tokenizer.target.model"))
 
 
-def _load(path: Path) -> Tokenizer:
+def load_tokenizer(path: Path) -> Tokenizer:
+    """One tokenizer. Raises UserError where the file is missing, or is no such model."""
     try:
         return Tokenizer(path.read_bytes())
     except FileNotFoundError as error:

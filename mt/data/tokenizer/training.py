@@ -82,6 +82,8 @@ def _adopted(path: Path) -> Tokenizer:
         special.append(pieces.pop(name, None) or kinds(piece=name, score=0.0, type=kind))
     if not any(piece.type == 2 for piece in special) or not pieces:
         raise UserError(f"{path} is not a SentencePiece model with pieces: set dataset.tokenizer.model_file")
+    # Words are cut one by one, and each starts with the mark of a blank, without which words would run together.
+    proto.normalizer_spec.add_dummy_prefix = True
     del proto.pieces[:]
     proto.pieces.extend([*special, *pieces.values()])
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNK, BOS, EOS

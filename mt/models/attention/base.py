@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from mt.models.attention.windows import scattered, window
 from mt.models.encoders import Encoded
 
 State = tuple[Tensor, ...]
@@ -31,6 +32,17 @@ class Memory(NamedTuple):
     """[B, S] bool: true on real positions, the EOS included; padding is on the right."""
     complete: Tensor | None = None
     """[B] bool: false where the source goes on (see `Attention.extend`); None: all sources are complete."""
+    first: Tensor | None = None
+    """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
+    visible_from: Tensor | None = None
+    """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
+    support wait-k; None: every step may attend to all of them."""
+
+    def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
+        """The real positions that each of these target steps, counted from 0, may attend to."""
+        if self.visible_from is None:
+            return self.mask[:, None]
+        return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
 
 
 class AttentionStep(NamedTuple):
@@ -39,7 +51,8 @@ class AttentionStep(NamedTuple):
     context: Tensor
     """[B, V]: the weighted sum of the values."""
     weights: Tensor
-    """[B, S], float32. They sum to 1, or to less where the mechanism may select nothing."""
+    """[B, W], float32: of W positions from `first` on, outside of which they are 0; those beyond a source's end are 0,
+    too. They sum to 1, or to less where the mechanism may select nothing."""
     state: State
     stops: Tensor | None = None
     """[B] int64: the position that a hard attention selected, NOWHERE or NOT_YET; None where it is soft."""
@@ -47,6 +60,10 @@ class AttentionStep(NamedTuple):
     """[B, S]: see `AttentionOutput`."""
     p_choose: Tensor | None = None
     """[B, S]: see `AttentionOutput`."""
+    first: Tensor | None = None
+    """[B] int64: the source position of column 0 of the weights; None: 0, and W = S."""
+    energies: Tensor | None = None
+    """[B] int64: how many positions a hard monotonic attention computed an energy for, to find where it stops."""
 
 
 class AttentionOutput(NamedTuple):
@@ -59,7 +76,8 @@ class AttentionOutput(NamedTuple):
     alpha: Tensor | None = None
     """[B, T, S]: of a mechanism that selects one position, the probability of selecting each. None for other ones."""
     p_choose: Tensor | None = None
-    """[B, T, S]: of a monotonic mechanism, the probability of stopping at a position, given that it is reached."""
+    """[B, T, S]: of a monotonic mechanism in soft mode, the probability of stopping at a position, given that it is
+    reached."""
 
 
 class Attention(nn.Module):
@@ -81,6 +99,8 @@ class Attention(nn.Module):
     number."""
     max_source_length: int | None = None
     """Most source positions, EOS included, that it is defined for; None for any number."""
+    supports_wait_k: ClassVar[bool] = False
+    """Whether it heeds `Memory.visible_from`, and depends on nothing of the source that is not visible."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
 
@@ -96,21 +116,21 @@ class Attention(nn.Module):
         """
         if memory is None:
             return self.init_memory(encoded)._replace(complete=complete)
-        added = self.init_memory(encoded._replace(first_position=memory.mask.sum(1)))
-        mask = torch.cat((memory.mask, added.mask), 1)
-        # Padding goes to the right: a row with fewer old positions than others has a gap before its new ones.
-        order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
+        lengths = memory.mask.sum(1)
+        before = lengths if memory.first is None else lengths + memory.first
+        added = self.init_memory(encoded._replace(first_position=before))
+        join = _appended if len(lengths) == 1 else _interleaved
+        return join(memory, added)._replace(complete=complete, first=memory.first)
 
-        def joined(old: Tensor, new: Tensor) -> Tensor:
-            both = torch.cat((old, new), 1)
-            index = order.view(*order.shape, *(1 for _ in both.shape[2:]))
-            return both.gather(1, index.expand(-1, -1, *both.shape[2:]))
+    def trim(self, memory: Memory, state: State) -> Memory:
+        """The memory without the positions that no later hard step can use. state: that of the next step.
 
-        keys = tuple(joined(old, new) for old, new in zip(memory.keys, added.keys, strict=True))
-        return Memory(keys, joined(memory.values, added.values), mask.gather(1, order), complete)
+        Whatever a step says of positions counts from the beginning of the source, before and after.
+        """
+        return memory
 
-    def init_state(self, memory: Memory) -> State:
-        """The state before the first target step."""
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
+        """The state before the first target step. hard: whether the steps are."""
         return ()
 
     @abstractmethod
@@ -119,11 +139,11 @@ class Attention(nn.Module):
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         """All target steps. This default is the law itself; an override is only faster."""
-        state, steps = self.init_state(memory), []
+        state, steps = self.init_state(memory, hard=hard), []
         for query in queries.unbind(1):
             steps.append(self.step(query, memory, state, hard=hard))
             state = steps[-1].state
-        return stacked(steps)
+        return stacked(steps, memory.mask.shape[1])
 
     def auxiliary_loss(
         self,
@@ -139,16 +159,67 @@ class Attention(nn.Module):
         return None
 
 
-def stacked(steps: Sequence[AttentionStep]) -> AttentionOutput:
-    """Single steps as the output for all of them."""
-    alpha = [step.alpha for step in steps if step.alpha is not None]
+def _appended(memory: Memory, added: Memory) -> Memory:
+    """One source with its next positions."""
+    old, new = int(memory.mask.sum()), int(added.mask.sum())
+
+    def joined(before: Tensor, after: Tensor) -> Tensor:
+        return torch.cat((before[:, :old], after[:, :new]), 1)
+
+    keys = tuple(joined(before, after) for before, after in zip(memory.keys, added.keys, strict=True))
+    return Memory(keys, joined(memory.values, added.values), joined(memory.mask, added.mask))
+
+
+def _interleaved(memory: Memory, added: Memory) -> Memory:
+    """Sources with their next positions. Padding goes to the right: a row with fewer old positions than others would
+    have a gap before its new ones."""
+    mask = torch.cat((memory.mask, added.mask), 1)
+    order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
+
+    def joined(before: Tensor, after: Tensor) -> Tensor:
+        both = torch.cat((before, after), 1)
+        index = order.view(*order.shape, *(1 for _ in both.shape[2:]))
+        return both.gather(1, index.expand(-1, -1, *both.shape[2:]))
+
+    keys = tuple(joined(before, after) for before, after in zip(memory.keys, added.keys, strict=True))
+    return Memory(keys, joined(memory.values, added.values), mask.gather(1, order))
+
+
+def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
+    """The memory without the positions of each source before `needed`."""
+    first = [0] * len(needed) if memory.first is None else memory.first.tolist()
+    dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
+    if not any(dropped):
+        return memory
+    added = torch.tensor(dropped, device=memory.mask.device)
+    left = memory.mask.sum(1) - added
+    size = int(left.max())
+    return memory._replace(
+        keys=tuple(window(part, dropped, size) for part in memory.keys),
+        values=window(memory.values, dropped, size),
+        mask=torch.arange(size, device=left.device) < left[:, None],
+        first=added if memory.first is None else memory.first + added,
+    )
+
+
+def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:
+    """Single steps as the output for all of them. width: S."""
+    weights = [step.weights if step.first is None else scattered(step.weights, step.first, width) for step in steps]
+    alpha = [alpha for step in steps if (alpha := _alpha(step, width)) is not None]
     p_choose = [step.p_choose for step in steps if step.p_choose is not None]
     return AttentionOutput(
         torch.stack([step.context for step in steps], 1),
-        torch.stack([step.weights for step in steps], 1),
+        torch.stack(weights, 1),
         torch.stack(alpha, 1) if alpha else None,
         torch.stack(p_choose, 1) if p_choose else None,
     )
+
+
+def _alpha(step: AttentionStep, width: int) -> Tensor | None:
+    """[B, S]; where a step gives its stop alone, one-hot, or all zeros for none."""
+    if step.alpha is not None or step.stops is None:
+        return step.alpha
+    return (torch.arange(width, device=step.stops.device) == step.stops[:, None]).to(step.weights.dtype)
 
 
 def single_step(output: AttentionOutput, state: State, stops: Tensor | None = None) -> AttentionStep:

@@ -3,7 +3,8 @@ paper's energies (equation 8), and Bahdanau et al. (2015), whose energy is `conc
 
 from typing import Any, ClassVar, Literal
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor
 
@@ -54,17 +55,29 @@ class SoftmaxAttention(Attention):
     def init_memory(self, encoded: Encoded) -> Memory:
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
+        """How many steps were taken: [B] int64."""
+        return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
+
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        return single_step(self(query[:, None], memory), state)
+        output = self._softmax(query[:, None], memory, memory.visible(state[0][:, None]))
+        return single_step(output, (state[0] + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        weights = masked_softmax(self.energy(queries, memory.keys[0]), memory.mask[:, None])
+        steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
+        return self._softmax(queries, memory, memory.visible(steps))
+
+    def _softmax(
+        self, queries: Float[Tensor, "B T Q"], memory: Memory, visible: Bool[Tensor, "B _ S"]
+    ) -> AttentionOutput:
+        weights = masked_softmax(self.energy(queries, memory.keys[0]), visible)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)
 
 
 class Global(SoftmaxAttention):
     """Each energy is an attention of its own name, whose options are the energy's and `scaled`."""
 
+    supports_wait_k = True
     energy_class: ClassVar[type[Energy]]
 
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:

@@ -36,6 +36,7 @@ class LocalPConfig(LocalMConfig):
 class LocalM(SoftmaxAttention):
     """The centre moves one position a step, as far as the last one (local-m)."""
 
+    supports_wait_k: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = LocalMConfig
     needs_order = True
 
@@ -43,10 +44,6 @@ class LocalM(SoftmaxAttention):
         energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
         super().__init__(energy, scaled=config.scaled)
         self.window = config.window
-
-    def init_state(self, memory: Memory) -> State:
-        """How many steps were taken: [B] int64."""
-        return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
@@ -56,6 +53,8 @@ class LocalM(SoftmaxAttention):
         positions = centres[:, 0].floor().long()[:, None] + around
         inside = (positions >= 0) & (positions < lengths[:, None])
         positions = positions.clamp(0, memory.mask.shape[1] - 1)
+        if memory.visible_from is not None:
+            inside &= memory.visible_from.gather(1, positions) <= steps[:, None]
         keys, values = (
             part.gather(1, positions[..., None].expand(-1, -1, part.shape[-1]))
             for part in (memory.keys[0], memory.values)
@@ -70,7 +69,7 @@ class LocalM(SoftmaxAttention):
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
         centres = self._centres(queries, lengths, steps)[..., None]
         positions = torch.arange(memory.mask.shape[1], device=queries.device)
-        inside = ((positions - centres.floor()).abs() <= self.window) & memory.mask[:, None]
+        inside = ((positions - centres.floor()).abs() <= self.window) & memory.visible(steps)
         weights = masked_softmax(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)
 
@@ -86,8 +85,10 @@ class LocalM(SoftmaxAttention):
 
 
 class LocalP(LocalM):
-    """The centre is predicted from the query, and what is near it counts more (local-p)."""
+    """The centre is predicted from the query, and what is near it counts more (local-p). It is a share of the source's
+    length, which is not known before its end."""
 
+    supports_wait_k = False
     Config = LocalPConfig
 
     def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:

@@ -2,6 +2,7 @@
 the last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; Arivazhagan et al. 2019)."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
@@ -10,6 +11,7 @@ from torch import Tensor
 from mt.models.attention.base import Memory
 from mt.models.attention.energy import Scaled, build_energy
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
+from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
 from mt.ops import (
     adaptive_chunkwise_attention,
@@ -51,6 +53,9 @@ class Chunkwise(Monotonic):
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
+    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        return self.chunk_energy(query[:, None], window(memory.keys[1], begin, size))[:, 0]
+
     @abstractmethod
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         """The expected weights, over all stops. energy: [B, T, S]; returns [B, T, S]."""
@@ -69,6 +74,9 @@ class MoChA(Chunkwise):
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
 
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        return max(0, stop - self.chunk_size + 1)
+
 
 class MAtChA(Chunkwise):
     """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
@@ -80,6 +88,9 @@ class MAtChA(Chunkwise):
             return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
         return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
 
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        return last_stop
+
 
 class MILk(Chunkwise):
     """Monotonic infinite lookback: from the beginning of the source to the stop."""
@@ -88,3 +99,6 @@ class MILk(Chunkwise):
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)
+
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        return 0

@@ -8,6 +8,7 @@ that training and decoding cannot drift apart.
 Subclasses define what is attended to at a stop: here, the position itself.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -27,12 +28,17 @@ from mt.models.attention.base import (
     State,
     single_step,
     weighted_sum,
+    without_first,
 )
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.masks import first, last
+from mt.models.attention.windows import real, window
 from mt.models.encoders import Encoded
-from mt.ops import differentiable_average_lagging, expected_alignment, quantity_loss
+from mt.ops import differentiable_average_lagging, expected_alignment, masked_softmax, quantity_loss
 from mt.parsing import Options
+
+BLOCK = 16
+"""How many positions a hard step computes the energies of at once."""
 
 
 class MonotonicConfig(Options):
@@ -97,23 +103,27 @@ class Monotonic(Attention):
     def init_memory(self, encoded: Encoded) -> Memory:
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
-    def init_state(self, memory: Memory) -> State:
-        """alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3)."""
-        return (first(memory.mask).float(),)
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
+        """Soft: alpha before the first step, [B, S]: one-hot on the first position (Raffel et al. 2017, section 2.3).
+        Hard: the position of the last stop, and the next one to be looked at, both [B] int64."""
+        if not hard:
+            return (first(memory.mask).float(),)
+        begin = torch.zeros(len(memory.mask), dtype=torch.int64, device=memory.mask.device)
+        return (begin, begin)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
+        """A hard step costs what it moves: no more than BLOCK energies beyond the positions that it passes."""
+        if hard:
+            return self._hard_step(query, memory, state)
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
-        alpha = output.alpha[:, 0]
-        if not hard:
-            return single_step(output, (alpha,))
-        stops = torch.where(alpha.any(-1), alpha.argmax(-1), NOWHERE)
-        if memory.complete is not None:
-            # A source that goes on is not used up: the step is to be taken again from the same state.
-            stops = stops.masked_fill((stops == NOWHERE) & ~memory.complete, NOT_YET)
-            alpha = torch.where((stops == NOT_YET)[:, None], previous, alpha)
-        return single_step(output, (alpha,), stops)
+        return single_step(output, (output.alpha[:, 0],))
+
+    def trim(self, memory: Memory, state: State) -> Memory:
+        # A source may end where it is waited for: then the stop is the last position that was looked at.
+        pairs = zip(*(part.tolist() for part in state), strict=True)
+        return without_first(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
@@ -146,12 +156,15 @@ class Monotonic(Attention):
         alpha = expected_alignment(p_choose, previous)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
         weights = self._weights(alignment, queries, memory)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, p_choose)
+        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, None if hard else p_choose)
+
+    def _stopping_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, S]: the pointer stops where it is not negative."""
+        energy = self.energy(queries, keys)
+        return energy + self.noise_std * torch.randn_like(energy) if self.training and self.noise_std else energy
 
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
-        energy = self.energy(queries, memory.keys[0])
-        if self.training and self.noise_std:
-            energy = energy + self.noise_std * torch.randn_like(energy)
+        energy = self._stopping_energy(queries, memory.keys[0])
         # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
         p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
@@ -163,3 +176,76 @@ class Monotonic(Attention):
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
+
+    def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
+        # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
+        # Within the step they are columns of the memory, in its outcome positions of the source.
+        rows = query.shape[0]
+        offsets = [0] * rows if memory.first is None else memory.first.tolist()
+        complete = [True] * rows if memory.complete is None else memory.complete.tolist()
+        last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
+        stops, ends, energies = self._scan(query, memory, begin)
+        first = [0] * rows
+        for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
+            if stops[row] == NOWHERE and complete[row] and self.mass_preservation:
+                stops[row] = ends[row] = end - 1
+            if stops[row] >= 0:
+                first[row], last_stops[row] = self._first_attended(last_stop, stops[row]), stops[row]
+            elif not complete[row]:
+                # Such a source is not used up: the step is to be taken again, from where it has come to.
+                stops[row] = NOT_YET
+        widths = [stop - begin + 1 if stop >= 0 else 0 for stop, begin in zip(stops, first, strict=True)]
+        weights, context = self._window_attention(query, memory, first, widths)
+        stops = [stop + offset if stop >= 0 else stop for stop, offset in zip(stops, offsets, strict=True)]
+        positions = ([at + o for at, o in zip(part, offsets, strict=True)] for part in (last_stops, ends, first))
+        found = torch.tensor([stops, energies, *positions], device=query.device)
+        return AttentionStep(context, weights, (found[2], found[3]), found[0], first=found[4], energies=found[1])
+
+    def _scan(self, query: Tensor, memory: Memory, begin: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+        """Moves the pointer of each row right from the column `begin`, block by block, until it stops or finds no more.
+
+        Returns the columns where they stopped, NOWHERE where not; those to be looked at next; and how many energies
+        that took.
+        """
+        stops, ends, energies = [NOWHERE] * len(begin), list(begin), [0] * len(begin)
+        rows = list(range(len(begin)))
+        while rows:
+            counts = real(memory.mask, [ends[row] for row in rows], BLOCK, rows)
+            rows, counts = [row for row, count in zip(rows, counts, strict=True) if count], [n for n in counts if n]
+            if not rows:
+                break
+            queries = query if len(rows) == len(begin) else query[torch.tensor(rows, device=query.device)]
+            keys = window(memory.keys[0], [ends[row] for row in rows], max(counts), rows)
+            block = self._stopping_energy(queries[:, None], keys)[:, 0].tolist()
+            for row, count, energy in zip(rows, counts, block, strict=True):
+                passed = next((column for column in range(count) if energy[column] >= 0), count)
+                if passed < count:
+                    stops[row] = ends[row] + passed
+                ends[row] += passed
+                energies[row] += count
+            rows = [row for row in rows if stops[row] == NOWHERE]
+        return stops, ends, energies
+
+    def _first_attended(self, last_stop: int, stop: int) -> int:
+        """The first position that a hard step attends to, given the last stop and this one."""
+        return stop
+
+    def _window_attention(
+        self, query: Tensor, memory: Memory, begin: Sequence[int], widths: Sequence[int]
+    ) -> tuple[Tensor, Tensor]:
+        """The weights [B, W] and contexts [B, V] of a hard step that attends to `widths` columns from `begin` on."""
+        size = max(widths)
+        if size == 0:
+            values = memory.values
+            return torch.zeros(len(widths), 1, device=query.device), values.new_zeros(len(widths), values.shape[2])
+        energy = self._window_energy(query, memory, begin, size)
+        if min(widths) == size:
+            weights = energy.softmax(-1)
+        else:
+            inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
+            weights = masked_softmax(energy, inside)
+        return weights, weighted_sum(weights[:, None], window(memory.values, begin, size))[:, 0]
+
+    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        """[B, W] float32: of W columns from `begin` on, for the softmax over what is attended to; of one, it is any."""
+        return torch.zeros(len(begin), 1, device=query.device)

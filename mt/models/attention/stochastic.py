@@ -52,14 +52,17 @@ class Stochastic(SoftmaxAttention):
         # since it depends on them, and leaves a single token without any gradient.
         self.register_buffer("baseline", torch.tensor(torch.nan))
 
-    def init_state(self, memory: Memory) -> State:
+    def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """Whether each sentence attends to sampled positions: [B] bool."""
         chance = self.sample_ratio if self.training else 0.0
         return (torch.rand(len(memory.mask), device=memory.mask.device) < chance,)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        output = self._attend(query[:, None], memory, state[0], hard)
-        return single_step(output, state, output.weights[:, 0].argmax(-1) if hard else None)
+        step = single_step(self._attend(query[:, None], memory, state[0], hard), state)
+        if not hard:
+            return step
+        stops = step.weights.argmax(-1)
+        return step._replace(weights=step.weights.gather(1, stops[:, None]), stops=stops, first=stops)
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)

@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
 from mt.models.decoders.luong import Luong, LuongConfig
 
 DECODERS: dict[str, type[Decoder]] = {"luong": Luong, "bahdanau": Bahdanau}
 DecoderConfig = Annotated[LuongConfig | BahdanauConfig, Field(discriminator="name")]
 
-__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "Prediction"]
+__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "Prediction", "Question"]

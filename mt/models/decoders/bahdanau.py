@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 
 
@@ -40,40 +40,36 @@ class Bahdanau(Decoder):
         joint_size = config.hidden_size + parts.embedding.output_size + parts.value_size
         self.readout = nn.Linear(joint_size, 2 * config.readout_size)
 
-    def init_state(self, memory: DecoderMemory) -> BahdanauState:
-        return BahdanauState(
-            self.recurrence.init_state(memory.final_state), self.attention.init_state(memory.attention)
-        )
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> BahdanauState:
+        attention = self.attention.init_state(memory.attention, hard=hard)
+        return BahdanauState(self.recurrence.init_state(memory.final_state), attention)
 
-    def step(
-        self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: BahdanauState, *, hard: bool = False
-    ) -> Prediction:
-        vectors = self.embedding(tokens)
-        top, attended, state = self._advance(vectors, memory, state, hard)
-        return Prediction(
-            self.output(self._readouts(top, vectors, attended.context)), attended.weights, attended.stops, state
-        )
+    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+        top, state = self._follow(question, attended)
+        return self._prediction(self._readouts(top, question.carry[0], attended.context), attended, state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        vectors, state = self.embedding(tokens), self.init_state(memory)
+        vectors, state = self.embedding(tokens), self.init_state(memory, hard=hard)
         tops, steps = [], []
         for vector in vectors.unbind(1):
-            top, step, state = self._advance(vector, memory, state, hard)
+            question = self._ask(vector, state)
+            attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
+            top, state = self._follow(question, attended)
             tops.append(top)
-            steps.append(step)
-        attended = stacked(steps)
-        return self._readouts(torch.stack(tops, 1), vectors, attended.contexts), attended
+            steps.append(attended)
+        output = stacked(steps, memory.attention.mask.shape[1])
+        return self._readouts(torch.stack(tops, 1), vectors, output.contexts), output
 
-    def _advance(
-        self, vector: Float[Tensor, "B E"], memory: DecoderMemory, state: BahdanauState, hard: bool
-    ) -> tuple[Float[Tensor, "B H"], AttentionStep, BahdanauState]:
-        """One step up to the new state of the top layer. vector: the embedded token."""
-        query = state.recurrent[0][:, -1]
-        attended = self.attention.step(query, memory.attention, state.attention, hard=hard)
-        tops, recurrent = self.recurrence(torch.cat((vector, attended.context), -1)[:, None], state.recurrent)
-        return tops[:, 0], attended, BahdanauState(recurrent, attended.state)
+    def _ask(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> Question:
+        return Question(state.recurrent[0][:, -1], state.attention, (vectors, state.recurrent))
+
+    def _follow(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B H"], BahdanauState]:
+        """The new state of the top layer, and the state after the step."""
+        vectors, before = question.carry
+        tops, recurrent = self.recurrence(torch.cat((vectors, attended.context), -1)[:, None], before)
+        return tops[:, 0], BahdanauState(recurrent, attended.state)
 
     def _readouts(
         self, tops: Float[Tensor, "*steps H"], vectors: Float[Tensor, "*steps E"], contexts: Float[Tensor, "*steps V"]

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import Attention, AttentionOutput, Memory
+from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
@@ -41,15 +41,33 @@ class Prediction(NamedTuple):
     logits: Tensor
     """[B, vocabulary]"""
     weights: Tensor
-    """[B, S], float32: the attention of this step."""
+    """[B, W], float32: the attention of this step; see `AttentionStep.weights`."""
     stops: Tensor | None
     """[B] int64: see `AttentionStep.stops`."""
     state: tuple[Any, ...]
     """Nested tuples of batch-first tensors."""
+    first: Tensor | None = None
+    """[B] int64: see `AttentionStep.first`."""
+    energies: Tensor | None = None
+    """[B] int64: see `AttentionStep.energies`."""
+
+
+class Question(NamedTuple):
+    """A step before its attention: what the attention is asked, and what is kept until it has answered."""
+
+    query: Tensor
+    """[B, Q]"""
+    attention_state: State
+    """The attention's state before the step."""
+    carry: tuple[Any, ...]
+    """What else `Decoder.answer` needs: nested tuples of batch-first tensors."""
 
 
 class Decoder(nn.Module):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
+
+    A step is a question, its attention and an answer. Where a source is still arriving and the attention says NOT_YET,
+    the question is kept, with the state that the attention gave, and asked again.
 
     Constructed as `Class(config, parts)`.
     """
@@ -89,16 +107,38 @@ class Decoder(nn.Module):
         before = None if memory is None else memory.attention
         return DecoderMemory(self.attention.extend(before, encoded, complete), encoded.final_state)
 
-    @abstractmethod
-    def init_state(self, memory: DecoderMemory) -> Any:
-        """The state before the first token: nested tuples of batch-first tensors."""
+    def trim(self, memory: DecoderMemory, state: State) -> DecoderMemory:
+        """The memory without what no later hard step can use. state: of the attention; see `Attention.trim`."""
+        return memory._replace(attention=self.attention.trim(memory.attention, state))
 
     @abstractmethod
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
+        """The state before the first token: nested tuples of batch-first tensors. hard: whether the steps are."""
+
+    def ask(self, tokens: Int[Tensor, " B"], state: Any) -> Question:
+        """The question of one step. tokens: the previous token of each target (BOS first)."""
+        return self._ask(self.embedding(tokens), state)
+
+    @abstractmethod
+    def _ask(self, vectors: Float[Tensor, "B E"], state: Any) -> Question:
+        """vectors: the embedded tokens."""
+
+    @abstractmethod
+    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+        """The outcome of a step, given what its question attended to."""
+
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         """tokens: the previous token of each target (BOS first)."""
+        question = self.ask(tokens, state)
+        attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
+        return self.answer(question, attended)
 
     @abstractmethod
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention."""
+
+    def _prediction(self, readout: Float[Tensor, "B F"], attended: AttentionStep, state: tuple[Any, ...]) -> Prediction:
+        logits = self.output(readout)
+        return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)

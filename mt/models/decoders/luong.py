@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 
 
@@ -42,43 +42,43 @@ class Luong(Decoder):
         self.input_feeding = config.input_feeding
         self.combine = nn.Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False)
 
-    def init_state(self, memory: DecoderMemory) -> LuongState:
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> LuongState:
         feed = memory.final_state.new_zeros(len(memory.final_state), self.readout_size)
-        return LuongState(
-            self.recurrence.init_state(memory.final_state), feed, self.attention.init_state(memory.attention)
-        )
+        attention = self.attention.init_state(memory.attention, hard=hard)
+        return LuongState(self.recurrence.init_state(memory.final_state), feed, attention)
 
-    def step(
-        self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: LuongState, *, hard: bool = False
-    ) -> Prediction:
-        readout, attended, state = self._advance(self.embedding(tokens), memory, state, hard)
-        return Prediction(self.output(readout), attended.weights, attended.stops, state)
+    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+        readout, state = self._follow(question, attended)
+        return self._prediction(readout, attended, state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        inputs, state = self.embedding(tokens), self.init_state(memory)
+        inputs, state = self.embedding(tokens), self.init_state(memory, hard=hard)
         if not self.input_feeding:
             queries, _ = self.recurrence(inputs, state.recurrent)
-            attended = self.attention(queries, memory.attention, hard=hard)
-            return self._combine(attended.contexts, queries), attended
+            output = self.attention(queries, memory.attention, hard=hard)
+            return self._combine(output.contexts, queries), output
         readouts, steps = [], []
         for vector in inputs.unbind(1):
-            readout, attended, state = self._advance(vector, memory, state, hard)
+            question = self._ask(vector, state)
+            attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
+            readout, state = self._follow(question, attended)
             readouts.append(readout)
             steps.append(attended)
-        return torch.stack(readouts, 1), stacked(steps)
+        return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])
 
-    def _advance(
-        self, vector: Float[Tensor, "B E"], memory: DecoderMemory, state: LuongState, hard: bool
-    ) -> tuple[Float[Tensor, "B F"], AttentionStep, LuongState]:
-        """One step. vector: the embedded token."""
+    def _ask(self, vectors: Float[Tensor, "B E"], state: LuongState) -> Question:
         if self.input_feeding:
-            vector = torch.cat((vector, state.feed), -1)
-        queries, recurrent = self.recurrence(vector[:, None], state.recurrent)
-        attended = self.attention.step(queries[:, 0], memory.attention, state.attention, hard=hard)
-        readout = self._combine(attended.context, queries[:, 0])
-        return readout, attended, LuongState(recurrent, readout if self.input_feeding else state.feed, attended.state)
+            vectors = torch.cat((vectors, state.feed), -1)
+        queries, recurrent = self.recurrence(vectors[:, None], state.recurrent)
+        return Question(queries[:, 0], state.attention, (recurrent, state.feed))
+
+    def _follow(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
+        """The readout h~, and the state after the step."""
+        recurrent, feed = question.carry
+        readout = self._combine(attended.context, question.query)
+        return readout, LuongState(recurrent, readout if self.input_feeding else feed, attended.state)
 
     def _combine(
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]

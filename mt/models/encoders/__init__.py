@@ -7,12 +7,14 @@ from pydantic import Field
 from mt.models.encoders.base import Encoded, Encoder, State as EncoderState
 from mt.models.encoders.conv import Conv
 from mt.models.encoders.embedding import EmbeddingEncoder, NoEncoder
+from mt.models.encoders.latency_controlled import LCBiLSTM
 from mt.models.encoders.pyramid import Pyramid
 from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
 
 ENCODERS: dict[str, type[Encoder]] = {
     "bilstm": BiLSTM,
     "lstm": LSTM,
+    "lc_bilstm": LCBiLSTM,
     "bigru": BiGRU,
     "gru": GRU,
     "conv": Conv,

@@ -3,12 +3,12 @@
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
 State = tuple[Tensor, ...]
-"""Batch-first tensors from which a causal encoder goes on."""
+"""Batch-first tensors from which an incremental encoder goes on."""
 
 
 class Encoded(NamedTuple):
@@ -32,7 +32,9 @@ class Encoder(nn.Module):
 
     Config: ClassVar[type[BaseModel]]
     causal: ClassVar[bool] = False
-    """Whether the value of a position depends on the positions up to it alone, so that `extend` is defined."""
+    """Whether the value of a position depends on the positions up to it alone."""
+    incremental: ClassVar[bool] = False
+    """Whether `extend` is defined: a value depends on the positions up to it and on a limited number after it."""
     value_size: int
     final_state_size: int
     max_source_length: int | None = None
@@ -47,14 +49,26 @@ class Encoder(nn.Module):
         """vectors: what the front-end gives; mask: true on real positions, padding on the right."""
 
     def extend(
-        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None = None
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
     ) -> tuple[Encoded, State]:
         """Encodes the next positions of sources that are still arriving: the same values as `forward` of all at once.
 
-        vectors, mask: the new positions. At first there is at least one of each source; later a source that has ended
-        has none. state: what the call before returned, None for the first positions. Defined where `causal`.
+        vectors, mask: the new positions, which a source need not have. state: what the call before returned, None at
+        first. complete: which sources end here. Returns the values that are known now, which may be fewer than the new
+        positions, or more, or none: its mask says how many each source has. Defined where `incremental`.
         """
-        raise NotImplementedError(f"{type(self).__name__} is not causal")
+        raise NotImplementedError(f"{type(self).__name__} needs the whole source")
+
+    def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
+        """How many positions of its input must have come before the values at these positions are known.
+
+        positions: from 0. lengths: of the sources, the most there is to wait for.
+        """
+        return positions + 1 if self.causal else lengths.expand_as(positions)
 
 
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
@@ -65,8 +79,8 @@ def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Ten
 def running_mean(
     values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"], state: State | None
 ) -> tuple[Float[Tensor, "B V"], State]:
-    """`mean` over these and all earlier positions, whose state is (their sum [B, V], their number [B, 1])."""
+    """`mean` over these and earlier positions, whose state is (their sum [B, V], their number [B, 1]); 0 of none."""
     total, count = values.sum(1), mask.sum(1, keepdim=True)
     if state is not None:
         total, count = total + state[0], count + state[1]
-    return total / count, (total, count)
+    return total / count.clamp(min=1), (total, count)

@@ -24,7 +24,7 @@ class EmbeddingEncoder(Encoder):
     """The final state is the mean of the values, which has no order either."""
 
     Config: ClassVar[type[BaseModel]] = EmbeddingEncoderConfig
-    causal = True
+    causal = incremental = True
 
     def __init__(self, config: EmbeddingEncoderConfig, input_size: int) -> None:
         super().__init__()
@@ -33,10 +33,19 @@ class EmbeddingEncoder(Encoder):
         self.project = nn.Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        return self.extend(vectors, mask)[0]
+        return self._encode(vectors, mask, None)[0]
 
     def extend(
-        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None = None
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
+    ) -> tuple[Encoded, State]:
+        return self._encode(vectors, mask, state)
+
+    def _encode(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
     ) -> tuple[Encoded, State]:
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         final_state, state = running_mean(values, mask, state)

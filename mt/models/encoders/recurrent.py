@@ -100,16 +100,20 @@ class Recurrent(Encoder):
 class Causal(Recurrent):
     """From left to right."""
 
-    causal = True
+    causal = incremental = True
 
     def extend(
-        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None = None
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
     ) -> tuple[Encoded, State]:
         values, after = self._run(vectors, mask, state)
-        if state is not None:
-            # A source without a new position keeps its state.
-            values, grown = values.masked_fill(~mask[..., None], 0.0), mask.any(1)[:, None, None]
-            after = tuple(torch.where(grown, new, old) for new, old in zip(after, state, strict=True))
+        # A source without a new position keeps its state.
+        before = tuple(map(torch.zeros_like, after)) if state is None else state
+        values, grown = values.masked_fill(~mask[..., None], 0.0), mask.any(1)[:, None, None]
+        after = tuple(torch.where(grown, new, old) for new, old in zip(after, before, strict=True))
         return self._encoded(values, after, mask), after
 
 

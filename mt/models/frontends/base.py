@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 State = tuple[Tensor, ...]
-"""Batch-first tensors from which a causal front-end goes on."""
+"""Batch-first tensors from which an incremental front-end goes on."""
 
 
 class Frontend(nn.Module):
@@ -21,9 +21,8 @@ class Frontend(nn.Module):
     """The field that it reads, by its name."""
     ordered: ClassVar[bool] = True
     """Whether its positions come one after another, as those of a text or a sound, and not those of a picture."""
-    causal: bool = False
-    """Whether a vector depends on the source up to its position alone, but for a bounded part of it, so that `extend`
-    is defined."""
+    incremental: bool = False
+    """Whether `extend` is defined: a vector depends on the source up to its position and on a limited part after it."""
     output_size: int
     """D"""
 
@@ -44,9 +43,10 @@ class Frontend(nn.Module):
         """The vectors of sources that are still arriving: in all the same as `forward` of the whole.
 
         source, mask: the new positions; complete: which sources end with them; state: what the call before returned,
-        None for the first positions. There is at least one column of vectors, real or not. Defined where `causal`.
+        None for the first positions. There is at least one column of vectors, real or not. Defined where
+        `incremental`.
         """
-        raise NotImplementedError(f"{type(self).__name__} is not causal")
+        raise NotImplementedError(f"{type(self).__name__} needs the whole source")
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
         """Before training begins: learns what is fixed then from (source, mask) batches of the training set, which are

@@ -58,7 +58,7 @@ class WordVectors(Frontend):
 
     Config = WordVectorsConfig
     field = "text"
-    causal = True
+    incremental = True
 
     def __init__(self, embedding: Embedding) -> None:
         super().__init__()

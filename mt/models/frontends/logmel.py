@@ -89,7 +89,7 @@ class LogMel(Frontend):
     def __init__(self, config: LogMelConfig) -> None:
         super().__init__()
         self.config = config
-        self.causal = config.causal
+        self.incremental = config.causal
         self.stride = 2**config.convolutions
         sizes = [1, *[config.channels] * config.convolutions]
         self.convolutions = nn.ModuleList(
@@ -123,7 +123,7 @@ class LogMel(Frontend):
         state: State | None = None,
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
         """A frame needs the 12.5 ms after its centre, so that a vector comes when the next 10 ms are there."""
-        if not self.causal:
+        if not self.incremental:
             return super().extend(source, mask, complete, state)
         before = [None] * len(source) if state is None else _unpacked(state)
         given = zip(source, mask, complete.tolist(), before, strict=True)
@@ -180,7 +180,7 @@ class LogMel(Frontend):
     def _subsampled(self, features: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         planes, lengths = features[:, None], real.sum(1)
         # What is left of the first frame is silence to the network, and so is what is right of the last.
-        left = 2 if self.causal else 1
+        left = 2 if self.config.causal else 1
         for convolution in self.convolutions:
             planes = convolution(nn.functional.pad(planes, (0, 0, left, 2 - left))).relu()
             # An odd number of positions: the last one stands for two, or for itself and silence.

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NOT_YET, NOWHERE, Attention, Memory, build_attention
+from mt.models.attention import NOT_YET, NOWHERE, Attention, Memory, build_attention, stacked
+from mt.models.attention.monotonic import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE, STEPS = 6, 7
@@ -69,12 +70,12 @@ class Reader:
         self.attention, self.queries = attention, queries
         self.stops: list[list[int]] = [[] for _ in queries]
         self.contexts: list[list[Tensor]] = [[] for _ in queries]
-        self.waited = 0
+        self.waited, self.energies = 0, torch.zeros(len(queries), dtype=torch.int64)
 
     def read(self, memory: Memory, state: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         """Until every source has all its steps or needs more; returns the state."""
         assert memory.complete is not None
-        state = self.attention.init_state(memory) if state is None else state
+        state = self.attention.init_state(memory, hard=True) if state is None else state
         rows = torch.arange(len(self.queries))
         while True:
             done = torch.tensor([len(stops) for stops in self.stops])
@@ -83,7 +84,10 @@ class Reader:
             assert not (waiting & memory.complete).any(), "a complete source has an answer"
             assert not ((step.stops == NOWHERE) & ~memory.complete).any(), "a source that goes on may still be selected"
             assert not step.weights[waiting].any() and not step.context[waiting].any()
-            self._unchanged(state, step.state, waiting)
+            last_stops, scanned = step.state
+            assert torch.equal(last_stops[waiting], state[0][waiting])
+            come = memory.mask.sum(1) + (0 if memory.first is None else memory.first)
+            assert torch.equal(scanned[waiting], come[waiting]), "it has looked at all that has come"
             self.waited += int((waiting & (done < STEPS)).sum())
             if (waiting | (done >= STEPS)).all():
                 return step.state
@@ -91,13 +95,7 @@ class Reader:
             for row in (~waiting & (done < STEPS)).nonzero().flatten().tolist():
                 self.stops[row].append(int(step.stops[row]))
                 self.contexts[row].append(step.context[row])
-
-    def _unchanged(self, before: tuple[Tensor, ...], after: tuple[Tensor, ...], rows: Tensor) -> None:
-        """The state of these rows, but that it may have grown with the source."""
-        for old, new in zip(before, after, strict=True):
-            width = min(old.shape[1], new.shape[1])
-            assert torch.equal(old[rows, :width], new[rows, :width])
-            assert not old[rows, width:].any() and not new[rows, width:].any()
+            self.energies += torch.where(done < STEPS, step.energies, 0)
 
 
 def preserves_mass(config: Any) -> bool:
@@ -110,14 +108,18 @@ def shaken(monotonic, shake) -> Iterator[tuple[int, Attention]]:
         yield seed, shake(build_attention(monotonic.config, SIZE, SIZE), seed)
 
 
-def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, batch, shake):
-    waited, stopped, lost = 0, 0, 0
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, trimmed: bool, batch, shake):
+    waited, stopped, lost, lengths = 0, 0, 0, batch.mask.sum(1)
     for seed, attention in shaken(monotonic, shake):
-        reader, state = Reader(attention, batch.queries), None
-        for memory in growing(attention, batch, seed):
-            state = reader.read(memory, state)
+        reader, state, memory, before = Reader(attention, batch.queries), None, None, [0] * 8
+        for arrived in arrivals(lengths.tolist(), seed):
+            complete = torch.tensor(arrived) == lengths
+            memory = attention.extend(memory, new_positions(batch, before, arrived), complete)
+            state, before = reader.read(memory, state), arrived
+            memory = attention.trim(memory, state) if trimmed else memory
         memory = attention.init_memory(batch.encoded)
-        state = attention.init_state(memory)
+        state = attention.init_state(memory, hard=True)
         for i, query in enumerate(batch.queries.unbind(1)):
             step = attention.step(query, memory, state, hard=True)
             state = step.state
@@ -126,6 +128,7 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
             torch.testing.assert_close(contexts, step.context, atol=3e-6, rtol=1e-5)
             stopped += int((step.stops >= 0).sum())
             lost += int((step.stops == NOWHERE).sum())
+        assert (reader.energies <= lengths + BLOCK * STEPS).all()
         waited += reader.waited
     assert waited > 10 and stopped > 10
     assert (lost > 0) != preserves_mass(monotonic.config)
@@ -135,7 +138,7 @@ def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake
     positions, followed = torch.arange(11), 0
     for _, attention in shaken(monotonic, shake):
         memory = attention.init_memory(batch.encoded)
-        state = attention.init_state(memory)
+        state = attention.init_state(memory, hard=True)
         for query in batch.queries.unbind(1):
             step = attention.step(query, memory, state, hard=True)
             selected, later = step.stops >= 0, positions > step.stops[:, None]
@@ -144,8 +147,9 @@ def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake
             others = attention.init_memory(batch._replace(values=changed).encoded)
             again = attention.step(query, others, state, hard=True)
             assert torch.equal(step.stops[selected], again.stops[selected])
-            assert not step.weights[later & selected[:, None]].any()
-            for ours, theirs in ((step.context, again.context), (step.weights, again.weights)):
+            weights, others_weights = (stacked([one], 11).weights[:, 0] for one in (step, again))
+            assert not weights[later & selected[:, None]].any()
+            for ours, theirs in ((step.context, again.context), (weights, others_weights)):
                 torch.testing.assert_close(ours[selected], theirs[selected], atol=3e-6, rtol=1e-5)
             for ours, theirs in zip(step.state, again.state, strict=True):
                 assert torch.equal(ours[selected], theirs[selected])
@@ -157,7 +161,7 @@ def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
     waited = 0
     for _, attention in shaken(monotonic, shake):
         memory = attention.init_memory(batch.encoded)
-        state = attention.init_state(memory)
+        state = attention.init_state(memory, hard=True)
         complete = torch.tensor([True, False] * 4)
         for query in batch.queries.unbind(1):
             # Without a word about its end, a source is complete.

@@ -15,11 +15,11 @@ def attention(case, shake) -> Attention:
 
 
 def looped(attention: Attention, memory: Memory, queries: torch.Tensor, hard: bool) -> AttentionOutput:
-    state, steps = attention.init_state(memory), []
+    state, steps = attention.init_state(memory, hard=hard), []
     for query in queries.unbind(1):
         steps.append(attention.step(query, memory, state, hard=hard))
         state = steps[-1].state
-    return stacked(steps)
+    return stacked(steps, memory.mask.shape[1])
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
@@ -92,19 +92,19 @@ def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, b
     """What a beam search does to memory and state."""
     index = torch.tensor([5, 5, 0, 7, 3])
     memory = attention.init_memory(batch.encoded)
-    first = attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=case.hard)
+    first = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=case.hard), hard=case.hard)
     straight = attention.step(batch.queries[:, 1], memory, first.state, hard=case.hard)
     chosen = Memory(tuple(keys[index] for keys in memory.keys), memory.values[index], memory.mask[index])
     assert all(len(part) == 8 for part in first.state)
     moved = attention.step(batch.queries[index, 1], chosen, tuple(part[index] for part in first.state), hard=case.hard)
     close(moved.context, straight.context[index])
-    close(moved.weights, straight.weights[index])
+    close(stacked([moved], 11).weights, stacked([straight], 11).weights[index])
 
 
 def test_a_step_leaves_nothing_behind(attention, case, batch):
     memory = attention.init_memory(batch.encoded)
-    before = [part.clone() for part in attention.init_state(memory)]
-    state = attention.init_state(memory)
+    before = [part.clone() for part in attention.init_state(memory, hard=case.hard)]
+    state = attention.init_state(memory, hard=case.hard)
     steps = [attention.step(batch.queries[:, 0], memory, state, hard=case.hard) for _ in range(2)]
     assert torch.equal(steps[0].weights, steps[1].weights)
     assert all(torch.equal(part, earlier) for part, earlier in zip(state, before, strict=True))
@@ -112,7 +112,7 @@ def test_a_step_leaves_nothing_behind(attention, case, batch):
 
 def test_stops_are_given_by_hard_steps_alone(attention, case, batch):
     memory = attention.init_memory(batch.encoded)
-    step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=case.hard)
+    step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=case.hard), hard=case.hard)
     if not case.hard:
         assert step.stops is None
     else:
@@ -126,5 +126,8 @@ def test_stops_are_given_by_hard_steps_alone(attention, case, batch):
 def test_half_precision_values_give_half_precision_contexts(attention, case, batch):
     memory = attention.init_memory(batch.encoded)
     memory = memory._replace(values=memory.values.bfloat16())
-    output = attention(batch.queries, memory, hard=case.hard)
-    assert (output.contexts.dtype, output.weights.dtype) == (torch.bfloat16, torch.float32)
+    for output in (
+        attention(batch.queries, memory, hard=case.hard),
+        looped(attention, memory, batch.queries, case.hard),
+    ):
+        assert (output.contexts.dtype, output.weights.dtype) == (torch.bfloat16, torch.float32)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NOWHERE, Attention, Memory
+from mt.models.attention import NOWHERE, Attention, Memory, stacked
 from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import Chunkwise, MAtChA, MILk, MoChA, MoChAConfig
 from mt.models.encoders import Encoded
@@ -76,7 +76,7 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
     memory = attention.init_memory(batch.encoded)
     p, u = energies(attention, memory, batch.queries)
     lengths = batch.mask.sum(1).tolist()
-    state, pointers, wide = attention.init_state(memory), [0] * 8, 0
+    state, pointers, wide = attention.init_state(memory, hard=True), [0] * 8, 0
     for i, query in enumerate(batch.queries.unbind(1)):
         step = attention.step(query, memory, state, hard=True)
         state = step.state
@@ -92,7 +92,7 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
                 expected[:length] = torch.tensor(shares(u[row, i, :length].tolist(), first, stop))
                 wide += stop > first
             assert step.stops[row] == (stop if stop < length else NOWHERE)
-            torch.testing.assert_close(step.weights[row], expected, atol=1e-6, rtol=0)
+            torch.testing.assert_close(stacked([step], 11).weights[row, 0], expected, atol=1e-6, rtol=0)
     assert wide > 5
 
 
@@ -136,7 +136,7 @@ def test_sharp_probabilities_are_alike_soft_and_hard(kind: Kind, mass_preservati
     p, _ = energies(attention, memory, batch.queries)
     assert ((p == 0) | (p == 1)).all() and p.any() and not p.all()
     soft, hard = attention(batch.queries, memory), attention(batch.queries, memory, hard=True)
-    for ours, theirs in zip(soft, hard, strict=True):
+    for ours, theirs in zip(soft[:3], hard[:3], strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
 
 
@@ -195,11 +195,11 @@ def test_one_position_is_attended_to_for_certain(kind: Kind, shake):
         torch.testing.assert_close(weights, torch.ones(1, 3, 1))
 
 
-def test_a_hard_step_of_matcha_takes_no_chunk_but_its_own(batch, shake, monkeypatch: pytest.MonkeyPatch):
+def test_hard_matcha_takes_no_chunks_but_its_own(batch, shake, monkeypatch: pytest.MonkeyPatch):
     """Time O(S), where the expectation over all chunks takes O(S^2)."""
     attention = build(Kind(MAtChA, {}), shake)
     monkeypatch.setattr("mt.models.attention.mocha.adaptive_chunkwise_attention", None)
     memory = attention.init_memory(batch.encoded)
-    attention.step(batch.queries[:, 0], memory, attention.init_state(memory), hard=True)
+    attention(batch.queries, memory, hard=True)
     with pytest.raises(TypeError, match="not callable"):
         attention.step(batch.queries[:, 0], memory, attention.init_state(memory))

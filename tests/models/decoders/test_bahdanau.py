@@ -92,7 +92,7 @@ def test_of_several_layers_the_highest_is_the_query_and_the_lowest_gets_the_cont
     memory = decoder.init_memory(Encoded(values, values, torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 2)))
     state = decoder.init_state(memory)
     prediction = decoder.step(torch.tensor([4, 5]), memory, state)
-    attended = attention.step(state.recurrent[0][:, 1], memory.attention, ())
+    attended = attention.step(state.recurrent[0][:, 1], memory.attention, state.attention)
     torch.testing.assert_close(prediction.weights, attended.weights)
     fed = torch.cat((decoder.embedding(torch.tensor([4, 5])), attended.context), -1)
     before = tuple(part.transpose(0, 1).contiguous() for part in state.recurrent)

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import build_attention
-from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts
+from mt.models.attention.windows import scattered
+from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts, Prediction
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
@@ -35,6 +36,12 @@ def decoder(request, case, shake) -> Decoder:
     return shake(kind(config, DecoderParts(embedding, attention, SIZE, FINAL_STATE, tied=True)), scale=0.5)
 
 
+def dense(steps: list[Prediction], width: int) -> Tensor:
+    """The weights of all steps, [B, T, S]."""
+    rows = [s.weights if s.first is None else scattered(s.weights, s.first, width) for s in steps]
+    return torch.stack(rows, 1)
+
+
 @pytest.fixture
 def encoded(batch) -> Encoded:
     values = batch.values.masked_fill(~batch.mask[..., None], 0.0)
@@ -49,13 +56,13 @@ def tokens() -> Tensor:
 
 def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) -> tuple[Tensor, Tensor]:
     """Logits and weights."""
-    state, logits, weights = decoder.init_state(memory), [], []
+    state, logits, steps = decoder.init_state(memory, hard=hard), [], []
     for token in tokens.unbind(1):
         prediction = decoder.step(token, memory, state, hard=hard)
         state = prediction.state
         logits.append(prediction.logits)
-        weights.append(prediction.weights)
-    return torch.stack(logits, 1), torch.stack(weights, 1)
+        steps.append(prediction)
+    return torch.stack(logits, 1), dense(steps, memory.attention.mask.shape[1])
 
 
 def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, tokens):

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from mt.models.encoders import ENCODERS, Encoded, Encoder
 
 WITH_DROPOUT = [name for name in ENCODERS if "dropout" in ENCODERS[name].Config.model_fields]
-CAUSAL = [name for name, kind in ENCODERS.items() if kind.causal]
+INCREMENTAL = [name for name, kind in ENCODERS.items() if kind.incremental]
+BLOCKS = [(3, 2), (1, 0), (2, 3), (50, 50)]
+"""Of lc_bilstm besides its defaults: chunk_size and look_ahead."""
 
 
 def variants() -> list[tuple[str, dict[str, Any]]]:
@@ -23,6 +25,11 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
             if layered
             else [(name, {}), (name, {"hidden_size": 4})]
         )
+    found += [
+        ("lc_bilstm", {"hidden_size": 4, "num_layers": n, "chunk_size": c, "look_ahead": r})
+        for c, r in BLOCKS
+        for n in (1, 3)
+    ]
     return found
 
 
@@ -37,8 +44,8 @@ def encoder(request, shake) -> Encoder:
     return build(request.param, shake)
 
 
-@pytest.fixture(params=[variant for variant in variants() if variant[0] in CAUSAL], ids=str)
-def causal(request, shake) -> Encoder:
+@pytest.fixture(params=[variant for variant in variants() if variant[0] in INCREMENTAL], ids=str)
+def incremental(request, shake) -> Encoder:
     return build(request.param, shake)
 
 
@@ -87,13 +94,30 @@ def test_padding_gets_no_gradient(encoder: Encoder, vectors, mask):
     assert not vectors.grad[~mask].any()
 
 
-def test_causal_means_that_a_position_depends_on_nothing_to_its_right(encoder: Encoder, vectors, mask):
-    changed = vectors.clone()
-    changed[:, 5:] = -changed[:, 5:]
-    first = int(encoder.places(torch.tensor(6))) - 1  # place that has heard of a change
-    for before, after in zip(*(at_positions(encoder(v, mask)) for v in (vectors, changed)), strict=True):
-        assert torch.equal(before[:, :first], after[:, :first]) == encoder.causal
-        assert not torch.equal(before[0, first:], after[0, first:])
+def test_a_value_depends_on_what_must_be_read_for_it_and_on_nothing_after(encoder: Encoder, vectors, mask):
+    if encoder.places(torch.tensor(9)) != 9:
+        pytest.skip("it makes fewer positions of what it is given, and is not made to go on")
+    lengths = mask.sum(1)[:, None]
+    needed = encoder.read_for(torch.arange(9).expand(5, 9), lengths)
+    assert (needed <= lengths)[mask].all()
+    assert torch.equal(needed, torch.arange(1, 10).expand(5, 9)) or not encoder.causal
+    before = at_positions(encoder(vectors, mask))
+    seen = torch.arange(9) < needed[..., None]  # [B, S, S]
+    for position in range(9):
+        changed = torch.where((seen[:, position] | ~mask)[..., None], vectors, -vectors)
+        for part, other in zip(before, at_positions(encoder(changed, mask)), strict=True):
+            torch.testing.assert_close(part[:, position], other[:, position], atol=1e-6, rtol=0)
+
+
+def test_a_value_depends_on_the_last_that_must_be_read_for_it(encoder: Encoder, vectors, mask):
+    if type(encoder).__name__ == "Conv" or encoder.places(torch.tensor(9)) != 9:
+        pytest.skip("its reach is limited, or its positions are fewer, though it is not made to go on")
+    vectors.requires_grad_()
+    values = encoder(vectors, mask).values
+    for position in range(9):
+        needed = int(encoder.read_for(torch.tensor(position), torch.tensor(9)))
+        (gradient,) = torch.autograd.grad(values[0, position].square().sum(), vectors, retain_graph=True)
+        assert gradient[0, needed - 1].any() and not gradient[0, needed:].any()
 
 
 def test_the_final_state_depends_on_every_position(encoder: Encoder, vectors, mask):
@@ -102,36 +126,52 @@ def test_the_final_state_depends_on_every_position(encoder: Encoder, vectors, ma
     assert vectors.grad[mask].any(-1).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_pieces_of_a_source_are_encoded_as_the_whole(causal: Encoder, seed: int, vectors, mask):
-    """Pieces of any length; each row has its own, and none once it has ended."""
-    draw, whole, lengths = random.Random(seed), causal(vectors, mask), mask.sum(1).tolist()
-    begins, state = [0] * len(lengths), None
-    found = [torch.full_like(part, torch.nan) for part in at_positions(whole)]
-    while begins != lengths:
-        low = 1 if state is None else 0
-        counts = [min(draw.choice((low, 1, 2, 4)), length - b) for b, length in zip(begins, lengths, strict=True)]
+@pytest.mark.parametrize("seed", range(6))
+def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed: int, vectors, mask):
+    """Pieces of any length; each row has its own, and may have none. Some learn late that they have ended."""
+    draw, whole, lengths = random.Random(seed), incremental(vectors, mask), mask.sum(1).tolist()
+    begins, state, complete = [0] * len(lengths), None, [False] * len(lengths)
+    parts = [[part.new_empty(0, part.shape[2])] * len(lengths) for part in at_positions(whole)]
+    while not all(complete):
+        counts = [min(draw.choice((0, 1, 2, 4)), length - b) for b, length in zip(begins, lengths, strict=True)]
         piece = torch.full((5, max(1, *counts), 6), torch.nan)
         for row, (begin, count) in enumerate(zip(begins, counts, strict=True)):
             piece[row, :count] = vectors[row, begin : begin + count]
-        new = torch.arange(piece.shape[1]) < torch.tensor(counts)[:, None]
-        encoded, state = causal.extend(piece, new, state)
-        assert torch.equal(encoded.mask, new)
-        for whole_part, part in zip(found, at_positions(encoded), strict=True):
-            assert not part[~new].any()
-            for row, (begin, count) in enumerate(zip(begins, counts, strict=True)):
-                whole_part[row, begin : begin + count] = part[row, :count]
         begins = [begin + count for begin, count in zip(begins, counts, strict=True)]
-    assert_close([part[mask] for part in found], [part[mask] for part in at_positions(whole)])
+        complete = [
+            done or (b == length and draw.random() < 0.7)
+            for done, b, length in zip(complete, begins, lengths, strict=True)
+        ]
+        new = torch.arange(piece.shape[1]) < torch.tensor(counts)[:, None]
+        encoded, state = incremental.extend(piece, new, state, torch.tensor(complete))
+        for found, part in zip(parts, at_positions(encoded), strict=True):
+            assert part.shape[:2] == encoded.mask.shape and not part[~encoded.mask].any()
+            for row in range(5):
+                found[row] = torch.cat((found[row], part[row, encoded.mask[row]]))
+        for row, (arrived, length) in enumerate(zip(begins, lengths, strict=True)):
+            needed = incremental.read_for(torch.arange(length), torch.tensor([length if complete[row] else 99]))
+            assert len(parts[0][row]) == (needed <= arrived).sum(), "all that can be known is given, and no more"
+    for found, part in zip(parts, at_positions(whole), strict=True):
+        assert_close([torch.cat(found)], [part[mask]])
     assert_close([encoded.final_state], [whole.final_state])
     assert all(len(part) == 5 for part in state), "batch first, so that rows can be kept and dropped"
 
 
-@pytest.mark.parametrize("name", [name for name in ENCODERS if name not in CAUSAL])
-def test_what_is_not_causal_cannot_go_on(name: str, vectors, mask):
+def test_rows_can_be_kept_and_dropped_in_between(incremental: Encoder, vectors, mask):
+    _, state = incremental.extend(vectors[:, :5], mask[:, :5], None, mask.sum(1) <= 5)
+    kept = torch.tensor([3, 0])
+    state = tuple(part[kept] for part in state)
+    encoded, _ = incremental.extend(vectors[kept, 5:], mask[kept, 5:], state, torch.tensor([True, True]))
+    whole, count = incremental(vectors, mask), encoded.mask.sum(1)
+    assert count[0] == count[1] > 0
+    assert_close(at_positions(encoded), [part[kept, 9 - int(count[0]) :] for part in at_positions(whole)])
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name not in INCREMENTAL])
+def test_what_reads_the_whole_source_cannot_go_on(name: str, vectors, mask):
     kind = ENCODERS[name]
-    with pytest.raises(NotImplementedError, match=f"{kind.__name__} is not causal"):
-        kind(kind.Config(hidden_size=4), 6).extend(vectors, mask)
+    with pytest.raises(NotImplementedError, match=f"{kind.__name__} needs the whole source"):
+        kind(kind.Config(hidden_size=4), 6).extend(vectors, mask, None, mask.any(1))
 
 
 @pytest.mark.parametrize("name", WITH_DROPOUT)

@@ -1,0 +1,50 @@
+"""Columns side by side, as a table for a terminal and for Markdown."""
+
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+# What Markdown would take for markup; an underscore only where it begins or ends a word.
+_MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
+
+
+class Column(NamedTuple):
+    heading: str
+    cells: Sequence[str]
+    """Of each row; `-` where the run does not say."""
+    values: Sequence[float | None] = ()
+    higher_is_better: bool | None = None
+
+    def best(self) -> set[int]:
+        """The rows with the best value; none where neither direction is better, or all are alike."""
+        known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
+        if self.higher_is_better is None or len(set(known.values())) < 2:
+            return set()
+        best = max(known.values()) if self.higher_is_better else min(known.values())
+        return {i for i, value in known.items() if value == best}
+
+
+def as_text(columns: Sequence[Column]) -> list[str]:
+    """The lines of a table for a terminal. The first two columns hold text, the others numbers."""
+    return _laid_out([[column.heading, *column.cells] for column in columns])
+
+
+def as_markdown(columns: Sequence[Column]) -> list[str]:
+    """The same lines, in which nothing is taken for Markdown or HTML but the table itself."""
+    cells = [[column.heading, *column.cells] for column in columns]
+    return _laid_out([[escaped(cell).replace("|", "\\|") for cell in column] for column in cells])
+
+
+def _laid_out(columns: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in columns]
+    lines = [list(line) for line in zip(*columns, strict=True)]
+    lines.insert(1, ["-" * widths[0], "-" * widths[1], *("-" * (width - 1) + ":" for width in widths[2:])])
+    padded = [[*map(str.ljust, line[:2], widths[:2]), *map(str.rjust, line[2:], widths[2:])] for line in lines]
+    return [f"| {' | '.join(line)} |" for line in padded]
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing is taken for Markdown or HTML."""
+    return _MARKUP.sub(r"\\\g<0>", escape(text, quote=False))

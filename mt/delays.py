@@ -1,0 +1,58 @@
+"""Delays in words: how many words of the source had been read when each word of a translation was written.
+
+Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A source comes a whole
+word at a time, its end with the last word; what has no words, as sound, a position at a time. A target word is written
+when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from mt.data.tokenizer import EOS, Tokenizer
+from mt.search.hypothesis import Hypothesis
+
+
+def delays(tokenizer: Tokenizer, arrivals: Sequence[int], hypothesis: Hypothesis) -> dict[str, Any]:
+    """What a hypothesis gives a `Translation` of its delays, by the names of the fields; nothing where it has none.
+
+    tokenizer: of the target. arrivals: how many positions come with each word of the source.
+    """
+    found: Tensor | None = getattr(hypothesis, "delays", None)
+    if found is None:
+        return {}
+    read = words_read(found.numpy(), arrivals)
+    words = word_delays(tokenizer, hypothesis.tokens, read, len(arrivals))
+    return {"delays": found.numpy(), "words_read": read, "word_delays": words, "source_words": len(arrivals)}
+
+
+def words_read(delays: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    """[T] int64: the source words that must have come for so many source tokens.
+
+    delays: [T] int64, source tokens, EOS included. lengths: the tokens of each source word.
+    """
+    ends = np.cumsum([0, *lengths])
+    return np.minimum(np.searchsorted(ends, delays), len(lengths))
+
+
+def word_delays(tokenizer: Tokenizer, ids: Sequence[int], read: np.ndarray, source_length: int) -> tuple[int, ...]:
+    """The source words that had been read when each word of `tokenizer.decode(ids)` was written.
+
+    ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T] int64,
+    source words read when each token was chosen. source_length: in words.
+    """
+    found: list[int] = []
+    word: list[int] = []
+    for position, token in enumerate(ids):
+        if token == EOS or tokenizer.begins_word(token, word[-1] if word else None):
+            found += [int(read[position])] * _count(tokenizer, word)
+            word = []
+        word.append(token)
+    return (*found, *[source_length] * _count(tokenizer, word))
+
+
+def _count(tokenizer: Tokenizer, word: Sequence[int]) -> int:
+    """The words that tokens make: one, but none of a blank alone."""
+    return len(tokenizer.decode(word).split())

@@ -1,0 +1,49 @@
+"""Online decodes as the field's tools see them: sentences with delays."""
+
+from collections.abc import Sequence
+
+from mt.metrics.instances import Instance
+from mt.metrics.latency import LatencyUnit
+from mt.translation import Translation
+
+_EOS = "</s>"  # among the tokens of a translation
+
+
+def simultaneous(
+    translations: Sequence[Translation],
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    unit: LatencyUnit,
+) -> list[Instance]:
+    """The sentences of a split; none where it was not decoded online. Of several references the first is taken, since
+    these tools know one."""
+    if all(translation.word_delays is None for translation in translations):
+        return []
+    # A newline is what SimulEval has there, but would count as a subword.
+    end = "" if unit == "subword" else "\n"
+    return [
+        Instance(
+            index=index,
+            prediction=translation.text,
+            delays=_delays(translation, unit),
+            reference=group[0] + end,
+            source=" ".join(source.split()),
+            source_length=len(source.split()) if translation.source_words is None else translation.source_words,
+            prediction_spm=_subwords(translation) if unit == "subword" else None,
+        )
+        for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))
+    ]
+
+
+def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
+    if translation.word_delays is None or translation.words_read is None:  # of a blank source
+        return ()
+    if unit == "subword":
+        return tuple(translation.words_read[: len(_subwords(translation))].tolist())
+    words = zip(translation.word_delays, translation.text.split(), strict=True)
+    return tuple(delay for delay, word in words for _ in (word if unit == "char" else [word]))
+
+
+def _subwords(translation: Translation) -> tuple[str, ...]:
+    """The tokens before EOS."""
+    return translation.tokens[:-1] if translation.tokens[-1:] == (_EOS,) else translation.tokens

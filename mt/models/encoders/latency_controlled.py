@@ -1,0 +1,192 @@
+"""The latency-controlled bidirectional LSTM (Zhang, Chen, Yu, Yao, Khudanpur & Glass 2016, "Highway Long Short-Term
+Memory RNNs for Distant Speech Recognition", section 4; Xue & Yan 2017).
+
+The source is cut into chunks, and a chunk is read together with a few positions after it, its look-ahead: a block. In
+each layer the forward direction goes on from where it stood at the end of the chunk before, and through the look-ahead
+only for the layers above; the backward direction begins with zeros at the end of the look-ahead. So a value depends on
+all positions up to the end of its block, however many layers there are.
+"""
+
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from pydantic import BaseModel, Field
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.recurrent import BidirectionalConfig
+from mt.parsing import MAX_SIZE
+
+
+class LCBiLSTMConfig(BidirectionalConfig):
+    name: Literal["lc_bilstm"] = "lc_bilstm"
+    chunk_size: int = Field(4, gt=0, le=MAX_SIZE)
+    """Tokens of a chunk, whose values are known at the same time."""
+    look_ahead: int = Field(2, ge=0, le=MAX_SIZE)
+    """Tokens after a chunk that its values depend on, too. A value is known after chunk_size + look_ahead - 1 further
+    tokens at most, and after look_ahead at least, or at the end of the source."""
+
+
+class _Carried(NamedTuple):
+    """From where the next chunk goes on."""
+
+    vectors: Tensor  # [B, P, E]: what has come and is not encoded yet
+    mask: Tensor  # [B, P] bool
+    hidden: Tensor  # [B, layers, H]: of the forward direction at the end of the last chunk
+    cells: Tensor  # [B, layers, H]
+    begun: Tensor  # [B] bool: whether anything is encoded
+    final_state: Tensor  # [B, 2 H]: of what is encoded
+
+
+class _Layer(nn.Module):
+    """Both directions over consecutive blocks of each source."""
+
+    def __init__(self, input_size: int, hidden_size: int, chunk_size: int) -> None:
+        super().__init__()
+        self.chunk_size = chunk_size
+        self.rightward = nn.LSTM(input_size, hidden_size, batch_first=True)
+        self.leftward = nn.LSTM(input_size, hidden_size, batch_first=True)
+
+    def forward(
+        self, blocks: Float[Tensor, "B K W E"], mirrored: Int[Tensor, "B K W"], state: State, runs: Bool[Tensor, "B K"]
+    ) -> tuple[Float[Tensor, "B K W V"], State]:
+        """The outputs of both directions, and the state of the forward one, (hidden, cells), each [B, H].
+
+        mirrored: see `_mirrored`. state: the one before; runs: whether a block is there, and changes it.
+        """
+        turned = blocks.gather(2, mirrored[..., None].expand_as(blocks))
+        left = self.leftward(turned.flatten(0, 1))[0].unflatten(0, blocks.shape[:2])
+        left = left.gather(2, mirrored[..., None].expand_as(left))
+        outputs, ends = [], []
+        for chunk, run in zip(blocks[:, :, : self.chunk_size].unbind(1), runs.unbind(1), strict=True):
+            output, after = self.rightward(chunk, tuple(part[None].contiguous() for part in state))
+            state = tuple(torch.where(run[:, None], new[0], old) for new, old in zip(after, state, strict=True))
+            outputs.append(output)
+            ends.append(state)
+        right = torch.stack(outputs, 1)
+        if blocks.shape[2] > self.chunk_size:
+            # Through all look-aheads at once, each from the end of its chunk.
+            begins = tuple(torch.stack(parts, 1).flatten(0, 1)[None] for parts in zip(*ends, strict=True))
+            further, _ = self.rightward(blocks[:, :, self.chunk_size :].flatten(0, 1), begins)
+            right = torch.cat((right, further.unflatten(0, blocks.shape[:2])), 2)
+        return torch.cat((right, left), -1), state
+
+
+class LCBiLSTM(Encoder):
+    """Values are the states of the top layer. The final state is that of its forward direction at the last position and
+    of its backward direction at the first one. A source within one block is encoded as by a BiLSTM."""
+
+    Config: ClassVar[type[BaseModel]] = LCBiLSTMConfig
+    incremental = True
+
+    def __init__(self, config: LCBiLSTMConfig, input_size: int) -> None:
+        super().__init__()
+        self.value_size = self.final_state_size = config.hidden_size
+        self.chunk_size, self.look_ahead = config.chunk_size, config.look_ahead
+        sizes = [input_size, *[config.hidden_size] * (config.num_layers - 1)]
+        half = config.hidden_size // 2
+        self.layers = nn.ModuleList(_Layer(size, half, config.chunk_size) for size in sizes)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
+        return torch.minimum((positions // self.chunk_size + 1) * self.chunk_size + self.look_ahead, lengths)
+
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+        encoded, _ = self.extend(vectors, mask, None, torch.ones_like(mask[:, 0]))
+        values = pad(encoded.values, (0, 0, 0, mask.shape[1] - encoded.values.shape[1]))
+        return Encoded(values, values, mask, encoded.final_state)
+
+    def extend(
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
+    ) -> tuple[Encoded, State]:
+        before = self._begin(vectors) if state is None else _Carried(*state)
+        vectors, mask = _joined(before, vectors.masked_fill(~mask[..., None], 0.0), mask)
+        lengths = mask.sum(1)
+        whole = (lengths - self.look_ahead).clamp(min=0) // self.chunk_size
+        chunks = torch.where(complete, -(-lengths // self.chunk_size), whole)
+        known = torch.minimum(chunks * self.chunk_size, lengths)
+        values, hidden, cells = self._run(vectors, lengths, chunks, before)
+        mask = torch.arange(int(known.max()), device=mask.device) < known[:, None]
+        values = values[:, : mask.shape[1]].masked_fill(~mask[..., None], 0.0)
+        final_state = _final_state(values, known, before)
+        after = _Carried(*_tail(vectors, known, lengths), hidden, cells, before.begun | (known > 0), final_state)
+        return Encoded(values, values, mask, final_state), tuple(after)
+
+    def _begin(self, vectors: Float[Tensor, "B S E"]) -> _Carried:
+        batch, size = len(vectors), self.value_size
+        nothing, begun = vectors[:, :0], torch.zeros(batch, dtype=torch.bool, device=vectors.device)
+        state = vectors.new_zeros(batch, len(self.layers), size // 2)
+        return _Carried(nothing, begun[:, None][:, :0], state, state, begun, vectors.new_zeros(batch, size))
+
+    def _run(
+        self, vectors: Float[Tensor, "B N E"], lengths: Int[Tensor, " B"], chunks: Int[Tensor, " B"], before: _Carried
+    ) -> tuple[Float[Tensor, "B M V"], Float[Tensor, "B L H"], Float[Tensor, "B L H"]]:
+        """The values of the next `chunks` chunks of each source, and the states of the forward direction after them.
+
+        vectors: of all positions that are not encoded yet, zero on padding; lengths: how many of them are real.
+        """
+        count, (batch, width, _) = int(chunks.max()), vectors.shape
+        if count == 0:
+            return vectors.new_zeros(batch, 0, self.value_size), before.hidden, before.cells
+        size = self.chunk_size + self.look_ahead if count > 1 else min(self.chunk_size + self.look_ahead, width)
+        starts = self.chunk_size * torch.arange(count, device=vectors.device)
+        # Blocks overlap by the look-ahead. Where a source ends they end with padding, which each direction reads last.
+        padded = pad(vectors, (0, 0, 0, self.chunk_size * (count - 1) + size - width))
+        blocks = padded.unfold(1, size, self.chunk_size).transpose(2, 3)  # [B, count, size, E]
+        mirrored = _mirrored((lengths[:, None] - starts).clamp(0, size), size)
+        runs, hidden, cells = torch.arange(count, device=vectors.device) < chunks[:, None], [], []
+        for index, layer in enumerate(self.layers):
+            blocks = self.dropout(blocks) if index else blocks
+            state = before.hidden[:, index], before.cells[:, index]
+            blocks, (last_hidden, last_cells) = layer(blocks, mirrored, state, runs)
+            hidden.append(last_hidden)
+            cells.append(last_cells)
+        values = blocks[:, :, : self.chunk_size].flatten(1, 2)
+        return values, torch.stack(hidden, 1), torch.stack(cells, 1)
+
+
+def _joined(
+    before: _Carried, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]
+) -> tuple[Float[Tensor, "B N E"], Bool[Tensor, "B N"]]:
+    """What was left and what is new, padding on the right."""
+    if not before.mask.shape[1]:
+        return vectors, mask
+    vectors, mask = torch.cat((before.vectors, vectors), 1), torch.cat((before.mask, mask), 1)
+    order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
+    return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[2])), mask.gather(1, order)
+
+
+def _tail(
+    vectors: Float[Tensor, "B N E"], begins: Int[Tensor, " B"], ends: Int[Tensor, " B"]
+) -> tuple[Float[Tensor, "B P E"], Bool[Tensor, "B P"]]:
+    """The positions of each source from `begins` to `ends`, and their mask."""
+    offsets = torch.arange(int((ends - begins).max()), device=vectors.device)
+    index = (begins[:, None] + offsets).clamp(max=max(0, vectors.shape[1] - 1))
+    return vectors.gather(1, index[..., None].expand(-1, -1, vectors.shape[2])), offsets < (ends - begins)[:, None]
+
+
+def _mirrored(lengths: Int[Tensor, "B K"], size: int) -> Int[Tensor, "B K {size}"]:
+    """Positions that turn the first `lengths` of `size` around and leave the rest."""
+    positions = torch.arange(size, device=lengths.device)
+    return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
+
+
+def _final_state(values: Float[Tensor, "B S V"], known: Int[Tensor, " B"], before: _Carried) -> Float[Tensor, "B V"]:
+    """values: of the next positions; known: how many each source has of them."""
+    if not values.shape[1]:
+        return before.final_state
+    last = values[torch.arange(len(values), device=values.device), (known - 1).clamp(min=0)]
+    (ahead, _), (_, back), (ahead_before, back_before) = (
+        part.chunk(2, -1) for part in (last, values[:, 0], before.final_state)
+    )
+    ahead, back = (
+        torch.where(known[:, None] > 0, ahead, ahead_before),
+        torch.where(before.begun[:, None], back_before, back),
+    )
+    return torch.cat((ahead, back), -1)

@@ -1,0 +1,82 @@
+"""Quality against latency, one panel for each measure of latency."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from mt.plots.fonts import characters, drawable, font
+
+_PANEL, _DOTS_PER_INCH, _POINTS = (4.6, 3.6), 150, 9  # inches
+_NAME_CHARACTERS, _LEGEND_CHARACTERS = 80, 56  # of a name; in the width of a panel
+_INK, _AXIS, _GRID = "#1f2933", "#52606d", "#e4e8ee"
+_MARKERS, _DASHES = "osD^vPX", ("--", ":", "-.")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A policy of reading and writing in several settings, or a system that reads the whole source first."""
+
+    name: str
+    colour: str
+    points: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
+    """(its delay in each panel, the quality of each of its runs) of each setting."""
+    level: float | None = None
+    """The quality of a system without delays, which is drawn from edge to edge; None of others."""
+
+
+def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figure:
+    """Draw quality (upwards) over measures of delay (to the right), one panel each, with a legend below.
+
+    A setting of several runs stands at their mean, with a bar from the worst to the best.
+
+    Args:
+        delays: the names of the panels' measures.
+        quality: the name of the other axis.
+    """
+    figure = Figure(figsize=(_PANEL[0] * len(delays), _PANEL[1]), dpi=_DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(delays), sharey=True, squeeze=False)[0]
+    for number, (axes, name) in enumerate(zip(panels, delays, strict=True)):
+        axes.grid(color=_GRID, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.spines[:].set_color(_GRID)
+        axes.tick_params(length=0, labelsize=_POINTS, labelcolor=_AXIS, labelleft=True)
+        axes.set_xlabel(name, fontsize=_POINTS, color=_AXIS)
+        axes.set_ylabel(quality, fontsize=_POINTS, color=_AXIS)
+        for index, line in enumerate(lines):
+            _draw(axes, line, number, index)
+    names = [_shown(line.name) for line in lines]
+    columns = max(1, min(3, _LEGEND_CHARACTERS * len(delays) // max(len(name) + 8 for name in names)))
+    legend = figure.legend(
+        panels[0].get_lines(),
+        names,
+        loc="outside lower left",
+        ncols=columns,
+        frameon=False,
+        labelcolor=_INK,
+        prop=font(_POINTS, names),
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
+    """Adds one line to a panel, and bars where settings have several runs."""
+    if line.level is not None:
+        axes.axhline(line.level, color=line.colour, linewidth=1.4, linestyle=_DASHES[index % len(_DASHES)])
+        return
+    points = sorted((delays[panel], fmean(qualities), qualities) for delays, qualities in line.points)
+    across, up = [x for x, *_ in points], [y for _, y, _ in points]
+    marker = _MARKERS[index % len(_MARKERS)]
+    axes.plot(across, up, color=line.colour, linewidth=1.6, marker=marker, markersize=6.5, markeredgecolor="white")
+    axes.vlines(across, [min(q) for *_, q in points], [max(q) for *_, q in points], color=line.colour, linewidth=1)
+
+
+def _shown(name: str) -> str:
+    shown = characters(drawable(name))
+    return "".join(shown if len(shown) <= _NAME_CHARACTERS else [*shown[: _NAME_CHARACTERS - 1], "…"])

@@ -1,0 +1,153 @@
+"""Reads and writes as a staircase of text: what was read stands on the treads, what was then written at the risers.
+
+    Ein Mann schläft ┓ A
+                     ┗ auf ┓ man
+                           ┃ is
+                           ┗ einem ┓ sleeping
+
+A picture of the read and write path of simultaneous translation (as in Ma et al. 2019, figure 1), for a terminal.
+"""
+
+import os
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal, TextIO
+
+import regex
+
+Event = tuple[Literal["read", "write"], str]
+"""A source word that was read, or a target word that was written."""
+
+_NARROWEST = 16
+"""Columns that a drawing has at least, whatever the terminal says."""
+_UNKNOWN = 80
+"""Columns of what is no terminal, or does not say."""
+_JOINERS = "\u200c\u200d"
+_RISER, _BOLD, _PLAIN = "\x1b[33m", "\x1b[1m", "\x1b[0m"
+
+
+class Staircase:
+    """Lays out events one after another, in time and memory that do not grow with what came before.
+
+    A line is finished when a word is written, and never changes then. Where the stairs reach the right edge they go on
+    from the left one.
+    """
+
+    def __init__(self, width: int = _UNKNOWN, *, colour: bool = False) -> None:
+        """width: columns to fit into; it may be assigned anew between events. colour: with escape sequences."""
+        self.width = width
+        self._colour = colour
+        self._left, self._lead, self._tread = 0, "", ""
+
+    def add(self, event: Event) -> list[str]:
+        """The lines that this event finishes: one for each word written, and one for each that reading has filled."""
+        kind, word = event
+        return self._read(self._cut(word)) if kind == "read" else self._write(self._cut(word))
+
+    def pending(self) -> str:
+        """The line of the words read since the last one was written."""
+        return self._line() if self._tread else ""
+
+    def end(self) -> list[str]:
+        """The lines that are left at the end of a source; the next one starts new stairs."""
+        left = [self._line()] if self._tread else []
+        self._left, self._lead, self._tread = 0, "", ""
+        return left
+
+    def _read(self, word: str) -> list[str]:
+        longer, finished = f"{self._tread} {word}".lstrip(), []
+        if not self._fits(longer):
+            self._left = 0
+        if not self._fits(longer):
+            finished, longer, self._lead = [self._line()], word, " " * len(self._lead)
+        self._tread = longer
+        return finished
+
+    def _write(self, word: str) -> list[str]:
+        finished = []
+        if not self._tread:
+            self._lead = ""
+        step = f"{self._tread} ┓ {word}" if self._tread else f"┃ {word}"
+        if not self._fits(step):
+            self._left = 0
+        if not self._fits(step):
+            finished, self._lead, self._tread = [self._line()], "", ""
+        gap, riser = (" ", "┓") if self._tread else ("", "┃")
+        finished.append(f"{self._line()}{gap}{self._styled(riser, _RISER)} {self._styled(word, _BOLD)}")
+        self._left += columns(self._lead + self._tread + gap)
+        self._lead, self._tread = "┗ ", ""
+        return finished
+
+    def _line(self) -> str:
+        return f"{' ' * self._left}{self._styled(self._lead, _RISER)}{self._tread}"
+
+    def _fits(self, step: str) -> bool:
+        return self._left + columns(self._lead + step) <= max(self.width, _NARROWEST)
+
+    def _cut(self, word: str) -> str:
+        """At most so long that another has room beside it, with nothing in it that moves a cursor."""
+        room = (max(self.width, _NARROWEST) - 5) // 2
+        shown = "".join(" " if letter.isspace() else letter if _drawn(letter) else "�" for letter in word.strip())
+        if columns(shown) <= room:
+            return shown
+        kept, used = "", 1
+        for cluster in regex.findall(r"\X", shown):
+            used += columns(cluster)
+            if used > room:
+                break
+            kept += cluster
+        return f"{kept}…"
+
+    def _styled(self, text: str, style: str) -> str:
+        return f"{style}{text}{_PLAIN}" if self._colour and text.strip() else text
+
+
+class Show:
+    """Writes a staircase while it grows. In a terminal the unfinished line is drawn anew with each word; elsewhere
+    lines are written when they are finished, as plain text."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._live = file, file.isatty() and os.environ.get("TERM") != "dumb"
+        self._stairs = Staircase(colour=self._live and not os.environ.get("NO_COLOR"))
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Draws what was read and written since."""
+        if self._live:
+            # The last column stays free: a full line would make the cursor wrap.
+            self._stairs.width = (os.get_terminal_size(self._file.fileno()).columns or _UNKNOWN) - 1
+        self._draw([line for event in events for line in self._stairs.add(event)])
+
+    def end(self) -> None:
+        """Ends the stairs of one source, with a blank line."""
+        self._draw([*self._stairs.end(), ""])
+
+    def _draw(self, finished: list[str]) -> None:
+        clear = "\r\x1b[K" if self._live else ""
+        self._file.write(clear + "".join(f"{line}\n" for line in finished))
+        if self._live:
+            self._file.write(self._stairs.pending())
+        self._file.flush()
+
+
+def staircase(events: Iterable[Event], width: int = _UNKNOWN) -> list[str]:
+    """The lines of the staircase of one source, as plain text.
+
+    >>> print("\\n".join(staircase([("read", "Guten"), ("read", "Tag"), ("write", "Hello"), ("write", ".")])))
+    Guten Tag ┓ Hello
+              ┃ .
+    """
+    stairs = Staircase(width)
+    return [line for event in events for line in stairs.add(event)] + stairs.end()
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes: East Asian wide characters two, combining marks none."""
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text if not _combines(letter))
+
+
+def _combines(letter: str) -> bool:
+    return letter in _JOINERS or unicodedata.category(letter) in ("Mn", "Me")
+
+
+def _drawn(letter: str) -> bool:
+    return letter.isprintable() or letter in _JOINERS

@@ -1,0 +1,235 @@
+"""What a hard step costs: energies from the last stop on, in blocks, and nothing as long as the source."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mt.models.attention import NOT_YET, NOWHERE, Attention, AttentionStep, Memory, build_attention
+from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
+from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
+from mt.models.attention.monotonic import BLOCK, MonotonicConfig
+from mt.models.encoders import Encoded
+
+SIZE = 4
+CONFIGS = [MonotonicConfig, MoChAConfig, MAtChAConfig, MILkConfig]
+# Lengths of sources and targets: the usual, long ones, summaries, and more steps than positions.
+SHAPES = [(30, 30), (17, 120), (400, 25), (500, 500), (5000, 200)]
+
+
+@pytest.fixture(params=CONFIGS, ids=lambda config: config.model_fields["name"].default)
+def build(request) -> Callable[..., Attention]:
+    def built(energy: EnergyConfig = DotConfig(), **options: Any) -> Attention:  # noqa: B008 - frozen
+        attention = build_attention(request.param(energy=energy, energy_bias=0.0, **options), SIZE, SIZE)
+        with torch.no_grad():
+            attention.energy.gain.fill_(1.0)
+        return attention.eval().requires_grad_(False)
+
+    return built
+
+
+def encoded(values: Tensor, lengths: list[int] | None = None) -> Encoded:
+    mask = torch.ones(values.shape[:2], dtype=torch.bool)
+    if lengths is not None:
+        mask = torch.arange(values.shape[1]) < torch.tensor(lengths)[:, None]
+    return Encoded(values, values, mask, values[:, 0])
+
+
+def undecided(source: int, target: int, rows: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Values and queries of no order: every second position stops a step."""
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(rows, n, SIZE, generator=generator) for n in (source, target))
+
+
+def trained(source: int, target: int, rows: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Steps that stop about where they are on their way through the source, some of them far ahead, some not at all:
+    the energy of step t at position s is (s - stop of t) / S, up to rounding."""
+    generator = torch.Generator().manual_seed(seed)
+    along = torch.linspace(0, 1, target) + 0.2 * torch.rand(rows, target, generator=generator).pow(8)
+    positions = torch.linspace(0, 1, source).expand(rows, source)
+    values, queries = torch.zeros(rows, source, SIZE), torch.zeros(rows, target, SIZE)
+    values[..., 0], values[..., 1] = positions, -1
+    queries[..., 0], queries[..., 1] = 1, along
+    return values, queries
+
+
+def steps(attention: Attention, memory: Memory, queries: Tensor) -> Iterator[AttentionStep]:
+    state = attention.init_state(memory, hard=True)
+    for query in queries.unbind(1):
+        step = attention.step(query, memory, state, hard=True)
+        state = step.state
+        yield step
+
+
+class Computed:
+    """Counts what the energy is really computed of, padding included."""
+
+    def __init__(self, attention: Attention) -> None:
+        self.calls: list[tuple[int, ...]] = []
+        attention.energy.register_forward_hook(lambda module, given, energy: self.calls.append(tuple(energy.shape)))
+
+    @property
+    def positions(self) -> int:
+        return sum(batch * steps * width for batch, steps, width in self.calls)
+
+
+@pytest.mark.parametrize("model", [undecided, trained])
+@pytest.mark.parametrize(("source", "target"), SHAPES)
+def test_a_sentence_takes_an_energy_for_each_position_and_a_block_for_each_step(build, model, source: int, target: int):
+    attention = build()
+    computed, (values, queries) = Computed(attention), model(source, target, 1, seed=source)
+    found = list(steps(attention, attention.init_memory(encoded(values)), queries))
+    total = sum(int(step.energies) for step in found)
+    assert total == computed.positions <= source + target + BLOCK * target
+    assert max(width for _, _, width in computed.calls) == min(BLOCK, source)
+    moved = int(found[-1].stops) - int(found[0].stops)
+    assert moved > min(source // 3, target // 2), "a pointer that stays where it is costs nothing"
+    assert total >= moved
+
+
+@pytest.mark.parametrize("model", [undecided, trained])
+def test_each_row_of_a_batch_takes_what_it_takes_alone(build, model):
+    lengths = [300, 1, 16, 17, 290, 33]
+    attention = build(ConcatConfig(attention_dim=3), mass_preservation=False)
+    values, queries = model(300, 60, len(lengths), seed=2)
+    together = list(steps(attention, attention.init_memory(encoded(values, lengths)), queries))
+    for row, length in enumerate(lengths):
+        one = slice(row, row + 1)
+        alone = list(steps(attention, attention.init_memory(encoded(values[one, :length])), queries[one]))
+        for ours, theirs in zip(together, alone, strict=True):
+            assert (ours.stops[row], ours.energies[row]) == (theirs.stops[0], theirs.energies[0])
+            width = theirs.weights.shape[1]
+            torch.testing.assert_close(ours.weights[row, :width], theirs.weights[0], atol=3e-6, rtol=1e-5)
+            assert not ours.weights[row, width:].any()
+            torch.testing.assert_close(ours.context[row], theirs.context[0], atol=3e-6, rtol=1e-5)
+
+
+def test_rows_that_have_stopped_leave_the_loop(build):
+    """Three stop in the first block, one in the sixth."""
+    attention, values = build(), torch.full((4, 200, SIZE), -1.0)
+    values[:3, 2] = 1.0
+    values[3, 5 * BLOCK + 1] = 1.0
+    memory = attention.init_memory(encoded(values))
+    computed = Computed(attention)
+    (step,) = steps(attention, memory, torch.ones(4, 1, SIZE))
+    assert step.stops.tolist() == [2, 2, 2, 5 * BLOCK + 1]
+    assert computed.calls == [(4, 1, BLOCK)] + 5 * [(1, 1, BLOCK)]
+    assert step.energies.tolist() == [BLOCK, BLOCK, BLOCK, 6 * BLOCK]
+
+
+def test_nothing_is_computed_where_nothing_can_be_selected(build):
+    attention = build(mass_preservation=False)
+    values = torch.full((2, 40, SIZE), -1.0)
+    memory = attention.init_memory(encoded(values))
+    computed = Computed(attention)
+    first, second = steps(attention, memory, torch.ones(2, 2, SIZE))
+    assert (first.stops == NOWHERE).all() and (second.stops == NOWHERE).all()
+    assert first.energies.tolist() == [40, 40] and second.energies.tolist() == [0, 0]
+    waiting = memory._replace(complete=torch.tensor([False, False]))
+    third = attention.step(torch.ones(2, SIZE), waiting, first.state, hard=True)
+    assert (third.stops == NOT_YET).all() and not third.energies.any()
+    assert computed.positions == 80
+
+
+@pytest.mark.parametrize("cut", [1, 5, BLOCK, 37, 100])
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int, trimmed: bool):
+    """Two steps over a source of 100 positions; the first stops at 60, the second at 95."""
+    attention, length, queries = build(), 100, torch.eye(SIZE)[None, :2]
+    values = torch.full((1, length, SIZE), -1.0)
+    values[0, 60, 0] = values[0, 95, 1] = 1.0
+    expected = list(steps(attention, attention.init_memory(encoded(values)), queries))
+    assert [int(step.stops) for step in expected] == [60, 95]
+    memory, state, energies, widest, done = None, None, 0, 0, 0
+    for begin in range(0, length, cut):
+        complete = torch.tensor([begin + cut >= length])
+        memory = attention.extend(memory, encoded(values[:, begin : begin + cut]), complete)
+        state = state or attention.init_state(memory, hard=True)
+        widest = max(widest, memory.mask.shape[1]) if done < 2 else widest
+        while done < 2:
+            step = attention.step(queries[:, done], memory, state, hard=True)
+            state, energies = step.state, energies + int(step.energies)
+            if int(step.stops) == NOT_YET:
+                break
+            assert step.stops == expected[done].stops
+            torch.testing.assert_close(step.context, expected[done].context, atol=3e-6, rtol=1e-5)
+            done += 1
+        memory = attention.trim(memory, state) if trimmed else memory
+    assert done == 2
+    # 0 .. 60 and 60 .. 95, and less than a block beyond each stop.
+    assert 97 <= energies < 97 + 2 * BLOCK
+    kept = {"monotonic": 1, "mocha": 4, "matcha": 61, "milk": length}[type(attention).__name__.lower()]
+    come = min(length, 95 // cut * cut + cut)
+    assert widest == come if not trimmed else widest <= kept + cut
+
+
+class Largest(TorchDispatchMode):
+    """The largest tensor that was made, in elements; views of what there was are none."""
+
+    def __init__(self, *given: Tensor) -> None:
+        super().__init__()
+        self.known, self.elements = {part.untyped_storage().data_ptr() for part in given}, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for part in made if isinstance(made, (tuple, list)) else (made,):
+            if isinstance(part, Tensor) and part.untyped_storage().data_ptr() not in self.known:
+                self.elements = max(self.elements, part.untyped_storage().nbytes() // part.element_size())
+        return made
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_nothing_as_long_as_the_source_is_made(build, rows: int):
+    """Of a source of 20,000 positions, the steps stop within the first hundred."""
+    attention, target, length = build(), 20, 20_000
+    values, queries = undecided(length, target, rows, seed=1)
+    memory = attention.init_memory(encoded(values))
+    with Largest(*memory.keys, memory.values, memory.mask) as made:
+        found = list(steps(attention, memory, queries))
+    assert 0 < int(found[-1].stops.max()) < 100
+    assert 0 < made.elements < 100 * rows * SIZE
+
+
+def test_a_tensor_as_long_as_the_source_is_noticed():
+    attention = build_attention(MonotonicConfig(energy=DotConfig()), SIZE, SIZE).eval().requires_grad_(False)
+    memory = attention.init_memory(encoded(torch.ones(1, 20_000, SIZE)))
+    with Largest(*memory.keys, memory.values, memory.mask) as made:
+        attention.step(torch.ones(1, SIZE), memory, attention.init_state(memory))
+    assert made.elements >= 20_000
+
+
+@pytest.mark.parametrize("mass_preservation", [False, True])
+@pytest.mark.parametrize("model", [undecided, trained])
+def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
+    attention, lengths = build(mass_preservation=mass_preservation), [200, 90, 1, 133]
+    values, queries = model(200, 50, 4, seed=5)
+    memory = whole = attention.init_memory(encoded(values, lengths))
+    state = attention.init_state(memory, hard=True)
+    for query, expected in zip(queries.unbind(1), steps(attention, whole, queries), strict=True):
+        step = attention.step(query, memory, state, hard=True)
+        state = step.state
+        memory = attention.trim(memory, state)
+        for name in ("context", "stops", "energies", "first"):
+            ours, theirs = (getattr(one, name)[expected.stops >= 0] for one in (step, expected))
+            assert torch.equal(ours, theirs), name
+        assert torch.equal(step.weights, expected.weights) and torch.equal(step.stops, expected.stops)
+    last_stops, ends = (part.tolist() for part in state)
+    kept = {
+        "monotonic": [max(stop, end - 1) for stop, end in zip(last_stops, ends, strict=True)],
+        "mocha": [max(0, max(stop, end - 1) - 3) for stop, end in zip(last_stops, ends, strict=True)],
+        "matcha": last_stops,
+        "milk": [0] * 4,
+    }[type(attention).__name__.lower()]
+    assert (memory.first.tolist() if memory.first is not None else [0] * 4) == kept
+    assert memory.mask.sum(1).tolist() == [length - first for length, first in zip(lengths, kept, strict=True)]
+    assert memory.mask.shape == memory.keys[0].shape[:2] == memory.values.shape[:2]
+
+
+def test_a_soft_memory_keeps_everything(case, batch, shake):
+    attention = shake(build_attention(case.config, 6, 6))
+    memory = attention.init_memory(batch.encoded)
+    if not attention.monotonic:
+        assert attention.trim(memory, attention.init_state(memory)) is memory

@@ -1,0 +1,135 @@
+"""Wait-k: a step sees what has been read, and nothing else, whatever model is trained or decoded with it."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.data.batches import Batch
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.energy import ENERGIES
+from mt.models.attention.global_ import GeneralAttentionConfig
+from mt.models.attention.local import LocalMConfig
+from mt.models.decoders import DECODERS
+from mt.models.encoders import ENCODERS
+from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
+from mt.models.frontends.embedding import EmbeddingConfig
+from mt.models.seq2seq import ModelConfig, Seq2Seq
+
+SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
+    f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()
+}
+CAUSAL = [name for name, kind in ENCODERS.items() if kind.causal]
+T = 9
+
+
+def config(attention, encoder="lstm", decoder="luong", **options) -> ModelConfig:
+    return ModelConfig(
+        embedding=EmbeddingConfig(embedding_dim=5),
+        encoder=ENCODERS[encoder].Config(hidden_size=6),
+        decoder=DECODERS[decoder].Config(hidden_size=6, readout_size=5, init_hidden="zeros", **options),
+        attention=attention,
+    )
+
+
+@pytest.fixture
+def pairs(batch) -> Batch:
+    """Sources of 1 to 11 tokens, and more target steps than some of them have tokens."""
+    generator = torch.Generator().manual_seed(1)
+    source = torch.randint(1, 20, batch.mask.shape, generator=generator).masked_fill(~batch.mask, 0)
+    target_in, target_out = torch.randint(1, 14, (2, len(source), T), generator=generator).unbind()
+    return Batch(source, batch.mask, target_in, target_out, torch.ones_like(target_in, dtype=torch.bool))
+
+
+def prefixes(model: Seq2Seq, pairs: Batch, k: int) -> tuple[Tensor, list[Tensor]]:
+    """By another way: step by step, with the source that has been read by then, and nothing behind it, encoded anew.
+
+    Returns the losses of the tokens, [B, T], and the attention weights of each step, [B, read]. The state is carried.
+    """
+    state, losses, weights = None, [], []
+    for step, token in enumerate(pairs.target_in.unbind(1)):
+        read = min(k + step, pairs.source.shape[1])
+        memory = model.encode(pairs.source[:, :read], pairs.source_mask[:, :read])
+        state = model.init_state(memory) if state is None else state
+        prediction = model.step(token, memory, state)
+        state = prediction.state
+        losses.append(-prediction.logits.log_softmax(-1).gather(1, pairs.target_out[:, step, None])[:, 0])
+        weights.append(prediction.weights)
+    return torch.stack(losses, 1), weights
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(
+    ("attention", "encoder", "decoder"),
+    [
+        *((attention, "lstm", decoder) for attention in SOFT for decoder in ("luong", "luong-fed", "bahdanau")),
+        *(("general", encoder, "luong") for encoder in CAUSAL if encoder != "lstm"),
+    ],
+)
+def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, decoder: str, k: int, pairs, shake):
+    options = {"input_feeding": True} if decoder == "luong-fed" else {}
+    model = shake(Seq2Seq(config(SOFT[attention], encoder, decoder.removesuffix("-fed"), **options), 20, 14), scale=0.5)
+    assert model.supports_wait_k
+    found, (losses, weights) = model(pairs, wait_k=k), prefixes(model, pairs, k)
+    torch.testing.assert_close(found.token_losses, losses, atol=1e-5, rtol=1e-5)
+    for step, expected in enumerate(weights):
+        torch.testing.assert_close(found.attention.weights[:, step, : expected.shape[1]], expected, atol=3e-6, rtol=0)
+        assert not found.attention.weights[:, step, expected.shape[1] :].any()
+    usual = model(pairs).token_losses
+    assert (found.token_losses - usual).abs().max() > 1e-3, "a mask without effect tests nothing"
+    assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("attention", SOFT)
+def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
+    model = shake(Seq2Seq(config(SOFT[attention], decoder=decoder), 20, 14), scale=0.5)
+    memory = model.wait(model.encode(pairs.source, pairs.source_mask), 2)
+    _, attended = model.decoder(pairs.target_in, memory)
+    state = model.init_state(memory)
+    for step, token in enumerate(pairs.target_in.unbind(1)):
+        prediction = model.step(token, memory, state)
+        state = prediction.state
+        torch.testing.assert_close(prediction.weights, attended.weights[:, step], atol=3e-6, rtol=0)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("attention", ["general", "location", "local_m"])
+def test_another_future_changes_nothing_before_it_is_read(attention: str, k: int, pairs, shake):
+    model = shake(Seq2Seq(config(SOFT[attention]), 20, 14), scale=0.5)
+    before = model(pairs, wait_k=k).token_losses
+    for position in range(pairs.source.shape[1]):
+        other = torch.where(torch.arange(pairs.source.shape[1]) >= position, 20 - pairs.source, pairs.source)
+        after = model(pairs._replace(source=other.masked_fill(~pairs.source_mask, 0)), wait_k=k).token_losses
+        # Step t, from 0, has read positions 0 to k + t - 1.
+        blind = max(0, position - k + 1)
+        assert torch.equal(after[:, :blind], before[:, :blind])
+        if blind < T and not attention.startswith("local_m"):  # whose window may have passed it
+            assert not torch.equal(after[:, blind], before[:, blind])
+
+
+def test_what_is_hidden_gets_no_gradient(pairs, shake):
+    model = shake(Seq2Seq(config(GeneralAttentionConfig()), 20, 14), scale=0.5)
+    vectors = model.frontend(pairs.source).detach().requires_grad_()
+    memory = model.wait(model.decoder.init_memory(model.encoder(vectors, pairs.source_mask)), 3)
+    readouts, _ = model.decoder(pairs.target_in, memory)
+    (gradient,) = torch.autograd.grad(readouts[:, 2].sum(), vectors)
+    assert gradient[:, 5:].abs().max() == 0 < gradient[0, 4].abs().max()
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_the_attentions_that_can(attention: str):
+    kind = ATTENTIONS[attention]
+    options = {"context": "last"} if attention == "none" else {}
+    model = Seq2Seq(config(kind.Config(**options)), 20, 14)
+    can = {"dot", "general", "concat", "location", "bahdanau", "local_m"}
+    assert model.supports_wait_k == kind.supports_wait_k == (attention in can)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "init_hidden", "can"),
+    [(LSTMConfig, "zeros", True), (BiLSTMConfig, "zeros", False), (LSTMConfig, "final_state", False)],
+)
+def test_the_encoders_and_first_states_that_can(encoder, init_hidden: str, can: bool):
+    decoder = DECODERS["luong"].Config(hidden_size=6, readout_size=5, init_hidden=init_hidden)
+    parts = {"embedding": EmbeddingConfig(embedding_dim=5), "encoder": encoder(hidden_size=6), "decoder": decoder}
+    assert Seq2Seq(ModelConfig(**parts), 20, 14).supports_wait_k == can

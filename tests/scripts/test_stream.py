@@ -1,0 +1,243 @@
+"""What is written is read before the next word is sent; whatever comes, the end is clean."""
+
+import fcntl
+import os
+import pty
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import mt
+from mt.inference import Translator
+
+ROOT = Path(__file__).parents[2]
+SENTENCES = ["two big cats see green houses", "", "three birds", "the the the the zzz-cats"]
+
+
+class Done(NamedTuple):
+    out: str
+    err: str
+    status: int
+
+
+@pytest.fixture(scope="module")
+def translator(trained_hard: Path) -> Translator:
+    return mt.load(trained_hard, device="cpu")
+
+
+@pytest.fixture
+def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, trained_hard: Path) -> Callable[..., Done]:
+    """Runs the script in this process, on a pipe."""
+
+    def called(data: bytes, *arguments: object, run: Path = trained_hard) -> Done:
+        number, other = os.pipe()
+        os.write(other, data)
+        os.close(other)
+        with os.fdopen(number) as file, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", file)
+            status = 0
+            try:
+                main = runpy.run_path(str(ROOT / "scripts" / "stream.py"))["main"]
+                main([str(argument) for argument in (run, "--device", "cpu", *arguments)])
+            except SystemExit as end:
+                status = int(end.code or 0)
+        out, err = capfd.readouterr()
+        return Done(out, err, status)
+
+    return called
+
+
+@pytest.fixture
+def start(trained_hard: Path, foreground: None) -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts the script as a process of its own."""
+    started = []
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C"}
+
+    def begin(**streams) -> subprocess.Popen:
+        command = [sys.executable, str(ROOT / "scripts" / "stream.py"), str(trained_hard), "--device", "cpu"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, env=environment, bufsize=0, **(pipes | streams))
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+            stream.close()
+
+
+def available(number: int, enough: Callable[[bytes], bool], seconds: float = 100) -> bytes:
+    """What can be read, until it is enough."""
+    found, end = b"", time.monotonic() + seconds
+    while not enough(found):
+        assert select.select([number], [], [], max(0, end - time.monotonic()))[0], f"only {found!r} came"
+        found += os.read(number, 1 << 16)
+    return found
+
+
+def test_what_is_certain_is_written_before_the_next_word_comes(start, translator: Translator) -> None:
+    process, early = start(), 0
+    for sentence in SENTENCES:
+        session, line = translator.stream(), ""
+        for word in [*sentence.split(), None]:
+            written = session.finish() if word is None else session.read(word)
+            for text in written:
+                line += f" {text}" if line else text
+                early += word is not None
+            process.stdin.write(b"\n" if word is None else f"{word} ".encode())
+            wanted = "".join(f" {text}" for text in written).encode()
+            if word is None:
+                wanted += b"\n"
+            if wanted:
+                wanted = wanted.removeprefix(b" ") if line == " ".join(written) else wanted
+                assert available(process.stdout.fileno(), wanted.__eq__) == wanted
+    assert early > 2
+    process.stdin.write("zwö".encode()[:-1])
+    process.stdin.write("ö".encode()[-1:] + b"lf cats")  # and closes in mid-word
+    process.stdin.close()
+    session = translator.stream()
+    session.read("zwölf cats")
+    session.finish()
+    assert process.stdout.read().decode() == f"{session.text}\n"
+    assert (process.wait(), process.stderr.read()) == (0, b"")
+
+
+def test_the_lines_are_those_of_translate(stream, translator: Translator) -> None:
+    done = stream("\n".join(SENTENCES).encode())
+    assert done.out == "".join(f"{found.text}\n" for found in translator.translate(SENTENCES))
+    assert (done.err, done.status) == ("", 0)
+    assert stream(b"").out == "" and stream(b"\n\n").out == "\n\n"
+    short = stream(b"two cats see houses\n", "--max-length", 2, "--no-repeat-ngram-size", 1)
+    assert len(short.out.split()) <= 2
+
+
+def test_reads_and_writes_are_drawn(stream, translator: Translator) -> None:
+    done = stream(b"two cats see houses\n\nthree", "--show")
+    assert all(
+        word in done.out for word in ["two cats", "houses", *translator.translate("two cats see houses").text.split()]
+    )
+    assert done.out.endswith("\n\n") and "\n\n\n" in done.out and done.err == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "out", "sentence"),
+    [
+        (
+            b"two cats\nGr\xfc\xdfe",
+            1,
+            "standard input, line 2 is not UTF-8 (byte 3 of the line): convert the text to UTF-8",
+        ),
+        (
+            b"\n\n" + b"x" * 20_000,
+            2,
+            "standard input, line 3 has more than 10000 characters without a blank: put blanks betw",
+        ),
+        (b"two\0", 0, "standard input, line 1 holds a NUL character: remove it"),
+    ],
+)
+def test_what_is_no_text(stream, data: bytes, out: int, sentence: str) -> None:
+    done = stream(data)
+    assert (done.status, done.out.count("\n")) == (2, out)
+    assert done.err.startswith(f"error: {sentence}") and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--search", "beam"],
+            "--search beam reads the whole source before it writes: choose --search online or --search w",
+        ),
+        (
+            ["--search", "greedy"],
+            "--search greedy reads the whole source before it writes: choose --search online or --search",
+        ),
+        (["--search", "wait_k"], "--search wait_k shows the model only the source tokens read so far: it needs "),
+        (
+            ["--beam", 3],
+            "--beam is an option of --search beam, and not of this run, which is decoded by online search: add ",
+        ),
+        (["--mode", "soft"], "--mode is an option of --search greedy or beam, and not of this run"),
+        (["--k", 3], "--k is an option of --search wait_k, and not of this run"),
+        (["--device", "gpu"], "--device gpu is an invalid choice"),
+    ],
+)
+def test_refused_options(stream, arguments: list, sentence: str) -> None:
+    done = stream(b"two cats\n", *arguments)
+    assert (done.out, done.status) == ("", 2)
+    assert done.err.startswith(f"error: {sentence}") and done.err.count("\n") == 1
+
+
+def test_a_run_that_must_read_everything_first(stream, trained: Path) -> None:
+    done = stream(b"two cats\n", run=trained)
+    assert (done.out, done.status) == ("", 2)
+    assert (
+        done.err.startswith("error: --search online writes while it reads: it needs encoder=lstm")
+        and "monotonic" in done.err
+    )
+
+
+def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, trained_hard: Path, capfd) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    main = runpy.run_path(str(ROOT / "scripts" / "stream.py"))["main"]
+    with pytest.raises(SystemExit):
+        main([str(trained_hard), "--device", "cpu"])
+    assert capfd.readouterr().err.startswith("error: standard input is closed: send it text with | or < FILE")
+
+
+def test_nobody_reads_any_more(start) -> None:
+    process = start()
+    process.stdin.write(b"\n")
+    assert available(process.stdout.fileno(), bool) == b"\n"
+    process.stdout.close()  # while it waits for a word that never comes
+    assert (process.wait(100), process.stderr.read()) == (141, b"")
+
+
+def test_ctrl_c_while_it_waits(start) -> None:
+    process = start()
+    process.stdin.write(b"two cats\ntwo ")
+    available(process.stdout.fileno(), lambda found: b"\n" in found)
+    process.send_signal(signal.SIGINT)
+    assert (process.wait(100), process.stderr.read()) == (130, b"interrupted\n")
+
+
+@pytest.mark.parametrize("end", [b"\x04", b"\x03"], ids=["Ctrl-D", "Ctrl-C"])
+def test_a_keyboard(start, translator: Translator, end: bytes) -> None:
+    controller, terminal = pty.openpty()
+    before = termios.tcgetattr(terminal)
+    process = start(stdin=terminal, stderr=terminal, preexec_fn=lambda: controlled(terminal))
+    available(controller, lambda shown: b"Ctrl-D ends all." in shown)
+    assert not termios.tcgetattr(terminal)[3] & termios.ICANON
+    # Corrected before it is sent: a letter of two bytes, and an arrow that means nothing.
+    for key in [b"two ", b"c\xc3", b"\xa4", b"\x7f", b"\x1b[D", b"ats", b" ", b"\n", b"three"]:
+        os.write(controller, key)
+    session = translator.stream()
+    session.read("two cats")
+    session.finish()
+    line = f"{session.text}\n".encode()
+    assert available(process.stdout.fileno(), lambda found: b"\n" in found) == line
+    shown = available(controller, lambda shown: b"three" in shown)
+    assert b"two" in shown and "cä".encode() in shown and b"ats" in shown
+    os.write(controller, end)
+    rest = process.stdout.read()
+    assert (process.wait(100), bool(rest)) == ((0, True) if end == b"\x04" else (130, False))
+    assert termios.tcgetattr(terminal) == before
+    os.close(controller)
+    os.close(terminal)
+
+
+def controlled(terminal: int) -> None:
+    """Makes a terminal that of a new session, so that its Ctrl-C is a signal."""
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

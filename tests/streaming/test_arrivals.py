@@ -1,0 +1,89 @@
+"""Words leave as soon as they are complete, however the bytes of the text are cut."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from mt.errors import UserError
+from mt.streaming.arrivals import MAX_CHARACTERS, arrivals
+
+TEXT = "\ufeffzwölf  Häuser\u3000鳥\r\n\n  Grüße\tan \nalle"
+WORDS = ["zwölf", "Häuser", "鳥", None, None, "Grüße", "an", None, "alle", None]
+
+
+def chunks(text: bytes, size: int) -> Iterator[bytes]:
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_however_the_bytes_are_cut(size: int) -> None:
+    assert [*arrivals(chunks(TEXT.encode(), size), "it", "word")] == WORDS
+    characters = [*arrivals(chunks("ab 鳥\n\n".encode(), size), "it", "char")]
+    assert characters == ["a", "b", " ", "鳥", None, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [(b"", []), (b" ", [None]), (b"\n", [None]), (b"a", ["a", None]), (b"a\n", ["a", None])]
+)
+def test_the_end_of_the_text(text: bytes, found: list) -> None:
+    assert [*arrivals([text] if text else [], "it", "word")] == found
+
+
+def test_a_word_leaves_before_anything_after_it_is_asked_for() -> None:
+    def asked() -> Iterator[bytes]:
+        for number, chunk in enumerate((b"one ", b"tw", b"o\n", b"three ")):
+            assert len(seen) == (0, 1, 1, 3)[number]
+            yield chunk
+        raise AssertionError("asked for what has not come")
+
+    seen: list = []
+    for word in itertools.islice(arrivals(asked(), "it", "word"), 4):
+        seen.append(word)
+    assert seen == ["one", "two", None, "three"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("text", "before", "sentence"),
+    [
+        (
+            b"a b\nc Gr\xfc\xdfe d\n",
+            ["a", "b", None, "c"],
+            "it, line 2 is not UTF-8 (byte 5 of the line): convert the text to",
+        ),
+        (b"a \xe9\xb3", ["a"], "it, line 1 is not UTF-8 (byte 3 of the line)"),
+        (
+            b"a\n\nb c\0d ",
+            ["a", None, None, "b"],
+            "it, line 3 holds a NUL character: remove it, or convert the text to UTF-8",
+        ),
+    ],
+)
+def test_what_is_no_text(text: bytes, before: list, sentence: str, size: int) -> None:
+    found = []
+    with pytest.raises(UserError) as refusal:
+        for word in arrivals(chunks(text, size), "it", "word"):
+            found.append(word)
+    assert found == before and str(refusal.value).startswith(sentence)
+
+
+def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
+    def endless() -> Iterator[bytes]:
+        yield b"a\nb "
+        for _ in range(MAX_CHARACTERS // 1000 + 2):
+            yield b"x" * 1000
+        raise AssertionError("more was asked for")
+
+    found = []
+    with pytest.raises(
+        UserError, match=r"^it, line 2 has more than 10000 characters without a blank: put blanks between"
+    ):
+        for word in arrivals(endless(), "it", "word"):
+            found.append(word)
+    assert found == ["a", None, "b"]
+    longest = b"y" * MAX_CHARACTERS
+    assert [*arrivals([longest + b" " + longest], "it", "word")] == [longest.decode()] * 2 + [None]
+    with pytest.raises(UserError):
+        [*arrivals([longest + b"y c"], "it", "word")]
+    assert sum(1 for _ in itertools.islice(arrivals(itertools.repeat(b"zz"), "it", "char"), 50_000)) == 50_000

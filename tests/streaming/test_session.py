@@ -1,0 +1,232 @@
+"""A stream writes what offline decoding does, earlier, and nothing that it writes depends on what comes later."""
+
+import random
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.data.tokenizer import EOS
+from mt.delays import delays
+from mt.errors import UserError
+from mt.models.attention.monotonic import BLOCK
+from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
+from mt.streaming import Session, finish, read
+
+ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
+WAIT_2, WAIT_5 = (WaitKConfig(k=k, max_ratio=1.2, max_extra=4) for k in (2, 5))
+POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
+    "monotonic": ({"name": "monotonic"}, ONLINE),
+    "monotonic-absorbing": ({"name": "monotonic", "mass_preservation": False, "energy": {"name": "concat"}}, ONLINE),
+    "mocha": ({"name": "mocha", "chunk_size": 3}, ONLINE),
+    "matcha": ({"name": "matcha"}, ONLINE),
+    "matcha-absorbing": ({"name": "matcha", "mass_preservation": False}, ONLINE),
+    "milk": ({"name": "milk"}, ONLINE),
+    "wait-2": ({"name": "general"}, WAIT_2),
+    "wait-5": ({"name": "bahdanau"}, WAIT_5),
+    "wait-2-local": ({"name": "local_m", "window": 2}, WAIT_2),
+}
+every_policy = pytest.mark.parametrize("policy", POLICIES)
+parts = pytest.mark.parametrize(
+    ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong")]
+)
+
+
+@every_policy
+@parts
+def test_a_stream_is_offline_decoding_token_for_token(
+    policy, encoder, decoder, setting, sentences, offline, streamed, taken
+) -> None:
+    attention, search = POLICIES[policy]
+    ours, sources = setting(attention, encoder, decoder, search=search), sentences(8)
+    hypotheses = offline(ours, sources)
+    sessions = [streamed(ours, source)[0] for source in sources]
+    assert [taken.of(session) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
+    decode = ours.tokenizers.target.decode
+    assert [session.text for session in sessions] == [decode(hypothesis.tokens) for hypothesis in hypotheses]
+    for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
+        assert tuple(session.delays) == delays(ours.tokenizers, " ".join(source), hypothesis)["word_delays"]
+    if not ours.wait:
+        greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
+        assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]
+        for session, source in zip(sessions, sources, strict=True):
+            # A block may go beyond a stop, and what is there is looked at once more.
+            (ids,) = ours.tokenizers.source.encode([" ".join(source)])
+            assert 0 < session.energies <= len(ids) + (1 + BLOCK) * len(taken.of(session))
+
+
+@every_policy
+def test_together_is_as_alone(policy, setting, sentences, streamed) -> None:
+    attention, search = POLICIES[policy]
+    ours, sources, draw = setting(attention, search=search), sentences(8), random.Random(1)
+    alone = [streamed(ours, source) for source in sources]
+    sessions, written = [Session(ours) for _ in sources], [[] for _ in sources]
+    waiting = [[*source, None] for source in sources]  # None: the end
+    while open_ones := [i for i, words in enumerate(waiting) if words]:
+        chosen = draw.sample(open_ones, draw.randint(1, len(open_ones)))
+        for ends in (False, True):
+            now = [i for i in chosen if (waiting[i][0] is None) == ends]
+            group, words = [sessions[i] for i in now], [waiting[i].pop(0) for i in now]
+            for i, found in zip(now, finish(group) if ends else read(group, words), strict=True):
+                written[i].append(found)
+    assert written == [found for _, found in alone]
+    for ours_, (theirs, _) in zip(sessions, alone, strict=True):
+        assert (ours_.text, ours_.delays, ours_.events) == (theirs.text, theirs.delays, theirs.events)
+        assert ours_.energies == theirs.energies
+
+
+@every_policy
+def test_the_past_does_not_depend_on_the_future(policy, setting, sentences, offline, streamed) -> None:
+    """Of 1,000 futures, together with the other policies: what was written stands, word for word, at the beginning of
+    each whole translation."""
+    attention, search = POLICIES[policy]
+    ours = setting(attention, search=search)
+    draw, early = random.Random(2), 0
+    for source in sentences(4, least=4):
+        _, written = streamed(ours, source)
+        cuts = [draw.randint(1, len(source) - 1) for _ in range(28)]
+        futures = [source[:cut] + future for cut, future in zip(cuts, sentences(28), strict=True)]
+        others = [Session(ours) for _ in futures]
+        found = []
+        for words in zip_longest(*futures):
+            now = [i for i, word in enumerate(words) if word is not None]
+            found.append(dict(zip(now, read([others[i] for i in now], [words[i] for i in now]), strict=True)))
+        decode = ours.tokenizers.target.decode
+        wholes = [decode(hypothesis.tokens).split() for hypothesis in offline(ours, futures)]
+        for i, cut in enumerate(cuts):
+            past = [word for words in written[:cut] for word in words]
+            assert [word for turn in found[:cut] for word in turn[i]] == past == wholes[i][: len(past)]
+            early += len(past)
+    assert early > 20
+
+
+def test_characters(setting, characters, offline, streamed, taken) -> None:
+    ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)
+    texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "", "\u9ce5 \u9ce5"] + ["the dense thread"] * 3
+    for text, hypothesis in zip(texts, offline(ours, [text.split() for text in texts if text]), strict=False):
+        session = Session(ours)
+        written = [written for character in text for written in session.read(character)] + session.finish()
+        assert taken.of(session) == hypothesis.tokens
+        assert "".join(written) == session.text == ours.tokenizers.target.decode(hypothesis.tokens)
+        assert [word for kind, word in session.events if kind == "read"] == [*"".join(text.split())]
+
+
+def sizes(tree: Any) -> int:
+    """Bytes that the tensors of a session keep alive."""
+    if isinstance(tree, Tensor):
+        return tree.untyped_storage().nbytes()
+    if isinstance(tree, tuple | list):
+        return sum(sizes(part) for part in tree)
+    return 0
+
+
+@pytest.mark.parametrize(("name", "grows"), [("monotonic", False), ("mocha", False), ("matcha", None), ("milk", True)])
+def test_memory_does_not_grow_where_nothing_must_be_kept(name, grows, setting, sentences) -> None:
+    ours = setting({"name": name}, search=OnlineConfig(max_ratio=0.5, max_extra=10, min_length=1000))
+    sessions, kept = [Session(ours) for _ in range(2)], []
+    for words in zip(*sentences(2, least=100, most=100), strict=True):
+        read(sessions, words)
+        kept.append(max(sizes(session._progress.source) + sizes(session._progress.question) for session in sessions))
+    assert all(len(session.words) > 20 for session in sessions)
+    if grows is not None:
+        assert (max(kept[50:]) > max(kept[:50]) * 1.5) == grows
+    assert grows or max(kept) < 20_000
+
+
+def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sentences, streamed, taken) -> None:
+    endless = OnlineConfig(max_ratio=1.0, max_extra=2, min_length=100_000 - 1)
+    ours = setting({"name": "monotonic"}, search=endless.model_copy(update={"min_length": 0}))
+    with torch.no_grad():
+        ours.model.decoder.output.bias[EOS] = -1e4
+    lengths = []
+    for source in sentences(5, least=4):
+        session, tokens = Session(ours), 0
+        for word in source:
+            session.read(word)
+            tokens += len(ours.tokenizers.source.encode_word(word))
+            assert len(taken.of(session)) <= tokens + 2
+            lengths.append(len(taken.of(session)) == tokens + 2)
+        session.finish()
+        assert len(taken.of(session)) == tokens + 1 + 2 and EOS not in taken.of(session)
+        assert session.text == ours.tokenizers.target.decode(taken.of(session))
+    assert any(lengths)
+
+
+@pytest.mark.parametrize("name", ["monotonic", "milk"])
+def test_constraints_are_those_of_offline_decoding(name, setting, sentences, offline, streamed, taken) -> None:
+    strict = OnlineConfig(max_ratio=2.0, min_length=4, no_repeat_ngram_size=2, max_length=12)
+    ours, sources = setting({"name": name}, search=strict), sentences(20)
+    hypotheses = offline(ours, sources)
+    assert {len(hypothesis.tokens) for hypothesis in hypotheses} > {12}
+    for source, hypothesis in zip(sources, hypotheses, strict=True):
+        assert taken.of(streamed(ours, source)[0]) == hypothesis.tokens
+    sessions = [Session(ours) for _ in sources]
+    for words in zip_longest(*sources):
+        now = [i for i, word in enumerate(words) if word is not None]
+        read([sessions[i] for i in now], [words[i] for i in now])
+    finish(sessions)
+    assert [taken.of(session) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
+
+
+def test_what_follows_the_end_of_the_translation_is_read_and_left(setting, sentences) -> None:
+    ours = setting({"name": "monotonic"})
+    with torch.no_grad():
+        ours.model.decoder.output.bias[EOS] = 1e4
+        ours.model.decoder.attention.energy.bias.fill_(1e4)
+    session, (source,) = Session(ours), sentences(1, least=5)
+    assert [session.read(word) for word in source] == [[]] * len(source) and session.finish() == []
+    assert session.events == [("read", word) for word in source] and session.text == ""
+
+
+def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -> None:
+    ours, (source,) = setting({"name": "mocha"}), sentences(1, least=6)
+    session = Session(ours)
+    assert session.read("") == session.read(" \t") == session.finish() == []
+    assert (session.text, session.events, session.delays) == ("", [], [])
+    expected, written = streamed(ours, source)
+    session = Session(ours)
+    found = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")
+    assert found == [word for words in written[:5] for word in words]
+    found = session.read(" ".join(source[5:])) + session.finish()
+    assert found == [word for words in written[5:] for word in words]
+    assert session.delays == expected.delays
+
+
+def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
+    ours = setting({"name": "monotonic"})
+    session, other = Session(ours), Session(ours)
+    session.read("dies")
+    session.finish()
+    sentence = r"^a session that is finished reads nothing more: begin another with translator\.stream\(\)$"
+    for late in (lambda: session.read("tun"), session.finish, lambda: read([other, session], ["tun", "tun"])):
+        with pytest.raises(UserError, match=sentence):
+            late()
+    assert other.events == []
+
+
+def test_sessions_that_have_no_batch_in_common(setting) -> None:
+    one, other = Session(setting({"name": "monotonic"})), Session(setting({"name": "monotonic"}))
+    with pytest.raises(UserError, match=r"^sessions of different models or searches have no batch in common: let them"):
+        read([one, other], ["dies", "dies"])
+    with pytest.raises(
+        UserError, match=r"^a session is there twice, and reads one word at a time: give each session o"
+    ):
+        finish([one, one])
+    assert read([], []) == finish([]) == []
+
+
+def test_a_source_longer_than_the_model_can_read(setting) -> None:
+    ours = setting({"name": "monotonic", "energy": {"name": "location", "max_source_length": 9}})
+    session = Session(ours)
+    for _ in range(8):
+        session.read("n")
+    with pytest.raises(UserError) as refusal:
+        session.read("n")
+    assert str(refusal.value) == (
+        "a source of 10 tokens, its end included, is longer than the 9 that this model reads: end the sentence before, "
+        "and begin another"
+    )
+    session.finish()
+    assert sum(kind == "read" for kind, _ in session.events) == 8

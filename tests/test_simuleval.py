@@ -1,0 +1,181 @@
+"""Our latency against that of SimulEval 1.1.4 and OmniSTEval 0.1.10 themselves; our models in SimulEval's evaluator."""
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+
+from mt.data.corpus import Corpus
+from mt.data.tokenizer import TokenizerConfig, Tokenizers
+from mt.evaluation.report import report
+from mt.inference import load
+from mt.metrics.bleu import Bleu
+from mt.metrics.instances import LOG, Instance, score_latency, write_log
+from mt.search.config import OnlineConfig
+from mt.storage import locked
+
+ROOT = Path(__file__).parents[1]
+REQUIREMENTS = ROOT / "tests/simuleval-requirements.txt"
+_MOST_SECONDS = 180
+_UNTRIED = 600
+"""Seconds after which an environment that could not be had is tried again."""
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """That of a virtual environment with SimulEval and OmniSTEval, besides the packages of this one. It is made once
+    and kept in the user's cache; where it cannot be had, tests are skipped."""
+    packages = sysconfig.get_path("purelib")
+    key = hashlib.sha256("\n".join((REQUIREMENTS.read_text(), sys.version, packages)).encode()).hexdigest()[:16]
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mt-tests" / f"simuleval-{key}"
+    python, complete, failed = folder / "bin/python", folder / "complete", folder / "failed"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_suffix(".lock"), waiting=lambda: None):
+            if not complete.exists():
+                if failed.exists() and time.time() - failed.stat().st_mtime < _UNTRIED:
+                    pytest.skip(failed.read_text())
+                if reason := _made(folder, packages):
+                    failed.write_text(reason)
+                    pytest.skip(reason)
+                complete.touch()
+    except OSError as error:
+        pytest.skip(f"no environment for SimulEval can be made: {error}")
+    return python
+
+
+def _made(folder: Path, packages: str) -> str | None:
+    """Makes the environment; returns why it could not be made."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
+    for command in (
+        [sys.executable, "-m", "venv", "--without-pip", str(folder)],
+        [*pip, "--retries", "1", "--requirement", str(REQUIREMENTS)],
+    ):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_MOST_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return f"SimulEval could not be installed in {_MOST_SECONDS} seconds"
+        if done.returncode:
+            return f"SimulEval could not be installed: {done.stderr.strip().splitlines()[-1:]}"
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    (folder / "lib" / version / "site-packages/of-these-tests.pth").write_text(f"{packages}\n")
+    return None
+
+
+def call(python: Path, *arguments: object) -> str:
+    """Standard output of a module of the environment, given with its arguments."""
+    command = [str(python), "-m", *map(str, arguments)]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WORDS = ["a", "Haus", "über", "den", "Fluss", ".", "Straßen,", "x-y", "鳥"]
+COUNT = 1000
+
+
+def instances(unit: str, seed: int) -> list[Instance]:
+    """Sentences of 1 to 30 words, with hypotheses that are empty, begin late, or are longer or shorter than references;
+    some references have blanks too many."""
+    draw = random.Random(seed)
+    found = []
+    for index in range(COUNT):
+        source, reference, words = (draw.choices(WORDS, k=draw.randint(1, 30)) for _ in range(3))
+        words = [] if index % 50 == 7 else words
+        length = len(words) if unit == "word" else len("".join(words))
+        begin = len(source) if index % 11 == 3 else draw.randint(1, len(source))
+        delays = sorted(draw.randint(begin, len(source)) for _ in range(length))
+        text = (" " if index % 100 else "  ").join(reference) + (" \n" if index % 70 == 5 else "\n")
+        pieces = tuple("".join(f"▁{word}" for word in words)) if unit == "subword" else None
+        if pieces is not None:
+            delays = sorted(draw.randint(begin, len(source)) for _ in pieces)
+        given = {"source": " ".join(source), "source_length": len(source), "prediction_spm": pieces}
+        text = text.strip() if unit == "subword" else text
+        found.append(Instance(index=index, prediction=" ".join(words), delays=tuple(delays), reference=text, **given))
+    return found
+
+
+def simuleval(python: Path, folder: Path, *arguments: object) -> dict[str, float]:
+    """The scores that `simuleval --score-only` prints, by our names."""
+    metrics = ["--quality-metrics", "BLEU", "--latency-metrics", "AL", "LAAL", "AP", "DAL"]
+    names, values = call(python, "simuleval.cli", "--score-only", "--output", folder, *metrics, *arguments).splitlines()
+    return {name.lower(): float(value) for name, value in zip(names.split(), values.split()[1:], strict=True)}
+
+
+def omnisteval(python: Path, folder: Path, references: list[str], level: str) -> dict[str, float]:
+    """The scores that OmniSTEval writes, by our names."""
+    (folder / "references").write_text("".join(f"{line.rstrip()}\n" for line in references))
+    files = ["--hypothesis_file", folder / LOG, "--ref_sentences_file", folder / "references"]
+    call(python, "omnisteval.cli", "shortform", *files, level, "--output_folder", folder / "out")
+    lines = dict(line.split("\t") for line in (folder / "out/scores.tsv").read_text().splitlines()[1:])
+    named = {"yaal": "YAAL (CU)", "al": "AL (CU)", "laal": "LAAL (CU)", "ap": "AP (CU)", "dal": "DAL (CU)"}
+    named |= {"swf": "Simultaneous Words Fraction (%)", "efsw": "Expected Simul. Words Fraction (%)"}
+    return {name: float(lines[theirs]) for name, theirs in named.items()}
+
+
+@pytest.mark.parametrize("unit", ["word", "char"])
+def test_our_scores_are_theirs(python: Path, unit: str, tmp_path: Path) -> None:
+    log = instances(unit, seed=1)
+    write_log(tmp_path, log)
+    ours = {name: score.score for name, score in score_latency(log, unit).items()}
+    texts = [instance.reference or "" for instance in log]
+    bleu = Bleu().score([i.prediction for i in log], [[text.strip()] for text in texts])["bleu"].score
+    theirs = simuleval(python, tmp_path, "--eval-latency-unit", unit)
+    assert theirs.pop("bleu") == pytest.approx(bleu, abs=1e-3)
+    assert theirs == pytest.approx({name: ours[name] for name in theirs}, abs=1e-3)
+    shorter = score_latency(log, unit, reference_length=False)
+    theirs = simuleval(python, tmp_path, "--eval-latency-unit", unit, "--no-use-ref-len")
+    assert [theirs[name] for name in ("al", "ap")] == pytest.approx(
+        [shorter[name].score for name in ("al", "ap")], abs=1e-3
+    )
+    stripped = [instance.model_copy(update={"reference": (instance.reference or "").strip()}) for instance in log]
+    ours = {name: score.score for name, score in score_latency(stripped, unit).items()}
+    theirs = omnisteval(python, tmp_path, texts, f"--{unit}_level")
+    assert theirs == pytest.approx(ours, abs=1e-3)
+
+
+def test_subwords_are_counted_as_theirs(python: Path, tmp_path: Path) -> None:
+    config = TokenizerConfig(vocab_size=60)
+    tokenizer = Tokenizers.train(config, [(" ".join(WORDS), "Straßen und Häuser, über den Fluss.")] * 4).target
+    (tmp_path / "tokenizer.model").write_bytes(tokenizer.model)
+    log = instances("subword", seed=2)
+    write_log(tmp_path, log)
+    model = ["--eval-latency-unit", "spm", "--eval-latency-spm-model", tmp_path / "tokenizer.model"]
+    theirs = simuleval(python, tmp_path, *model)
+    ours = score_latency(log, "subword", subwords=tokenizer.count_pieces)
+    assert {n: theirs[n] for n in ("al", "laal", "ap", "dal")} == pytest.approx(
+        {n: ours[n].score for n in ("al", "laal", "ap", "dal")}, abs=1e-3
+    )
+
+
+HOW = {
+    "file": ["--agent", ROOT / "mt/simuleval_agent.py", "--run", "RUN"],
+    "folder": ["--system-dir", "SYSTEM"],  # names the class
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_the_evaluator_notes_the_delays_of_our_own_log(
+    python: Path, how: str, trained_hard: Path, corpus: Corpus, texts: Path, tmp_path: Path
+) -> None:
+    report(load(trained_hard, device="cpu"), corpus.split("test"), "test", tmp_path / "ours", search=OnlineConfig())
+    system = tmp_path / "system"
+    system.mkdir()
+    # Paths are taken from the folder.
+    (system / "run").symlink_to(trained_hard)
+    (system / "main.yaml").write_text("agent_class: mt.simuleval_agent.Agent\nrun: run\nsearch: online\n")
+    places = {"RUN": trained_hard, "SYSTEM": system}
+    options = [places.get(option, option) for option in HOW[how]]
+    files = ["--source", texts / "test.en", "--target", texts / "test.de", "--output", tmp_path / "theirs"]
+    call(python, "simuleval.cli", *options, *files, "--no-progress-bar", "--latency-metrics", "AL", "DAL")
+    ours, theirs = ((tmp_path / whose / LOG).read_text() for whose in ("ours/hypotheses", "theirs"))
+    assert theirs == ours and len(ours.splitlines()) == 10

@@ -1,0 +1,67 @@
+"""The agent without SimulEval; tests/test_simuleval.py has it in SimulEval's evaluator."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pytest
+
+from mt import simuleval_agent
+from mt.errors import UserError
+from mt.inference import load
+from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, revised_search
+from mt.simuleval_agent import Interpreter, add_args, chosen
+
+WAIT_2 = revised_search(OnlineConfig(max_extra=7), {"name": "wait_k", "k": 2})
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_args(parser)
+    return parser.parse_args(["--run", "RUN", *arguments])
+
+
+def test_it_needs_no_simuleval() -> None:
+    assert "simuleval" not in sys.modules and not hasattr(simuleval_agent, "Agent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "configured", "expected"),
+    [
+        ([], OnlineConfig(max_extra=7), OnlineConfig(max_extra=7)),
+        ([], BeamConfig(max_extra=7), OnlineConfig(max_extra=7)),
+        ([], WAIT_2, WAIT_2),
+        (["--search", "online"], WAIT_2, OnlineConfig(max_extra=7)),
+        (["--search", "wait_k", "--wait-k", "2"], BeamConfig(max_extra=7), WAIT_2),
+        (["--wait-k", "2"], OnlineConfig(max_extra=7), WAIT_2),
+    ],
+)
+def test_the_search_is_the_runs_where_that_is_online(
+    arguments: list[str], configured: SearchConfig, expected: SearchConfig
+) -> None:
+    assert chosen(parsed(*arguments), configured) == expected
+
+
+def test_options_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(UserError, match=r"^--wait-k K is an option of --search wait_k: leave out the one, or choose"):
+        chosen(parsed("--search", "online", "--wait-k", "3"), OnlineConfig())
+    with pytest.raises(UserError, match=r"^search\.k=0 is not possible"):
+        chosen(parsed("--wait-k", "0"), OnlineConfig())
+
+
+def test_it_writes_what_is_certain_with_each_word_that_has_come(trained_hard: Path) -> None:
+    translator = load(trained_hard, device="cpu")
+    interpreter = Interpreter(translator, OnlineConfig())
+    source = ["the", "big", "cats", "see", "houses"]
+    for _ in range(2):
+        interpreter.reset()
+        delays: list[int] = []
+        words: list[str] = []
+        for count in range(1, len(source) + 1):
+            written = interpreter.write(source[:count], finished=count == len(source)).split()
+            words += written
+            delays += [count] * len(written)
+        expected = translator.translate(" ".join(source), OnlineConfig())
+        assert (" ".join(words), tuple(delays)) == (expected.text, expected.word_delays)
+    interpreter.reset()
+    assert interpreter.write([], finished=True) == ""

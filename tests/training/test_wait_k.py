@@ -1,0 +1,99 @@
+"""Training under the prefix mask of a k that is drawn for each batch."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.inference import load
+from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import build_optimizer
+from mt.parsing import parse
+from mt.search.config import WaitKConfig
+from mt.training.loop import Progress, updates
+from mt.training.run import complete
+from mt.training.state import begin, resume
+
+MODEL = {
+    "encoder": {"name": "lstm", "hidden_size": 32},
+    "decoder": {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"},
+}
+
+
+def drawn(config: Config, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """k of each batch of a training."""
+    found, forward = [], Seq2Seq.forward
+
+    def spy(self: Seq2Seq, *batch, wait_k: int | None = None, **options):
+        found.append(wait_k)
+        return forward(self, *batch, wait_k=wait_k, **options)
+
+    monkeypatch.setattr(Seq2Seq, "forward", spy)
+    torch.manual_seed(0)
+    model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
+    list(updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress()))
+    return found
+
+
+@pytest.mark.parametrize("accumulate", [1, 4])
+def test_each_batch_has_a_k_of_its_own(
+    accumulate: int, configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"epochs": 4, "gradient_accumulation": accumulate, "wait_k": [1, 3, 7]}
+    found = drawn(configure(MODEL | {"training": options}), corpus, monkeypatch)
+    counts = [found.count(k) for k in (1, 3, 7)]
+    assert sum(counts) == len(found) > 40 and min(counts) > len(found) / 6
+
+
+def test_without_it_nothing_is_drawn(
+    configure: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configure(MODEL | {"training": {"epochs": 1}})
+    assert set(drawn(config, corpus, monkeypatch)) == {None}
+    torch.manual_seed(0)
+    Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
+    expected = torch.get_rng_state()
+    drawn(config, corpus, monkeypatch)  # the same model, trained without dropout
+    assert torch.equal(torch.get_rng_state(), expected)
+
+
+def test_a_run_goes_on_with_the_draws_that_were_due(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    def config(epochs: int) -> Config:
+        options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 100, "plots": 0}
+        options["wait_k"] = [1, 2, 3, 4]
+        return configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}})
+
+    complete(begin(config(2), corpus, tmp_path / "straight"))
+    complete(begin(config(1), corpus, tmp_path / "extended"))
+    complete(resume(config(2), corpus, tmp_path / "extended"))
+    straight, extended = (
+        load(tmp_path / name, checkpoint="last", device="cpu").model.state_dict() for name in ("straight", "extended")
+    )
+    assert all(torch.equal(tensor, straight[name]) for name, tensor in extended.items())
+
+
+def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
+    options = {"epochs": 1, "average_checkpoints": 1, "validate_every": None, "plots": 0, "wait_k": [2]}
+    run = begin(configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}}), corpus, tmp_path / "a")
+    results = complete(run)
+    assert {"ap", "al", "dal"} < run.progress.best.keys() and {"ap", "al", "dal"} < results.keys()
+    assert results["search"]["k"] == 2 and results["search"]["mode"] == "soft"
+    translator = load(run.folder, device="cpu")
+    source, target = ("the big cats see houses",), ("die Katzen sehen Häuser",)
+    (forced,) = translator.align(source, target)
+    # Step t, from 1, has read t + 1 tokens; as the run decodes, so it aligns.
+    assert all((row[t + 2 :] == 0).all() and row[: t + 2].all() for t, row in enumerate(forced.alignment))
+    (decoded,) = translator.translate(source, WaitKConfig(k=1))
+    assert decoded.delays.tolist() == [min(1 + t, 6) for t in range(len(decoded.tokens))]
+
+
+@pytest.mark.parametrize("value", [[], [0], [3, -1], 3, [2.5], ["3"], [1 << 40]])
+def test_impossible_values_are_refused(value: object) -> None:
+    with pytest.raises(UserError, match=r"^training\.wait_k.* is not possible: input should be |at least 1 item"):
+        parse({"training": {"wait_k": value}}, Config)
