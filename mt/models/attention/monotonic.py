@@ -88,6 +88,7 @@ class Monotonic(Attention):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
     supports_hard = True
     monotonic = True
+    needs_order = True
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
