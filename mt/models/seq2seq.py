@@ -98,16 +98,8 @@ class Seq2Seq(nn.Module):
     def __init__(self, config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
         super().__init__()
         share = config.embedding.share
-        if share and config.frontend.name != "embedding":
-            raise UserError(
-                f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of "
-                "words: set embedding.share=false"
-            )
-        if share and source_vocab_size != target_vocab_size:
-            raise UserError(
-                f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
-                f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
-            )
+        if share:
+            _require_one_table(config, source_vocab_size, target_vocab_size)
         embedding = Embedding(config.embedding, target_vocab_size)
         self.frontend = build_frontend(
             config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
@@ -221,6 +213,19 @@ class Seq2Seq(nn.Module):
         pieces = batch.target_mask[:, 1:]
         logits = head(encoded.values.to(head.weight.dtype))
         return ctc_losses(logits, encoded.mask, batch.target_out[:, :-1], pieces).sum()
+
+
+def _require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
+    if config.frontend.name != "embedding":
+        raise UserError(
+            f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of words: set "
+            "embedding.share=false"
+        )
+    if source_vocab_size != target_vocab_size:
+        raise UserError(
+            f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
+            f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
+        )
 
 
 def _init_matrices(model: nn.Module, limit: float) -> None:
