@@ -2,6 +2,7 @@
 
     python scripts/benchmark.py ops         the expected alignment beside the clipped closed form
     python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
+    python scripts/benchmark.py online      softmax, hard monotonic attention and MoChA over the length of a sentence
 
 OMP_NUM_THREADS sets the threads.
 """
@@ -10,12 +11,14 @@ OMP_NUM_THREADS sets the threads.
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import benchmark_online
 import torch
 from torch import Tensor
 
@@ -105,8 +108,11 @@ RUNS: dict[str, tuple[Callable[[Sequence[int], int], None], list[tuple[int, ...]
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["online"]:
+        benchmark_online.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=RUNS)
+    parser.add_argument("what", choices=[*RUNS, "online"], help="online has options of its own: see online --help")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--shape", type=int, nargs="+", metavar="N", help="B T S, or B T S H; otherwise two of them")
     options = parser.parse_args()

@@ -210,9 +210,9 @@ def test_the_longest_source_is_that_of_encoder_and_attention(encoder, attention,
 
 def test_shared_tables():
     shared = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 14, 14)
-    assert shared.frontend is shared.decoder.embedding
+    assert shared.frontend.table is shared.decoder.embedding.table
     apart = Seq2Seq(small(), 14, 14)
-    assert apart.frontend is not apart.decoder.embedding
+    assert apart.frontend.table is not apart.decoder.embedding.table
     assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == 14 * 5
 
 

@@ -100,7 +100,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Tokens:
     return tokens
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def sentences() -> Callable[..., Sources]:
     """sentences(count, least=, most=): sources of so many words."""
     draw = random.Random(5)
