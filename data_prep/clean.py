@@ -1,15 +1,22 @@
 """Which training pairs are kept, and what dev and test must be."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
+from mt.data.fields import SourceError
 from mt.data.words import count_words
+from mt.data.writer import Reader
 from mt.errors import UserError
 
 
-def drop_reason(source: str, target: str, config: CleaningConfig) -> str | None:
-    """Why a training pair is dropped, with the option that says so, or None. Duplicates: see `data_prep.shards`."""
+def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:
+    """Why a training pair is dropped, with the option that says so, or None. Duplicates: see `data_prep.shards`.
+
+    source: None where it is no text.
+    """
+    if source is None:
+        source = target
     shorter, longer = sorted((count_words(source), count_words(target)))
     if shorter == 0:
         return "empty"
@@ -20,6 +27,40 @@ def drop_reason(source: str, target: str, config: CleaningConfig) -> str | None:
     # In characters as well: a spelling is one word, and its phones or letters set apart by blanks are many.
     if longer > config.max_ratio * shorter and _character_ratio(source, target) > config.max_ratio:
         return f"length ratio over {config.max_ratio:g} (max_ratio)"
+    return None
+
+
+def drop_reasons(
+    sources: Sequence[str], targets: Sequence[str], config: CleaningConfig, reader: Reader
+) -> list[str | None]:
+    """`drop_reason` of each pair, and that of sources that are no text and not fit for training.
+
+    Raises SourceError where one cannot be read at all.
+    """
+    if reader.field.written:
+        return [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
+    found = [drop_reason(None, target, config) for target in targets]
+    before: tuple[str, str | None] | None = None
+    for number, source in enumerate(sources):
+        if before is None or source != before[0]:
+            before = source, _unfit(source, reader)
+        found[number] = before[1] or found[number]
+    return found
+
+
+def require_readable(source: str, reader: Reader) -> None:
+    """Raises SourceError where a source of dev or test is no text and cannot be read."""
+    if not reader.field.written:
+        reader.column([source], None)
+
+
+def _unfit(source: str, reader: Reader) -> str | None:
+    try:
+        reader.column([source], None)
+    except SourceError as error:
+        if error.reason is None:
+            raise
+        return error.reason
     return None
 
 

@@ -3,11 +3,11 @@
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,35 +15,22 @@ from typing import Any
 from tqdm import tqdm
 
 from data_prep import shards
-from data_prep.clean import checked
-from data_prep.shards import Shards
-from data_prep.sources import Source, open_source
-from mt.data import corpus
+from data_prep.clean import checked, require_readable
+from data_prep.sources import Source, open_reader, open_source, place
+from data_prep.summary import Draft, Evaluation, reasons, report
+from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
+from mt.data.fields import SourceError, TextConfig, build_field
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, nearest
 from mt.storage import locked, replaced_path
 
 _TOKENIZERS = "tokenizers"
-_MUCH = 0.05
-"""The share of dropped pairs that is told loudly."""
-_LOUD = "!!!"
 _SCORING = {"metrics", "bleu_tokenizer", "latency_unit"}
-_NOT_IN_THE_CORPUS = {"name", "folder", "licence", "workers", "shuffle_buffer", *_SCORING}
-
-Evaluation = dict[str, list[Example]]
-"""dev and test, whole."""
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What is known of a dataset once all of it has been read."""
-
-    evaluation: Evaluation
-    shards: Shards
-    """The cleaned training pairs."""
-    tokenizers: Tokenizers
+_NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", *_SCORING}
+_LATER = {"field": TextConfig(), "format": "files"}
+"""Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""
 
 
 def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path:
@@ -74,13 +61,14 @@ def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path
             if progress:
                 print("\n".join([*source.notes(), *report(config, draft)]))
             _write(config, draft, work, progress)
-            corpus.finish(work / "corpus", folder, draft.tokenizers, _meta(config, draft, mark))
+            writer.finish(work / "corpus", folder, draft.tokenizers, _meta(config, draft, mark))
     return folder
 
 
 def fingerprint(config: DatasetConfig, source: Source) -> str:
     """SHA-256 (hex) of all that decides what the corpus holds."""
-    settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
+    later = {name for name, usual in _LATER.items() if getattr(config, name) == usual}
+    settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS | later)
     text = json.dumps([corpus.FORMAT, settings, source.identity()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -94,9 +82,13 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
     for split in corpus.SPLITS:
         source.size(split)
     _require_references(config, source)
-    return {
+    found = {
         split: list(checked(source.examples(split), config.cleaning, source.places(split))) for split in ("dev", "test")
     }
+    with _placed(config):
+        for example in itertools.chain.from_iterable(found.values()):
+            require_readable(example.source, open_reader(config))
+    return found
 
 
 def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Path, *, progress: bool) -> Draft:
@@ -106,34 +98,30 @@ def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Pa
     limit = min((limit for limit in limits if limit is not None), default=None)
     total = size if limit is None else min(size, limit)
     raw = islice(source.examples("train"), limit)
-    with _bar("clean train", total or None, progress, raw) as shown:
-        kept = shards.clean(shown, config.cleaning, work, config.workers)
+    with _bar("clean train", total or None, progress, raw) as shown, _placed(config):
+        kept = shards.clean(shown, config.cleaning, work, config.workers, open_reader(config))
     if kept.kept == 0:
         raise UserError(
-            f"cleaning dropped all {kept.read:,} training pairs ({_reasons(kept)}): "
+            f"cleaning dropped all {kept.read:,} training pairs ({reasons(kept)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
     if not (work / _TOKENIZERS).is_dir():
         sample = [(pair.source, pair.target) for pair in kept.sample(config.tokenizer.sample)]
         with replaced_path(work / _TOKENIZERS) as folder:
             folder.mkdir()
-            Tokenizers.train(config.tokenizer, sample).save(folder)
+            Tokenizers.train(config.tokenizer, sample, source=build_field(config.field).written).save(folder)
     return Draft(evaluation, kept, Tokenizers.load(work / _TOKENIZERS))
 
 
-def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
-    """Lines on sizes, cleaning and vocabularies."""
-    limit = f" (dataset.limit={config.limit})" if config.limit else ""
-    yield f"train: {draft.shards.kept:,} of {draft.shards.read:,} pairs kept{limit}; dropped: {_reasons(draft.shards)}"
-    yield from _warning(draft.shards)
-    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
-    source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
-    types = [config.tokenizer.side(side).model_type for side in ("source", "target")]
-    if types[0] != types[1]:
-        yield f"vocabulary: {types[0]}, {source} (source); {types[1]}, {target} (target)"
-    else:
-        sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
-        yield f"vocabulary: {types[0]}, {sizes}"
+@contextlib.contextmanager
+def _placed(config: DatasetConfig) -> Iterator[None]:
+    """A file that cannot be read is told with the line that names it."""
+    try:
+        yield
+    except SourceError as error:
+        if error.source is None or config.folder is None:
+            raise
+        raise UserError(f"{place(config, error.source)}: {error}") from error
 
 
 def _require_references(config: DatasetConfig, source: Source) -> None:
@@ -146,22 +134,17 @@ def _require_references(config: DatasetConfig, source: Source) -> None:
             )
 
 
-def _size(examples: list[Example]) -> str:
-    """How many pairs, and how many references where some have more than one."""
-    references = sum(1 + len(example.more_references) for example in examples)
-    return f"{len(examples):,} pairs" + (f" with {references:,} references" if references > len(examples) else "")
-
-
 def _write(config: DatasetConfig, draft: Draft, work: Path, progress: bool) -> None:
     """The three splits, in the folder `corpus` of `work`."""
-    unfinished = work / "corpus"
+    unfinished, reader = work / "corpus", open_reader(config)
     for split in corpus.SPLITS:
         (unfinished / split).mkdir(parents=True, exist_ok=True)
     for split, examples in draft.evaluation.items():
-        corpus.write_shard(unfinished / split / "data-00000.arrow", corpus.text_table(examples), draft.tokenizers)
-        corpus.finish_split(unfinished / split, ["data-00000.arrow"])
+        path = unfinished / split / "data-00000.arrow"
+        writer.write_shard(path, writer.text_table(examples), draft.tokenizers, reader)
+        writer.finish_split(unfinished / split, ["data-00000.arrow"], reader.field)
     with _bar("encode train", sum(draft.shards.sizes), progress) as bar:
-        for count in shards.encode(draft.shards, work / _TOKENIZERS, unfinished / "train", config.workers):
+        for count in shards.encode(draft.shards, work / _TOKENIZERS, unfinished / "train", config.workers, reader):
             bar.update(count)
 
 
@@ -218,25 +201,8 @@ def _discard_links(work: Path) -> None:
         shutil.rmtree(work)
 
 
-def _warning(kept: Shards) -> Iterator[str]:
-    """What must not be overlooked where cleaning drops a large part."""
-    share = 1 - kept.kept / kept.read
-    if share > _MUCH:
-        yield (
-            f"{_LOUD} cleaning drops {share:.1%} of the training pairs and nothing of dev and test, so that these "
-            "differ from train:"
-        )
-        for reason, count in kept.dropped.items():
-            yield f"{_LOUD}   {count / kept.read:6.1%} {reason}"
-        yield f"{_LOUD} to keep them change the options in brackets, of dataset.cleaning; examples: dry_run=true"
-
-
 def _waiting(folder: Path, progress: bool) -> Callable[[], None]:
     return lambda: print(f"waiting for another preparation in {folder}") if progress else None
-
-
-def _reasons(kept: Shards) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in kept.dropped.items()) or "none"
 
 
 def _bar(name: str, total: int | None, progress: bool, examples: Iterable[Example] | None = None) -> tqdm:

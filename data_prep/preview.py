@@ -4,10 +4,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from data_prep.prepare import Draft, read, read_evaluation, report
+from data_prep.prepare import read, read_evaluation
 from data_prep.sources import open_source
+from data_prep.summary import Draft, report
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
+from mt.data.fields import build_field
 from mt.data.tokenizer import UNK, Tokenizer
 from mt.errors import UserError
 
@@ -38,11 +40,12 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     yield from source.notes()
     yield from report(config, draft)
     yield from _dropped(draft)
-    yield from _lengths(draft, sample)
-    yield from _unknown(draft)
+    written = build_field(config.field).written
+    yield from _lengths(draft, sample, written)
+    yield from _unknown(draft, written)
     yield "tokenised training pairs:"
     for example in sample[:: max(1, len(sample) // _SHOWN)][:_SHOWN]:
-        yield f"  source  {' '.join(draft.tokenizers.source.split(example.source))}"
+        yield f"  source  {' '.join(draft.tokenizers.source.split(example.source)) if written else example.source}"
         yield f"  target  {' '.join(draft.tokenizers.target.split(example.target))}"
 
 
@@ -51,28 +54,29 @@ def _dropped(draft: Draft) -> Iterator[str]:
         yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
 
 
-def _lengths(draft: Draft, sample: list[Example]) -> Iterator[str]:
-    sides = [
-        [len(ids) for ids in draft.tokenizers.source.encode([example.source for example in sample])],
-        [len(ids) for ids in draft.tokenizers.target.encode([example.target for example in sample])],
-    ]
-    yield f"length in pieces (of {len(sample):,} training pairs)   source   target"
+def _lengths(draft: Draft, sample: list[Example], written: bool) -> Iterator[str]:
+    """written: whether sources are text, whose pieces are counted too."""
+    sides = {"target": [len(ids) for ids in draft.tokenizers.target.encode([example.target for example in sample])]}
+    if written:
+        ids = draft.tokenizers.source.encode([example.source for example in sample])
+        sides = {"source": [len(one) for one in ids], **sides}
+    yield f"length in pieces (of {len(sample):,} training pairs)   {'   '.join(sides)}"
     lower = 1
-    for upper in (*_EDGES, max(map(max, sides))):
+    for upper in (*_EDGES, max(map(max, sides.values()))):
         if lower > upper:
             break
-        shares = [sum(lower <= length <= upper for length in lengths) / len(lengths) for lengths in sides]
-        yield f"  {lower:>6,} to {upper:>6,}   {shares[0]:>7.1%}  {shares[1]:>7.1%}"
+        shares = [sum(lower <= length <= upper for length in lengths) / len(lengths) for lengths in sides.values()]
+        yield f"  {lower:>6,} to {upper:>6,}   {'  '.join(f'{share:>7.1%}' for share in shares)}"
         lower = upper + 1
 
 
-def _unknown(draft: Draft) -> Iterator[str]:
+def _unknown(draft: Draft, written: bool) -> Iterator[str]:
     for split, examples in draft.evaluation.items():
-        rates = (
-            _unknown_rate(draft.tokenizers.source, [example.source for example in examples]),
-            _unknown_rate(draft.tokenizers.target, [example.target for example in examples]),
-        )
-        yield f"unknown pieces in {split}: source {rates[0]:.2%}, target {rates[1]:.2%}"
+        rates = {"target": _unknown_rate(draft.tokenizers.target, [example.target for example in examples])}
+        if written:
+            source = _unknown_rate(draft.tokenizers.source, [example.source for example in examples])
+            rates = {"source": source, **rates}
+        yield f"unknown pieces in {split}: {', '.join(f'{side} {rate:.2%}' for side, rate in rates.items())}"
 
 
 def _unknown_rate(tokenizer: Tokenizer, texts: list[str]) -> float:

@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_prep.clean import drop_reason
+from data_prep.clean import drop_reasons
 from data_prep.parallel import ordered
-from mt.data import corpus
+from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.tokenizer import Tokenizers
+from mt.data.writer import TEXT_READER, Reader
 from mt.storage import replaced_path
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
@@ -74,12 +75,18 @@ class Shards:
         return ~np.load(self.folder / _DUPLICATES, mmap_mode="r")[start : start + self.sizes[number]]
 
 
-def clean(examples: Iterable[Example], config: CleaningConfig, folder: Path, workers: int | None) -> Shards:
+def clean(
+    examples: Iterable[Example],
+    config: CleaningConfig,
+    folder: Path,
+    workers: int | None,
+    reader: Reader = TEXT_READER,
+) -> Shards:
     """Clean the training pairs into shards under `folder`; goes on from what is there already."""
     record = folder / _RECORD
     if not record.is_file():
         starts: list[int] = []
-        for _ in ordered(_clean_block, _tasks(examples, config, folder, starts), workers):
+        for _ in ordered(_clean_block, _tasks(examples, config, folder, starts, reader), workers):
             pass
         summary = _summary(folder, len(starts), config)
         with replaced_path(record) as draft:
@@ -87,32 +94,34 @@ def clean(examples: Iterable[Example], config: CleaningConfig, folder: Path, wor
     return Shards(folder, **json.loads(record.read_text(encoding="utf-8")))
 
 
-def encode(shards: Shards, tokenizers: Path, folder: Path, workers: int | None) -> Iterator[int]:
+def encode(
+    shards: Shards, tokenizers: Path, folder: Path, workers: int | None, reader: Reader = TEXT_READER
+) -> Iterator[int]:
     """Write the split `folder`, one file per shard; goes on from what is there. Gives the pairs of each as it is done.
 
     A shard is deleted when it is encoded, since nothing needs it then.
     """
     names = [f"data-{number:05}.arrow" for number in range(len(shards.sizes))]
-    tasks = [(shards, number, tokenizers, folder / name) for number, name in enumerate(names)]
+    tasks = [(shards, number, tokenizers, folder / name, reader) for number, name in enumerate(names)]
     yield from ordered(_encode_shard, tasks, workers)
-    corpus.finish_split(folder, names)
+    writer.finish_split(folder, names, reader.field)
 
 
 def _tasks(
-    examples: Iterable[Example], config: CleaningConfig, folder: Path, starts: list[int]
-) -> Iterator[tuple[Path, int, pa.Table, CleaningConfig]]:
+    examples: Iterable[Example], config: CleaningConfig, folder: Path, starts: list[int], reader: Reader
+) -> Iterator[tuple[Path, int, pa.Table, CleaningConfig, Reader]]:
     """What there is to clean still. Fills `starts` with the number (from 1) of the first raw pair of every shard."""
     start = 1
-    for block in blocks(examples):
+    for block in blocks(examples, reader.field.shard_size):
         path = _path(folder, len(starts))
         starts.append(start)
         if not path.is_file():
-            yield path, start, block, config
+            yield path, start, block, config, reader
         start += len(block)
 
 
-def blocks(examples: Iterable[Example]) -> Iterator[pa.Table]:
-    """The examples in tables of `TEXT`, of about `_CHARACTERS` each."""
+def blocks(examples: Iterable[Example], most: int | None = None) -> Iterator[pa.Table]:
+    """The examples in tables of `TEXT`, of about `_CHARACTERS` each, and of `most` examples at the most."""
     # Lists of strings, because the garbage collector would look through a list of pairs again and again.
     columns: tuple[list[str], ...] = [], [], []
     size = 0
@@ -121,17 +130,17 @@ def blocks(examples: Iterable[Example]) -> Iterator[pa.Table]:
         columns[1].append(target)
         columns[2].append(links)
         size += len(source) + len(target)
-        if size >= _CHARACTERS:
+        if size >= _CHARACTERS or len(columns[0]) == most:
             yield pa.table([*columns], corpus.TEXT)
             columns, size = ([], [], []), 0
     if columns[0]:
         yield pa.table([*columns], corpus.TEXT)
 
 
-def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig) -> None:
+def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig, reader: Reader) -> None:
     """Writes the pairs that cleaning keeps, each with 8 bytes that stand for it, and what was dropped as metadata."""
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    reasons = [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
+    reasons = drop_reasons(sources, targets, config, reader)
     shown: dict[str, Any] = {}
     for number, reason in enumerate(reasons):
         if reason is not None:
@@ -194,9 +203,9 @@ def _mark(duplicates: np.ndarray, folder: Path, sizes: Sequence[int]) -> None:
         duplicates[np.delete(np.concatenate(places), first)] = True
 
 
-def _encode_shard(shards: Shards, number: int, tokenizers: Path, path: Path) -> int:
+def _encode_shard(shards: Shards, number: int, tokenizers: Path, path: Path, reader: Reader) -> int:
     if not path.is_file():
-        corpus.write_shard(path, shards.table(number), Tokenizers.load(tokenizers))
+        writer.write_shard(path, shards.table(number), Tokenizers.load(tokenizers), reader)
     _path(shards.folder, number).unlink(missing_ok=True)
     return shards.sizes[number]
 

@@ -7,14 +7,15 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 
-from data_prep.clean import drop_reason
+from data_prep.clean import drop_reasons
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks
-from data_prep.sources import Source, open_source
-from mt.data.corpus import SPLITS, Corpus, Split, encoded_pairs
+from data_prep.sources import Source, open_reader, open_source
+from mt.data.corpus import SPLITS, Corpus, Split
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.tokenizer import Tokenizers
+from mt.data.writer import Reader, encoded_pairs
 
 
 def open_corpus(config: DatasetConfig, root: Path) -> Corpus:
@@ -39,16 +40,18 @@ class Stream:
 
     def parts(self) -> Iterator[Split]:
         raw = itertools.islice(self._source.examples("train"), self._config.limit)
-        tasks = ((block, self._config.cleaning, self._tokenizers) for block in blocks(raw))
+        reader = open_reader(self._config)
+        given = blocks(raw, reader.field.shard_size)
+        tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in given)
         for table in _cut(ordered(_encoded_block, tasks, self._config.workers), self._config.shuffle_buffer):
-            yield Split(datasets.Dataset(table, fingerprint="stream"))
+            yield Split(datasets.Dataset(table, fingerprint="stream"), reader.field)
 
 
-def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path) -> pa.Table:
+def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    kept = [drop_reason(source, target, cleaning) is None for source, target in zip(sources, targets, strict=True)]
+    kept = [reason is None for reason in drop_reasons(sources, targets, cleaning, reader)]
     sources, targets = (list(itertools.compress(column, kept)) for column in (sources, targets))
-    return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers)))
+    return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader))
 
 
 def _cut(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:

@@ -12,9 +12,11 @@ from pydantic import Field, model_validator
 
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
+from mt.errors import UserError
 from mt.metrics import Metric, build, require_known
 from mt.metrics.bleu import require_tokenizer
 from mt.metrics.settings import Settings
+from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
@@ -85,6 +87,17 @@ class Config(ModelConfig):
         Raises UserError where one cannot be used here: its tokenizer is not installed.
         """
         return build(self.dataset.metrics, Settings(self.dataset.target, self.dataset.bleu_tokenizer))
+
+    @model_validator(mode="after")
+    def _front_end_reads_the_field(self) -> Self:
+        read, given = FRONTENDS[self.frontend.name].field, self.dataset.field.name
+        if read != given:
+            fitting = " or ".join(f"frontend={name}" for name, kind in FRONTENDS.items() if kind.field == given)
+            raise UserError(
+                f"frontend={self.frontend.name} reads {read}, and the sources of {self.dataset.name} are {given}: "
+                f"choose {fitting}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _metrics_exist(self) -> Self:

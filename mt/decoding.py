@@ -10,7 +10,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mt.data.batches import Batch, collate, fixed_order
-from mt.data.fields import TEXT, Field
+from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
 from mt.device import autocast
 from mt.errors import UserError
@@ -33,14 +33,15 @@ class _Verbs(NamedTuple):
 
 def decode_ids(
     model: Seq2Seq,
-    sources: Sequence[Sequence[int]],
+    sources: Sequence[Row],
     search: SearchConfig,
     *,
     vocab_size: int,
     precision: str,
+    field: Field = TEXT,
     progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
-    """For each source (ids, EOS last) its hypotheses, best first.
+    """For each source, a row of its field, its hypotheses, best first.
 
     vocab_size: of the target. precision: fp32 or bf16, see `autocast`; online searches compute in fp32 all the same.
     Raises UserError as `decodes_hard` and `decode`.
@@ -51,23 +52,23 @@ def decode_ids(
     precision = "fp32" if is_online(search) else precision
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
-        for indices in _batches(sources, search, vocab_size):
-            batch = collate([(np.array(sources[i]), np.array([EOS])) for i in indices]).to(device)
+        for indices in _batches(sources, search, vocab_size, field):
+            batch = collate([(np.asarray(sources[i]), np.array([EOS])) for i in indices], field).to(device)
             with torch.no_grad(), autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
-                hypotheses = decode(search, verbs, memory, batch.source_mask.sum(1), read_for)
+                hypotheses = decode(search, verbs, memory, memory.attention.mask.sum(1), read_for)
             for i, best in zip(indices, hypotheses, strict=True):
                 found[i] = best
             bar.update(len(indices))
     return found
 
 
-def _batches(sources: Sequence[Sequence[int]], search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:
+def _batches(sources: Sequence[Row], search: SearchConfig, vocab_size: int, field: Field) -> Iterator[np.ndarray]:
     width = search.beam_size if isinstance(search, BeamConfig) else 1
     most = max(1, MAX_LOGITS // (width * vocab_size))
-    for indices in fixed_order(np.array([len(source) for source in sources]), max_tokens=search.batch_tokens):
+    for indices in fixed_order(np.array([field.length(source) for source in sources]), max_tokens=search.batch_tokens):
         yield from np.array_split(indices, -(-len(indices) // most))
 
 
@@ -122,8 +123,8 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     """Raises UserError where the model cannot see the source through the prefix mask of k, as the option wants it."""
     if not model.supports_wait_k:
         raise UserError(
-            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding or "
-            "lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding "
+            "or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
             "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
         )
     least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))

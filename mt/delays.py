@@ -1,8 +1,8 @@
 """Delays in words: how many words of the source had been read when each word of a translation was written.
 
 Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A source comes a whole
-word at a time, its end with the last word. A target word is written when nothing can change it any more: together with
-the token that begins the next word, or ends the sentence.
+word at a time, its end with the last word; what has no words, as sound, a position at a time. A target word is written
+when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
 """
 
 from collections.abc import Sequence
@@ -11,22 +11,21 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mt.data.tokenizer import EOS, Tokenizer, Tokenizers
+from mt.data.tokenizer import EOS, Tokenizer
 from mt.search.hypothesis import Hypothesis
 
 
-def delays(tokenizers: Tokenizers, source: str, hypothesis: Hypothesis) -> dict[str, Any]:
+def delays(tokenizer: Tokenizer, arrivals: Sequence[int], hypothesis: Hypothesis) -> dict[str, Any]:
     """What a hypothesis gives a `Translation` of its delays, by the names of the fields; nothing where it has none.
 
-    source: the text that was translated.
+    tokenizer: of the target. arrivals: how many positions come with each word of the source.
     """
     found: Tensor | None = getattr(hypothesis, "delays", None)
     if found is None:
         return {}
-    lengths = [len(word) - 1 for word in tokenizers.source.encode(source.split())]
-    read = words_read(found.numpy(), lengths)
-    words = word_delays(tokenizers.target, hypothesis.tokens, read, len(lengths))
-    return {"delays": found.numpy(), "words_read": read, "word_delays": words}
+    read = words_read(found.numpy(), arrivals)
+    words = word_delays(tokenizer, hypothesis.tokens, read, len(arrivals))
+    return {"delays": found.numpy(), "words_read": read, "word_delays": words, "source_words": len(arrivals)}
 
 
 def words_read(delays: np.ndarray, lengths: Sequence[int]) -> np.ndarray:

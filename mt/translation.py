@@ -40,6 +40,8 @@ class Translation:
     """[T] int64: the same in source words, of which a whole one is read at a time."""
     word_delays: tuple[int, ...] | None = None
     """For each word of `text.split()` the source words read when it was written; None unless decoded online."""
+    source_words: int | None = None
+    """How many of them the source has; None unless decoded online."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     energies: int | None = None

@@ -6,6 +6,8 @@
 A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
 the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
 output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
+
+Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
 
 import signal
@@ -43,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     with reported():
-        lines = _lines(options.file)
         translator = loaded(options)
+        lines = _lines(options.file, translator.field.endings)
         search = chosen_search(options, translator.config.search)
         with _alignments(options) as links, in_flags():
             translate(translator, search, lines, links, options)
@@ -72,8 +74,11 @@ def translate(
         first += len(chunk)
 
 
-def _lines(path: Path | None) -> Iterator[str]:
-    if path and path != Path("-"):
+def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:
+    """endings: of files that are each a source."""
+    if path and path.suffix.lower() in endings:
+        yield str(path)
+    elif path and path != Path("-"):
         yield from file_lines(path)
     elif sys.stdin is None:
         raise UserError(f"{INPUT} is closed: give a FILE, or send it text with < FILE")

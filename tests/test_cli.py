@@ -79,7 +79,7 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
 
 TOP = (
     "attention, attention/energy, ctc_weight, dataset, decoder, device, embedding, encoder, experiment, folder, "
-    "init_range, "
+    "frontend, init_range, "
 )
 
 
@@ -94,11 +94,11 @@ TOP = (
             ["attention/energy=dto"],
             "attention/energy=dto is an invalid choice: did you mean dot? choices: concat, dot, general",
         ),
-        (["recipe=../../x"], "recipe=../../x is an invalid choice: choices: bulletin, "),
+        (["recipe=../../x"], "recipe=../../x is an invalid choice: choices: audio, bulletin, "),
         (["attention=[dot,general]"], "attention=[dot,general] is an invalid choice: did you mean general? "),
         (["attention=null"], "attention=null is an invalid choice: choices: bahdanau, "),
         (["recipe=null"], "recipe=null is no file: to leave the recipe out, write ~recipe"),
-        (["dataset=1"], "dataset=1 is an invalid choice: choices: bulletin, "),
+        (["dataset=1"], "dataset=1 is an invalid choice: choices: audio, bulletin, "),
         (["folder="], "folder= names no folder that can be made: give a path such as outputs/name"),
         (["folder=null"], "folder=null is not possible: input should be a valid string"),
         (["~folder"], "folder cannot be left out: give it another value"),

@@ -49,7 +49,11 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
     ("changes", "possible"),
     [
         ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
+        ({"encoder": {"name": "gru"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
+        ({"encoder": {"name": "lc_bilstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, True),
         ({"encoder": {"name": "bilstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
+        ({"encoder": {"name": "bigru"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
+        ({"encoder": {"name": "conv"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}, False),
         ({"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "final_state"}}, False),
     ],
 )
@@ -63,9 +67,10 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
         with pytest.raises(UserError) as caught:
             decodes_hard(OnlineConfig(), model)
         assert str(caught.value) == (
-            "search=online writes while it reads: it needs encoder=lstm (causal), decoder.init_hidden=zeros and an "
-            "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-            "search=greedy or search=beam"
+            "search=online writes while it reads: it needs an encoder that does not read the whole source first "
+            "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
+            "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
+            "search=beam"
         )
 
 
@@ -175,8 +180,8 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
         with pytest.raises(UserError) as caught:
             decodes_hard(WaitKConfig(), model)
         assert str(caught.value) == (
-            "search=wait_k shows the model only the source tokens read so far: it needs encoder=lstm, gru or embedding "
-            "(causal), decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
+            "search=wait_k shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding "
+            "or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
             "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
         )
 

@@ -13,21 +13,33 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel
 
 from mt.cli import CONF
+from mt.cli.choices import implied
+from mt.cli.overrides import parsed as read
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
+from mt.data.fields import FIELDS
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES, build_energy
 from mt.models.attention.local import LocalMConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
+from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
+# What a dataset cannot do without.
+NEEDED = {"files": FILES, "audio": FILES[:1], "pictures": FILES[:1]}
+# A front-end goes with the field of the dataset.
+READS = {"logmel": ["dataset=audio", *NEEDED["audio"]], "image": ["dataset=pictures", *NEEDED["pictures"]]}
 # What train.py takes for itself.
-OF_THE_ENTRY = {"folder", "resume"}
+OF_THE_ENTRY = {"folder", "resume", "choices"}
 # A choice of all the other groups, which would undo theirs: see test_experiments.py.
 OF_GROUPS = "experiment"
+# A recipe that chooses files of other groups goes with its own dataset alone.
+OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in ("audio", "pictures", "morse", "scenes")}
+# A choice that comes with the dataset, by its recipe.
+WITH_THE_DATASET = "frontend"
 
 
 def names(group: str) -> list[str]:
@@ -37,7 +49,7 @@ def names(group: str) -> list[str]:
 def choices() -> list[list[str]]:
     """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests."""
     columns = []
-    for group in sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name != OF_GROUPS):
+    for group in sorted({path.name for path in CONF.iterdir() if path.is_dir()} - {OF_GROUPS, WITH_THE_DATASET}):
         nested = sorted(path.name for path in (CONF / group).iterdir() if path.is_dir())
         column = []
         for name in names(group):
@@ -45,14 +57,23 @@ def choices() -> list[list[str]]:
             inner = [key for key in nested if f"- {key}:" in (CONF / group / f"{name}.yaml").read_text()]
             parts = itertools.product(*([f"{group}/{key}={part}" for part in names(f"{group}/{key}")] for key in inner))
             column += [[f"{group}={name}", *chosen] for chosen in parts]
-        columns.append(column)
+        columns.append([one for one in column if one[0] not in OF_ONE_DATASET.values()])
     count = max(len(column) for column in columns)
-    return [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
+    rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
+    return [[_own_recipe(override, row) for override in row] for row in rows]
+
+
+def _own_recipe(override: str, row: list[str]) -> str:
+    own = next((OF_ONE_DATASET[other] for other in row if other in OF_ONE_DATASET), override)
+    return own if override.startswith("recipe=") else override
 
 
 def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        found = compose(root, list(overrides))
+        # Of the dataset: every recipe is also tried with datasets that are not its own.
+        own = [override for override in overrides if not override.startswith("recipe=")]
+        further = implied(read(own, [CONF]), [CONF]) if root == "config" else []
+        found = compose(root, [*overrides, *further])
     # Values alone: the names of runs come from parts of Hydra that a test has not.
     plain = OmegaConf.to_container(found, resolve=False)
     assert isinstance(plain, dict)
@@ -81,18 +102,20 @@ def everything() -> list[tuple[dict[str, Any], Config]]:
     """Every choice, composed and parsed."""
     found = []
     for overrides in choices():
-        plain = composed(*overrides, *(FILES if "dataset=files" in overrides else []))
+        [dataset] = [override.removeprefix("dataset=") for override in overrides if override.startswith("dataset=")]
+        plain = composed(*overrides, *NEEDED.get(dataset, []))
         found.append((plain, parse(plain, Config, " ".join(overrides))))
     return found
 
 
 def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(everything):
     given = {override for overrides in choices() for override in overrides}
+    given |= {f"{WITH_THE_DATASET}={parsed.frontend.name}" for _, parsed in everything}
     files = {f"{path.parent.relative_to(CONF).as_posix()}={path.stem}" for path in CONF.glob("*/**/*.yaml")}
     assert given == {file for file in files if not file.startswith(f"{OF_GROUPS}=")}
     assert unwritten(everything) == []
     kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
-    assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS) for part in table.values()}
+    assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS, FRONTENDS) for part in table.values()}
 
 
 def test_a_missing_option_is_noticed():
@@ -116,7 +139,8 @@ def defaults() -> Iterator[tuple[str, ...]]:
         if outer not in (OF_GROUPS, "recipe", "dataset"):  # which are values of their own, on top of the defaults
             around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
             for name in names(group):
-                yield (f"{group}={name}", *([f"{outer}={around[0]}"] if inner else []))
+                needed = READS.get(name, []) if group == WITH_THE_DATASET else []
+                yield (f"{group}={name}", *([f"{outer}={around[0]}"] if inner else []), *needed)
 
 
 @pytest.mark.parametrize("overrides", list(defaults()), ids=" ".join)
@@ -138,7 +162,11 @@ def test_the_dataset_of_files_has_the_defaults():
     [*((name, "dot") for name in names("dataset")), *(("phrasebook", name) for name in names("attention"))],
 )
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
-    plain = composed(f"dataset={dataset}", f"attention={attention}", *(FILES if dataset == "files" else []))
+    chosen = [
+        f"attention={attention}",
+        *(["encoder=bilstm"] if dataset == "pictures" else []),
+    ]  # whose sizes are one
+    plain = composed(f"dataset={dataset}", *chosen, *NEEDED.get(dataset, []))
     with torch.device("meta"):
         Seq2Seq(parse(plain, Config), 100, 100)
 
@@ -162,7 +190,7 @@ def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():
 
 def test_the_commands_of_data_preparation_compose():
     for dataset in names("dataset"):
-        plain = composed(f"dataset={dataset}", *(FILES if dataset == "files" else []), root="data_prep")
+        plain = composed(f"dataset={dataset}", *NEEDED.get(dataset, []), root="data_prep")
         assert set(plain) == {"dataset", "dry_run", "corpora"}
 
 
@@ -198,7 +226,7 @@ def test_every_option_is_explained_in_some_file_of_its_group(everything):
     assert sorted(missing) == []
 
 
-@pytest.mark.parametrize("table", [ATTENTIONS, ENCODERS, DECODERS], ids=["attention", "encoder", "decoder"])
+@pytest.mark.parametrize("table", [ATTENTIONS, ENCODERS, DECODERS, FRONTENDS, FIELDS])
 def test_a_table_is_keyed_by_the_names_of_its_configurations(table: dict[str, Any]):
     assert [kind.Config().name for kind in table.values()] == list(table)
 

@@ -29,6 +29,9 @@ class Pairs(Protocol):
 
     def size(self) -> int: ...
     def examples(self) -> Iterator[Example]: ...
+    def located(self) -> Iterator[tuple[str, Example]]:
+        """Each pair with what to call its line in an error."""
+
     def columns(self) -> Collection[str]: ...
     def places(self) -> tuple[str, str]: ...
 
@@ -78,6 +81,10 @@ class LocalFiles:
 
     def examples(self, split: str) -> Iterator[Example]:
         return self._splits[split].examples()
+
+    def located(self, split: str) -> Iterator[tuple[str, Example]]:
+        """Each pair with what to call its line in an error."""
+        return self._splits[split].located()
 
     def columns(self, split: str) -> Collection[str]:
         return self._splits[split].columns()
@@ -134,6 +141,9 @@ class ParallelText:
                 f"{' and '.join(map(str, self.paths))} have different numbers of lines: line N of one must belong to "
                 "line N of the other, and none may change while it is read"
             ) from error
+
+    def located(self) -> Iterator[tuple[str, Example]]:
+        return ((f"{self.paths[0]}, line {number}", pair) for number, pair in enumerate(self.examples(), start=1))
 
     def columns(self) -> set[str]:
         beside = (path.name for path in self.paths[0].parent.iterdir())

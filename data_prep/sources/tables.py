@@ -54,6 +54,10 @@ class TableFile(ABC):
     @abstractmethod
     def examples(self) -> Iterator[Example]: ...
 
+    def located(self) -> Iterator[tuple[str, Example]]:
+        """Each pair with what to call its line in an error."""
+        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.examples(), start=1))
+
     @abstractmethod
     def columns(self) -> Collection[str]: ...
 
@@ -69,6 +73,12 @@ class FieldsFile(TableFile):
         """All rows; lines with nothing in them may be among them."""
 
     def examples(self) -> Iterator[Example]:
+        return (pair for _, pair in self._numbered())
+
+    def located(self) -> Iterator[tuple[str, Example]]:
+        return ((f"{self._path}, line {number}", pair) for number, pair in self._numbered())
+
+    def _numbered(self) -> Iterator[tuple[int, Example]]:
         start, names, rows = self._head()
         if not names:
             return
@@ -79,7 +89,7 @@ class FieldsFile(TableFile):
         for number, fields in rows:
             if len(fields) == width:
                 more_references = tuple([fields[place] for place in more]) if more else ()
-                yield Example(fields[source], fields[target], "", more_references)
+                yield number, Example(fields[source], fields[target], "", more_references)
             elif not _blank(fields):
                 raise UserError(
                     f"{self._path}, line {number} is cut into {len(fields)} and line {start} into {width} fields: "
@@ -128,10 +138,14 @@ class JsonLinesFile(TableFile):
     """An object on each line; the sides are its keys, or keys of its `translation`."""
 
     def examples(self) -> Iterator[Example]:
+        return (pair for _, pair in self.located())
+
+    def located(self) -> Iterator[tuple[str, Example]]:
         where = f"{self._path}, line"
         for number, cells in self._rows():
             require_sides(self._sought, cells, f"{where} {number}")
-            yield example([cells.get(column) for column in self._sought], self._sought, where, number)
+            pair = example([cells.get(column) for column in self._sought], self._sought, where, number)
+            yield f"{where} {number}", pair
 
     def columns(self) -> dict[str, None]:
         return dict.fromkeys(column for _, cells in self._rows() for column in cells)

@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from pydantic import AfterValidator
 
-from mt.cli.choices import CONF, check_choice
+from mt.cli.choices import CONF, RECIPE_CHOICES, check_choice, implied
 from mt.cli.manual import manual
 from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
@@ -72,7 +72,8 @@ def compose(main: Main, name: str) -> None:
         roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
         overrides = parsed(arguments.overrides, roots)
         if arguments.help:
-            print(manual(name, [one.input_line or "" for one in overrides if not one.is_sweep_override()], roots))
+            single = [one for one in overrides if not one.is_sweep_override()]
+            print(manual(name, [*(one.input_line or "" for one in single), *_implied(single, roots, name)], roots))
             return
         # `--info` would take an override for its value.
         flags = [argument for argument in sys.argv[1:] if argument not in arguments.overrides]
@@ -83,10 +84,10 @@ def compose(main: Main, name: str) -> None:
             jobs = expand(overrides)
             _check([override for job in jobs for override in parsed(job.overrides, roots)], roots, _ENTRIES[name])
             flags = [flag for flag in flags if flag not in ("-m", "--multirun")]
-            if not run_all(jobs, lambda job: _run(main, name, job, flags)):
+            if not run_all(jobs, lambda job: _run(main, name, job, flags, roots)):
                 sys.exit(1)
             return
-        _run(main, name, Job(arguments.overrides), flags)
+        _run(main, name, Job(arguments.overrides), flags, roots)
 
 
 def _check(overrides: Sequence[Override], roots: Sequence[Path], entry: type[Options]) -> None:
@@ -98,7 +99,11 @@ def _check(overrides: Sequence[Override], roots: Sequence[Path], entry: type[Opt
         check_choice(override, roots)
 
 
-def _run(main: Main, name: str, job: Job, flags: Sequence[str]) -> None:
+def _implied(overrides: Sequence[Override], roots: Sequence[Path], name: str) -> list[str]:
+    return implied(overrides, roots) if name == "config" else []
+
+
+def _run(main: Main, name: str, job: Job, flags: Sequence[str], roots: Sequence[Path]) -> None:
     """One job, or what else the flags ask for: Hydra reads the command line itself."""
     failures: list[Exception] = []
 
@@ -106,15 +111,17 @@ def _run(main: Main, name: str, job: Job, flags: Sequence[str]) -> None:
         try:
             with translated():
                 plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
+            plain.pop(RECIPE_CHOICES, None)
             parse(plain, _ENTRIES[name])
             if "folder" in plain:
                 plain["folder"] = str(folder_of(job, Path(plain["folder"])))
-            main(plain, list(HydraConfig.get().overrides.task))
+            main(plain, [one for one in HydraConfig.get().overrides.task if one not in further])
         except Exception as error:
             # Hydra would write a line of its own about an exception that leaves the task.
             failures.append(error)
 
-    sys.argv = [sys.argv[0], *job.overrides, *flags]
+    further = [] if "--multirun" in flags or "-m" in flags else _implied(parsed(job.overrides, roots), roots, name)
+    sys.argv = [sys.argv[0], *job.overrides, *further, *flags]
     with translated():
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
     if failures:

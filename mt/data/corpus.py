@@ -1,49 +1,41 @@
-"""The prepared corpus on disk, writer and reader together: ids and raw text side by side, memory-mapped."""
+"""The prepared corpus: what is on disk, and its reader. Rows and raw text lie side by side, memory-mapped."""
 
 import contextlib
 import functools
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import datasets
 import numpy as np
 import pyarrow as pa
 
-from mt.data.fields import TEXT as TEXT_FIELD, Field
-from mt.data.files import Record, record, require_contents, require_sizes
+from mt.data.fields import TEXT as TEXT_FIELD, Field, FieldConfig, TextConfig, build_field
+from mt.data.files import Record, require_contents, require_sizes
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
-from mt.storage import replaced_path
+from mt.parsing import Options, parse
+
+if TYPE_CHECKING:  # preparation would wait for torch
+    from torch import Tensor
 
 FORMAT = 6
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
 
-_SCHEMA = pa.schema(
-    [
-        ("source_ids", TEXT_FIELD.arrow_type),  # EOS included
-        ("target_ids", TEXT_FIELD.arrow_type),  # EOS included, no BOS
-        ("source", pa.string()),  # raw
-        ("target", pa.string()),  # raw
-        ("references", pa.list_(pa.string())),  # every reference of the example, `target` first
-        ("links", pa.string()),  # gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown
-    ]
-)
-_FEATURES = datasets.Features.from_arrow_schema(_SCHEMA)
 TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links")])
-"""Examples before they are encoded; those of dev and test have a column `references` too."""
+"""Examples before they are encoded; those of dev and test have a column `references` too. `source` is a text, or names
+what the source is read from; `links` are gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown."""
 _REMEDY = "delete it and make it again with `python -m data_prep dataset=...`"
-_CHUNK = 5_000  # examples encoded at a time
 
 
 class Example(NamedTuple):
     """A raw pair."""
 
     source: str
+    """A text, or what names a sound or a picture."""
     target: str
     links: str = ""
     """Gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown."""
@@ -61,6 +53,14 @@ class Training(Protocol):
         """
 
 
+def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
+    """Some sources of a training set, collated, always the same; read as they are asked for."""
+    part = next(iter(training.parts()))
+    chosen = np.random.default_rng(0).permutation(len(part))[:count]
+    for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
+        yield part.source.collate([row for row, _ in part.ids(indices)])
+
+
 class Split:
     """One split of a corpus, read from the memory map on demand."""
 
@@ -69,6 +69,7 @@ class Split:
         self.source = source
         self._dataset = dataset
         self._ids = dataset.select_columns(["source_ids", "target_ids"]).with_format("arrow")
+        self._holders = _holders(dataset.data.column("source_ids"))
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -76,12 +77,16 @@ class Split:
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         """Source and target lengths in ids, EOS included: two int64 arrays [N]."""
         columns = self._dataset.data
-        return self.source.lengths(columns.column("source_ids")), TEXT_FIELD.lengths(columns.column("target_ids"))
+        sources = self.source.lengths(columns.column("source_ids"))
+        if self._holders is not None:
+            sources = sources[self._holders]
+        return sources, TEXT_FIELD.lengths(columns.column("target_ids"))
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The (source ids, target ids) of the examples, int32 arrays that end in EOS."""
+        """The (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
         table: pa.Table = self._ids[indices]
-        return list(zip(self.source.rows(table["source_ids"]), TEXT_FIELD.rows(table["target_ids"]), strict=True))
+        sources = table if self._holders is None else self._ids[self._holders[np.asarray(indices)]]
+        return list(zip(self.source.rows(sources["source_ids"]), TEXT_FIELD.rows(table["target_ids"]), strict=True))
 
     def parts(self) -> list["Split"]:
         return [self]
@@ -89,6 +94,21 @@ class Split:
     def column(self, name: str) -> list[Any]:
         """A whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
         return self._dataset.data.column(name).to_pylist()
+
+
+def _holders(sources: pa.ChunkedArray) -> np.ndarray | None:
+    """For each example the one that holds its source: itself, or the one before that it shares it with. None: each
+    holds its own."""
+    if not sources.null_count:
+        return None
+    own = np.concatenate([chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in sources.chunks])
+    return np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
+
+
+class _Settings(Options):
+    """What reading a corpus needs of the settings that made it."""
+
+    field: FieldConfig = TextConfig()
 
 
 class Corpus:
@@ -135,7 +155,9 @@ class Corpus:
         tokenizers = Tokenizers.load(folder)
         if tokenizers.digest() != meta.get("tokenizers"):
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
-        return cls({}, tokenizers, meta, stream, functools.partial(_read_split, folder, meta["files"]))
+        settings = {key: value for key, value in meta.get("settings", {}).items() if key == "field"}
+        source = build_field(parse(settings, _Settings, str(folder / "meta.json")).field)
+        return cls({}, tokenizers, meta, stream, functools.partial(_read_split, folder, meta["files"], source))
 
     def split(self, name: str) -> Split:
         """The split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
@@ -149,10 +171,10 @@ class Corpus:
         return self._stream or self.split("train")
 
 
-def _read_split(folder: Path, files: Record, name: str) -> Split:
+def _read_split(folder: Path, files: Record, source: Field, name: str) -> Split:
     with _undamaged(folder):
         require_contents(folder, files, name)
-        return Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False))
+        return Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False), source)
 
 
 @contextlib.contextmanager
@@ -162,70 +184,3 @@ def _undamaged(folder: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise UserError(f"{folder} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error
-
-
-def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers) -> None:
-    """Encode the examples of a table of `TEXT` and write them as one file of a split.
-
-    Their references are the column `references` where the table has one, else the target alone.
-    """
-    with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, _SCHEMA) as writer:
-        for chunk in text.to_batches(max_chunksize=_CHUNK):
-            writer.write_batch(_encoded(chunk, tokenizers))
-
-
-def finish_split(folder: Path, shards: Sequence[str]) -> None:
-    """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens."""
-    datasets.DatasetInfo(features=_FEATURES).write_to_directory(str(folder))
-    state: dict[str, Any] = {
-        "_data_files": [{"filename": name} for name in shards],
-        "_fingerprint": folder.name,
-        "_format_columns": None,
-        "_format_kwargs": {},
-        "_format_type": None,
-        "_output_all_columns": False,
-        "_split": None,
-    }
-    (folder / "state.json").write_text(json.dumps(state, indent=2), encoding="utf-8")
-
-
-def finish(draft: Path, folder: Path, tokenizers: Tokenizers, meta: Mapping[str, Any]) -> None:
-    """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there."""
-    tokenizers.save(draft)
-    counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
-    paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
-    files = record(draft, paths)
-    known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}
-    text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)
-    (draft / "meta.json").write_text(text + "\n", encoding="utf-8")
-    os.rename(draft, folder)
-
-
-def text_table(examples: Sequence[Example]) -> pa.Table:
-    """The examples as a table of `TEXT` with the column `references`."""
-    rows = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
-    return pa.Table.from_pylist(rows, TEXT.append(_SCHEMA.field("references")))
-
-
-def encoded_pairs(source: list[str], target: list[str], tokenizers: Tokenizers) -> dict[str, pa.ListArray]:
-    """The columns `source_ids` and `target_ids` of some pairs."""
-    return {
-        "source_ids": tokenizers.source.encode_column(source),
-        "target_ids": tokenizers.target.encode_column(target),
-    }
-
-
-def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers) -> pa.RecordBatch:
-    columns = {
-        **encoded_pairs(text["source"].to_pylist(), text["target"].to_pylist(), tokenizers),
-        "source": text["source"],
-        "target": text["target"],
-        "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),
-        "links": text["links"],
-    }
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=_SCHEMA)
-
-
-def _alone(texts: pa.StringArray) -> pa.ListArray:
-    """Each text as a list of one."""
-    return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.data.fields import FIELDS, FieldConfig, TextConfig
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
@@ -86,10 +87,19 @@ class DatasetConfig(Options):
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
     all but parquet may end in `.gz`. Or a copy of the hub's repository."""
     splits: SplitNames = SplitNames()
-    """The splits' names among the files of `folder`."""
+    """The splits' names among the files of `folder`, or of its folders where `format` is not files."""
+    format: Literal["files", "kaldi", "librispeech"] = "files"
+    """How sound and its text lie in `folder`. files: as text does, and mostly as tables of paths and texts; kaldi:
+    `<split>/wav.scp`, `text` and, where there is one, `segments`; librispeech:
+    `<split>/<speaker>/<chapter>/<speaker>-<chapter>.trans.txt` with the sounds beside it."""
+    field: FieldConfig = TextConfig()
+    """What the sources are: text, or sound or pictures, where the source's texts are paths of files."""
+    media_folder: str | None = Field(default=None, min_length=1, max_length=4000)
+    """The folder that such paths are relative to, and may not leave; null: `folder`."""
     hub: HubConfig | None = None
-    generator: Literal["phrasebook", "bulletin"] | None = None
-    """A generator of `data_prep/generated/`. The phrasebook has gold word links too."""
+    generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
+    """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
+    pictures."""
     dev_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be dev, in place of a split of its own; null: dev is a split of its own. A hash of the
     pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test."""
@@ -123,6 +133,27 @@ class DatasetConfig(Options):
     def word_links(self) -> bool:
         """Whether the examples carry gold word alignments."""
         return self.generator == "phrasebook"
+
+    @model_validator(mode="after")
+    def _suits_its_field(self) -> Self:
+        if FIELDS[self.field.name].written:
+            if self.format != "files":
+                raise UserError(
+                    f"dataset.format={self.format} is of sound, and the sources of {self.name} are text: choose "
+                    "dataset=audio, or dataset.format=files"
+                )
+            return self
+        if self.hub is not None:
+            raise UserError(
+                f"dataset {self.name} is of {self.field.name} from the hub, which is not read yet: copy its files, and "
+                "set dataset.folder to a table of their paths and texts"
+            )
+        if self.cleaning.truncate_source is not None:
+            raise UserError(
+                f"dataset.cleaning.truncate_source keeps words, and the sources of {self.name} are {self.field.name}: "
+                "leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:

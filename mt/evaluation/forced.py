@@ -52,8 +52,9 @@ def forced_pass(
         stats.add(found.attention, found.source_mask, batch.target_mask)
         if not links:
             continue
-        for i, weights in zip(indices, found.attention.weights.float().cpu().numpy(), strict=True):
-            source = translator.tokenizers.source.unit_ids(sources[i], unit)
+        lengths = found.source_mask.sum(1).tolist()
+        for i, weights, length in zip(indices, found.attention.weights.float().cpu().numpy(), lengths, strict=True):
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
+            source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             lines[i] = pharaoh(weights[: len(target), : len(source)], source, target)
     return Forced(loss / tokens, stats, lines)

@@ -55,7 +55,7 @@ def evaluate(
     unit: of latency; by default that of the dataset.
     """
     sources, references = split.column("source")[:limit], split.column("references")[:limit]
-    encoded = [source.tolist() for source, _ in split.ids(np.arange(len(sources)))]
+    encoded = [source for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
     translations = [best for best, *_ in translator.decode(encoded, search, texts=sources, progress=progress)]
     seconds = time.perf_counter() - began

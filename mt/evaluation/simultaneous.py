@@ -28,7 +28,7 @@ def simultaneous(
             delays=_delays(translation, unit),
             reference=group[0] + end,
             source=" ".join(source.split()),
-            source_length=len(source.split()),
+            source_length=len(source.split()) if translation.source_words is None else translation.source_words,
             prediction_spm=_subwords(translation) if unit == "subword" else None,
         )
         for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))

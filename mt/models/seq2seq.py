@@ -14,7 +14,14 @@ from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderPa
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, Encoded, EncoderConfig, EncoderState
 from mt.models.encoders.recurrent import BiLSTMConfig
-from mt.models.frontends import Embedding, EmbeddingConfig, Frontend
+from mt.models.frontends import (
+    Embedding,
+    EmbeddingConfig,
+    FrontendConfig,
+    FrontendState,
+    WordVectorsConfig,
+    build_frontend,
+)
 from mt.ops import token_losses
 from mt.ops.ctc import ctc_losses
 from mt.parsing import Options
@@ -23,6 +30,7 @@ from mt.parsing import Options
 class ModelConfig(Options):
     """The parts of a model; each declares its own options."""
 
+    frontend: FrontendConfig = WordVectorsConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
     encoder: EncoderConfig = BiLSTMConfig()
     decoder: DecoderConfig = LuongConfig()
@@ -77,24 +85,35 @@ class Loss(NamedTuple):
     attention: AttentionOutput
 
 
+class SourceState(NamedTuple):
+    """From where the next positions of sources that are still arriving are encoded; batch-first tensors."""
+
+    frontend: FrontendState
+    encoder: EncoderState
+
+
 class Seq2Seq(nn.Module):
     """An encoder-decoder with attention over source and target vocabularies of the given sizes."""
 
     def __init__(self, config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
         super().__init__()
         share = config.embedding.share
-        if share and source_vocab_size != target_vocab_size:
-            raise UserError(
-                f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
-                f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
-            )
+        if share:
+            _require_one_table(config, source_vocab_size, target_vocab_size)
         embedding = Embedding(config.embedding, target_vocab_size)
-        self.frontend: Frontend = embedding if share else Embedding(config.embedding, source_vocab_size)
+        self.frontend = build_frontend(
+            config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
+        )
         self.encoder = ENCODERS[config.encoder.name](config.encoder, self.frontend.output_size)
         value_size, final_state_size = self.encoder.value_size, self.encoder.final_state_size
         attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
         parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
         self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
+        if attention.needs_order and not self.frontend.ordered:
+            raise UserError(
+                f"attention={config.attention.name} needs an order of positions, which frontend={config.frontend.name} "
+                "has not: choose an attention over all positions, such as general, bahdanau or stochastic"
+            )
         if not (attention.uses_source or self.decoder.needs_full_source):
             raise UserError(
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
@@ -109,37 +128,43 @@ class Seq2Seq(nn.Module):
         """Whether the attention depends on the source at all."""
         self.chunk_size = attention.chunk_size
         """How many positions a hard attention attends to; see `Attention`."""
-        self.online = self.encoder.incremental and attention.monotonic and not self.decoder.needs_full_source
+        incremental = self.frontend.incremental and self.encoder.incremental and not self.decoder.needs_full_source
+        self.online = incremental and attention.monotonic
         """Whether, in hard mode, it can write while it reads: nothing depends on more of the source than `read_for` of
         the last stop."""
-        self.supports_wait_k = (
-            self.encoder.incremental and attention.supports_wait_k and not self.decoder.needs_full_source
-        )
+        self.supports_wait_k = incremental and attention.supports_wait_k
         """Whether `wait` is defined: nothing depends on the source that is not visible."""
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
-        """Most source tokens, EOS included, that it is defined for; None for any number."""
+        """Most `places` that it is defined for; None for any number."""
         _init_matrices(self, config.init_range)
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
         """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
-        return self.decoder.init_memory(self.encoder(self.frontend(source), mask))
+        return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))
+
+    def places(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        """How many positions sources of these lengths, counted as their field does, have for the attention: of text its
+        tokens, EOS included."""
+        return self.encoder.places(self.frontend.places(lengths))
 
     def extend(
         self,
         source: Tensor,
         mask: Bool[Tensor, "B S"],
         complete: Bool[Tensor, " B"],
-        before: tuple[DecoderMemory, EncoderState] | None = None,
-    ) -> tuple[DecoderMemory, EncoderState]:
-        """Encodes the next positions of sources that are still arriving, where the encoder is incremental.
+        before: tuple[DecoderMemory, SourceState] | None = None,
+    ) -> tuple[DecoderMemory, SourceState]:
+        """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
 
         source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
         them; before: what the call before returned, None for the first positions.
         """
         memory, state = (None, None) if before is None else before
-        encoded, state = self.encoder.extend(self.frontend(source), mask, state, complete)
-        return self.decoder.extend(memory, encoded, complete), state
+        first, second = (None, None) if state is None else state
+        vectors, places, first = self.frontend.extend(source, mask, complete, first)
+        encoded, second = self.encoder.extend(vectors, places, second, complete)
+        return self.decoder.extend(memory, encoded, complete), SourceState(first, second)
 
     def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
         """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
@@ -147,8 +172,8 @@ class Seq2Seq(nn.Module):
         return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
 
     def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
-        """How many source tokens must have come before the value of each position is known (see `Encoder.read_for`), of
-        a memory from which nothing was dropped."""
+        """How many vectors of the front-end, of text tokens, must have come before the value of each position is known
+        (see `Encoder.read_for`), of a memory from which nothing was dropped."""
         mask, complete = memory.attention.mask, memory.attention.complete
         lengths = mask.sum(1)
         if complete is not None:
@@ -166,7 +191,7 @@ class Seq2Seq(nn.Module):
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
     ) -> Loss:
         """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
-        encoded = self.encoder(self.frontend(batch.source), batch.source_mask)
+        encoded = self.encoder(*self.frontend(batch.source, batch.source_mask))
         memory = self.decoder.init_memory(encoded)
         if wait_k is not None:
             memory = self.wait(memory, wait_k)
@@ -188,6 +213,19 @@ class Seq2Seq(nn.Module):
         pieces = batch.target_mask[:, 1:]
         logits = head(encoded.values.to(head.weight.dtype))
         return ctc_losses(logits, encoded.mask, batch.target_out[:, :-1], pieces).sum()
+
+
+def _require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
+    if config.frontend.name != "embedding":
+        raise UserError(
+            f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of words: set "
+            "embedding.share=false"
+        )
+    if source_vocab_size != target_vocab_size:
+        raise UserError(
+            f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
+            f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
+        )
 
 
 def _init_matrices(model: nn.Module, limit: float) -> None:

@@ -1,5 +1,7 @@
 """Whether the parts of a run fit together, asked before anything is made."""
 
+import torch
+
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.decoding import decodes_hard, require_wait_k
@@ -20,7 +22,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     config.metrics()
     require_measured(config, model)
-    require_short(corpus, model.max_source_length)
+    require_short(corpus, model)
 
 
 def require_measured(config: Config, model: Seq2Seq) -> None:
@@ -33,13 +35,16 @@ def require_measured(config: Config, model: Seq2Seq) -> None:
         raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
 
 
-def require_short(corpus: Corpus, longest: int | None) -> None:
-    """Raises UserError where a source of the corpus is longer than `longest` tokens, EOS included."""
+def require_short(corpus: Corpus, model: Seq2Seq) -> None:
+    """Raises UserError where a source of the corpus has more positions than the model is defined for."""
+    longest = model.max_source_length
     for name in SPLITS if longest is not None else ():
-        lengths, _ = corpus.split(name).lengths()
+        split = corpus.split(name)
+        lengths = model.places(torch.from_numpy(split.lengths()[0])).numpy()
         if len(lengths) and lengths.max() > longest:
+            unit = "tokens" if split.source.written else "positions"
             raise UserError(
-                f"source {int(lengths.argmax()) + 1} of {name} has {lengths.max()} tokens, and this model reads at "
+                f"source {int(lengths.argmax()) + 1} of {name} has {lengths.max()} {unit}, and this model reads at "
                 f"most {longest}: raise max_source_length of the attention, its energy or the encoder, whichever "
                 "limits, or lower dataset.cleaning.max_length"
             )

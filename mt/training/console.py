@@ -71,15 +71,18 @@ def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progre
     tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
     train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
     source, target = (f"{len(side):,}" for side in corpus.tokenizers)
+    written = corpus.split("train").source.written
+    parts = [config.encoder.name, config.attention.name, config.decoder.name]
+    model_parts = ", ".join(parts if written else [config.frontend.name, *parts])
     epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
     amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
     begun = f", from update {progress.update:,}" if progress.update else ""
     rows = {
         "folder": str(folder),
         "device": f"{device}, {config.precision}",
-        "model": f"{config.encoder.name}, {config.attention.name}, {config.decoder.name}: {parameters:,} parameters",
+        "model": f"{model_parts}: {parameters:,} parameters",
         "data": f"{config.dataset.name}: {train}; dev {sizes['dev']:,}, test {sizes['test']:,}",
-        "pieces": f"{source} source, {target} target",
+        "pieces": f"{source} source, {target} target" if written else f"{target} target",
         "training": f"{amount}{begun}",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }

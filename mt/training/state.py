@@ -9,7 +9,7 @@ import torch
 
 from mt import checkpoint
 from mt.config import Config
-from mt.data.corpus import Corpus
+from mt.data.corpus import Corpus, sources
 from mt.decoding import decodes_hard
 from mt.device import choose, reset_peak_memory
 from mt.errors import UserError
@@ -104,6 +104,7 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, len(corpus.tokenizers.source), len(corpus.tokenizers.target)).to(device)
     require_fit(config, corpus, model)
+    model.frontend.fit(sources(corpus.training))
     folder = new_folder(wanted)
     lock = _locked(folder)
     write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())

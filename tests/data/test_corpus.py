@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mt.data import corpus
+from mt.data import corpus, writer
 from mt.data.corpus import Corpus, Example, Split
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError
@@ -30,9 +30,9 @@ def write(folder: Path, splits: dict[str, list[Example]], tokenizers: Tokenizers
     draft = folder.with_name("draft")
     for name, examples in splits.items():
         (draft / name).mkdir(parents=True)
-        corpus.write_shard(draft / name / "data.arrow", corpus.text_table(examples), tokenizers)
-        corpus.finish_split(draft / name, ["data.arrow"])
-    corpus.finish(draft, folder, tokenizers, meta)
+        writer.write_shard(draft / name / "data.arrow", writer.text_table(examples), tokenizers)
+        writer.finish_split(draft / name, ["data.arrow"])
+    writer.finish(draft, folder, tokenizers, meta)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
 def test_a_large_split_is_written_in_chunks(
     tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "_CHUNK", 7)
+    monkeypatch.setattr(writer, "_CHUNK", 7)
     many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(50)]
     write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {})
     train = Corpus.open(tmp_path / "many").split("train")
@@ -82,7 +82,7 @@ def test_a_large_split_is_written_in_chunks(
 
 
 def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "_CHUNK", 2)
+    monkeypatch.setattr(writer, "_CHUNK", 2)
     more: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
     examples = [Example("old", "alt", "0-0", references) for references in more]
     write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {})
@@ -101,8 +101,8 @@ def test_ids_are_not_read_into_memory(folder: Path) -> None:
 def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tokenizers) -> None:
     shards = {"b.arrow": EXAMPLES["train"], "none.arrow": [], "a.arrow": EXAMPLES["dev"]}
     for name, examples in shards.items():
-        corpus.write_shard(tmp_path / name, corpus.text_table(examples), tokenizers)
-    corpus.finish_split(tmp_path, list(shards))
+        writer.write_shard(tmp_path / name, writer.text_table(examples), tokenizers)
+    writer.finish_split(tmp_path, list(shards))
     found = datasets.load_from_disk(str(tmp_path))
     assert found["source"][:] == ["a house", "old", "a  dog\u2028!", "a cat"]
     assert found[3]["references"] == ["eine Katze"]
@@ -112,7 +112,7 @@ def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tok
 def test_an_interrupted_shard_leaves_no_file_of_its_name(
     tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "_CHUNK", 1)
+    monkeypatch.setattr(writer, "_CHUNK", 1)
     encoded = iter([tokenizers.source.encode_column(["old"]), KeyboardInterrupt])
 
     class Interrupted:
@@ -122,8 +122,8 @@ def test_an_interrupted_shard_leaves_no_file_of_its_name(
             return ids
 
     with pytest.raises(KeyboardInterrupt):
-        corpus.write_shard(
-            tmp_path / "shard", corpus.text_table(EXAMPLES["train"]), Tokenizers(Interrupted(), tokenizers.target)
+        writer.write_shard(
+            tmp_path / "shard", writer.text_table(EXAMPLES["train"]), Tokenizers(Interrupted(), tokenizers.target)
         )
     assert [path.name for path in tmp_path.iterdir()] == ["shard.draft"]
 

@@ -25,6 +25,13 @@ def _keys(config: BaseModel) -> dict:
     }
 
 
+_NEEDED = {
+    "files": {"folder": "somewhere", "source": "en", "target": "de"},
+    "audio": {"folder": "somewhere"},
+    "pictures": {"folder": "somewhere"},
+}
+
+
 def _yaml_keys(plain: dict) -> dict:
     return {name: _yaml_keys(value) if isinstance(value, dict) else None for name, value in plain.items()}
 
@@ -34,7 +41,7 @@ def test_every_yaml_has_every_option(name: str) -> None:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plain = OmegaConf.to_container(compose("data_prep", [f"dataset={name}"])["dataset"])
     assert isinstance(plain, dict)
-    needed = {"folder": "somewhere", "source": "en", "target": "de"} if name == "files" else {}
+    needed = _NEEDED.get(name, {})
     config = DatasetConfig.model_validate_json(json.dumps(plain | needed))
     assert config.name == name
     assert _yaml_keys(plain) == _keys(config)
@@ -44,7 +51,7 @@ def _composed(name: str) -> DatasetConfig:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plain = OmegaConf.to_container(compose("data_prep", [f"dataset={name}"])["dataset"])
     assert isinstance(plain, dict)
-    needed = {"folder": "somewhere", "source": "en", "target": "de"} if name == "files" else {}
+    needed = _NEEDED.get(name, {})
     return DatasetConfig.model_validate_json(json.dumps(plain | needed))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from data_prep import shards
 from data_prep.prepare import prepare
-from mt.data import corpus
+from mt.data import writer
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
@@ -96,14 +96,14 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
 def _written(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Fills itself with the names of the shards of ids that are written."""
     names: set[str] = set()
-    write: Callable = corpus.write_shard
+    write: Callable = writer.write_shard
 
     def noted(path: Path, *rest) -> None:
         if path.parent.name == "train":
             names.add(path.name)
         write(path, *rest)
 
-    monkeypatch.setattr(corpus, "write_shard", noted)
+    monkeypatch.setattr(writer, "write_shard", noted)
     return names
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from data_prep.prepare import prepare
 from data_prep.preview import preview
-from mt.data import corpus
+from mt.data import writer
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
@@ -60,7 +60,7 @@ def test_a_corpus_holds_the_text_and_its_ids(folder: Path) -> None:
 
 def test_a_corpus_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = _prepare(folder)
-    monkeypatch.setattr(corpus, "write_shard", lambda *_: pytest.fail("written again"))
+    monkeypatch.setattr(writer, "write_shard", lambda *_: pytest.fail("written again"))
     assert _prepare(folder) == made
     assert _prepare(folder, licence="other", metrics=["chrf"], workers=3) == made
 

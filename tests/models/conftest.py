@@ -8,6 +8,7 @@ import pytest
 import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
@@ -99,3 +100,23 @@ def shake():
         return module.eval()
 
     return shaken
+
+
+class Largest(TorchDispatchMode):
+    """The largest tensor that was made, in elements; views of what there was are none."""
+
+    def __init__(self, *given: Tensor) -> None:
+        super().__init__()
+        self.known, self.elements = {part.untyped_storage().data_ptr() for part in given}, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for part in made if isinstance(made, (tuple, list)) else (made,):
+            if isinstance(part, Tensor) and part.untyped_storage().data_ptr() not in self.known:
+                self.elements = max(self.elements, part.untyped_storage().nbytes() // part.element_size())
+        return made
+
+
+@pytest.fixture
+def largest() -> type[Largest]:
+    return Largest

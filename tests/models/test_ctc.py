@@ -32,7 +32,7 @@ def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is():
     with_ctc.load_state_dict(plain.state_dict(), strict=False)
     before, after = plain(batch), with_ctc(batch)
     assert torch.equal(before.sum, after.sum) and not before.auxiliary
-    encoded = with_ctc.encoder(with_ctc.frontend(batch.source), batch.source_mask)
+    encoded = with_ctc.encoder(*with_ctc.frontend(batch.source, batch.source_mask))
     expected = 0.0
     for values, mask, out, length in zip(encoded.values, batch.source_mask, batch.target_out, [5, 2, 4], strict=True):
         logits = with_ctc.ctc(values[mask])[None]

@@ -134,7 +134,7 @@ def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder
     # Of each sentence, everything after what the last position that was selected had to be read for is exchanged.
     needed = stops.amax(1, keepdim=True).clamp(min=0) + 1
     if model.encoder.incremental:
-        needed = model.read_for(needed - 1, torch.full_like(needed, 9))
+        needed = model.encoder.read_for(needed - 1, torch.full_like(needed, 9))
     assert ((needed > 1) & (needed < 9)).sum() > 5
     changed = torch.where(torch.arange(9) >= needed, 23 - sources, sources)
     after, _ = run(changed)
@@ -210,9 +210,9 @@ def test_the_longest_source_is_that_of_encoder_and_attention(encoder, attention,
 
 def test_shared_tables():
     shared = Seq2Seq(small(embedding=EmbeddingConfig(embedding_dim=5, share=True)), 14, 14)
-    assert shared.frontend is shared.decoder.embedding
+    assert shared.frontend.table is shared.decoder.embedding.table
     apart = Seq2Seq(small(), 14, 14)
-    assert apart.frontend is not apart.decoder.embedding
+    assert apart.frontend.table is not apart.decoder.embedding.table
     assert sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters()) == 14 * 5
 
 

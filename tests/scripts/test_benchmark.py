@@ -1,5 +1,6 @@
 """That the benchmarks run; what they measure is not for tests."""
 
+import json
 import re
 import subprocess
 import sys
@@ -30,6 +31,29 @@ def test_additive():
     assert shape == "(8, 32, 64, 128):"
     for name, row in zip(("plain", "additive_energy"), rows, strict=True):
         assert re.fullmatch(rf" +{name}: .* times as fast, peak \d+ MiB, .* of the first", row)
+
+
+def test_online(tmp_path: Path):
+    small = ("--lengths", "10", "40", "33", "--size", "8", "--vocabulary", "20")
+    found = json.loads("\n".join(lines("online", *small, "--json", "--plot", str(tmp_path / "speedup.png"))))
+    assert (tmp_path / "speedup.png").read_bytes().startswith(b"\x89PNG")
+    assert list(found) == ["softmax", "monotonic", "mocha_2", "mocha_4", "mocha_8"]
+    for name, own in found.items():
+        assert own["lengths"] == [10, 33, 40] and own["fitted"] == [10, 40]
+        assert len(own["seconds"]) == len(own["decoder_seconds"]) == 3 and min(own["decoder_seconds"]) > 0
+        assert all(isinstance(own[key], float) for key in ("exponent", "decoder_exponent"))
+        # A pointer that moves on by one position a step: in blocks of 16, of which the last are cut by the end.
+        assert own["energies"] == ([100, 1089, 1600] if name == "softmax" else [64, 423, 535])
+    assert found["softmax"]["speedup"] == [1, 1, 1]
+
+
+def test_online_prints_tables():
+    heading, names, *rows = lines("online", "--lengths", "10", "20", "--size", "4", "--vocabulary", "8")
+    assert heading == "attention alone: ms a sentence (times as fast as softmax)"
+    assert names.split() == ["S", "=", "T", "softmax", "monotonic", "mocha_2", "mocha_4", "mocha_8"]
+    assert re.fullmatch(r" +10( +\d+\.\d\d \(\d+\.\d\d\)){5}", rows[0])
+    assert rows[2].split()[0] == "exponent" and len(rows[2].split()) == 6
+    assert rows[-1] == "exponents are fitted to lengths 10 to 20"
 
 
 def test_stream():

@@ -73,8 +73,9 @@ def test_hypotheses_hold_neither_gradients_nor_the_batch(make_toy, search):
     toy.tables.requires_grad_()
     for found in search(toy, toy.memory(), 8, max_lengths=LONGEST):
         h = found[0] if isinstance(found, list) else found
-        assert not h.weights.requires_grad
-        assert h.weights.untyped_storage().nbytes() == 4 * h.weights.numel()
+        assert not any(part.requires_grad for part in h.windows)
+        assert all(part.untyped_storage().nbytes() == part.nbytes for part in h.windows)
+        assert h.energies is None
 
 
 def test_refuses_a_model_that_diverged(make_toy):

@@ -1,6 +1,44 @@
-"""Fields: what the sources and targets of a corpus are. A new kind of source is a file beside `text.py`."""
+"""Fields: what the sources and targets of a corpus are. A new kind of source is a file beside these and a line here."""
 
-from mt.data.fields.base import Field
-from mt.data.fields.text import TEXT, TextField
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
-__all__ = ["TEXT", "Field", "TextField"]
+from pydantic import Field as Option
+
+from mt.data.fields.audio import AudioConfig, AudioField
+from mt.data.fields.base import Field, Raw, ReadSource, Row, SourceError
+from mt.data.fields.image import ImageConfig, ImageField
+from mt.data.fields.text import TEXT, TextConfig, TextField
+
+FIELDS: dict[str, type[Field]] = {"text": TextField, "audio": AudioField, "image": ImageField}
+
+if TYPE_CHECKING:
+    # A union that is made from the table is beyond a type checker; pydantic checks it.
+    FieldConfig = Any
+else:
+    _configs = tuple(field.Config for field in FIELDS.values())
+    FieldConfig = Annotated[Union[_configs], Option(discriminator="name")]  # noqa: UP007 - a tuple has no `|`
+
+
+def build_field(config: FieldConfig) -> Field:
+    """The field with these options."""
+    kind: Any = FIELDS[config.name]
+    return kind(config)
+
+
+__all__ = [
+    "FIELDS",
+    "TEXT",
+    "AudioConfig",
+    "AudioField",
+    "SourceError",
+    "Field",
+    "FieldConfig",
+    "ImageConfig",
+    "ImageField",
+    "Raw",
+    "ReadSource",
+    "Row",
+    "TextConfig",
+    "TextField",
+    "build_field",
+]

@@ -1,38 +1,116 @@
-"""What a field of a corpus is: how one side of its examples is stored, measured, made into batches and labelled."""
+"""What a field of a corpus is: how one side of its examples is read, stored, measured, made into batches, labelled."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from mt.data.tokenizer import Tokenizer
+from mt.data.tokenizer import Tokenizer, Unit
+from mt.errors import UserError
+from mt.parsing import Options
 
 if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from torch import Tensor
 
+Raw = str | Path | np.ndarray
+"""What people give: a text; the path of a sound or a picture, or its samples or pixels."""
+Row = Sequence[int] | np.ndarray
+"""What a model is given of one example."""
+
+
+class SourceError(UserError):
+    """A file that cannot be read as what it should be.
+
+    `reason` says why training can do without it, where it can: a pair that cleaning drops.
+    """
+
+    def __init__(self, sentence: str, reason: str | None = None) -> None:
+        super().__init__(sentence, reason)
+        self.reason = reason
+        self.source: str | None = None
+        """What the corpus calls it, where it is of one."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ReadSource(NamedTuple):
+    """A source as alignments and delays see it."""
+
+    labels: Sequence[str]
+    """What each place is called."""
+    units: Sequence[int | None]
+    """Which unit, as a word, each place belongs to; None for none."""
+    arrivals: Sequence[int]
+    """How many places come with each of the parts that a source arrives in, as words."""
+
 
 class Field(ABC):
-    """One side of the examples of a corpus. A row is one example's."""
+    """One side of the examples of a corpus, made of its options alone.
 
+    A row is one example's. `tokenizer` is that of the side where the field is text, and is not used by others.
+    """
+
+    Config: ClassVar[type[Options]]
     arrow_type: pa.DataType
     """Of its column in a prepared corpus."""
+    written: ClassVar[bool] = False
+    """Whether it is text: it has words to count, and a vocabulary."""
+    endings: ClassVar[tuple[str, ...]] = ()
+    """Of the names of files that are each a source."""
+    shard_size: int | None = None
+    """Most examples that are prepared at a time; None leaves it to their characters."""
+
+    @abstractmethod
+    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> Sequence[Row]:
+        """The rows of what people give. Raises `SourceError` where one cannot be read. tokenizer: None if no text."""
+
+    @abstractmethod
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.Array:
+        """The rows of a corpus' sources as a column, where null is the row of the example before.
+
+        given: what `encode` reads for a source. Raises `SourceError`, with its `source`, where one cannot be read.
+        """
 
     @abstractmethod
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        """[N] int64: the positions of each row."""
+        """[N] int64: the positions of each row, by which batches are made; that of None is 0."""
+
+    @abstractmethod
+    def length(self, row: Row) -> int:
+        """The positions of a row."""
 
     @abstractmethod
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
         """The rows of a column, each [positions, ...]."""
 
     @abstractmethod
-    def collate(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
         """The rows as one tensor [B, S, ...], padded on the right, and the mask [B, S] bool of real positions."""
 
     @abstractmethod
-    def labels(self, row: Sequence[int] | np.ndarray, tokenizer: Tokenizer) -> list[str]:
-        """What to write beside each position of a row in a picture. tokenizer: of this side, for text."""
+    def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
+        """What to write in a picture beside each of the places that a model has made of a row."""
+
+    def units(self, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw) -> list[int | None]:
+        """Which unit, as a word, each of these places belongs to, None for none; by itself each is its own.
+
+        source: what people gave.
+        """
+        return [*range(places)]
+
+    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
+        """A source as alignments and delays see it; by itself each place comes on its own.
+
+        source: what people gave; where it is not known, what the row says of it.
+        """
+        return ReadSource(self.labels(row, places, tokenizer), [*range(places)], [1] * places)
+
+    @abstractmethod
+    def blank(self, row: Row) -> bool:
+        """Whether there is nothing in it to translate."""

@@ -3,32 +3,57 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mt.data.fields.base import Field
-from mt.data.tokenizer import PAD, Tokenizer
+from mt.data.fields.base import Field, Raw, ReadSource, Row
+from mt.data.tokenizer import PAD, Tokenizer, Unit
+from mt.parsing import Options
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
+class TextConfig(Options):
+    name: Literal["text"] = "text"
+
+
 class TextField(Field):
     """Rows are int32 arrays of ids that end in EOS; a batch is [B, S] int64, padded with 0."""
 
+    Config: ClassVar[type[Options]] = TextConfig
     arrow_type = pa.list_(pa.int32())
+    written = True
+
+    def __init__(self, config: TextConfig | None = None) -> None:
+        pass
+
+    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[list[int]]:
+        if tokenizer is None:
+            raise ValueError("text is cut by a tokenizer")
+        return tokenizer.encode(sources)  # type: ignore[arg-type]  # texts are strings
+
+    def column(
+        self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw] = str
+    ) -> pa.Array:
+        if tokenizer is None:
+            raise ValueError("text is cut by a tokenizer")
+        return tokenizer.encode_column(sources)
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
         return pc.list_value_length(column).to_numpy().astype(np.int64)
 
+    def length(self, row: Row) -> int:
+        return len(row)
+
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
         return [row for chunk in column.chunks for row in _rows(chunk)]
 
-    def collate(self, rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
         import torch  # Not above: the processes that prepare text would wait for it.
 
         lengths = torch.tensor([len(row) for row in rows])
@@ -37,8 +62,22 @@ class TextField(Field):
             line[: len(row)] = row
         return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
 
-    def labels(self, row: Sequence[int] | np.ndarray, tokenizer: Tokenizer) -> list[str]:
+    def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
         return tokenizer.pieces([int(i) for i in row])
+
+    def units(self, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw) -> list[int | None]:
+        return tokenizer.unit_ids(str(source), unit)
+
+    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
+        """Units are words or characters; words, which are what stands between blanks, come whole."""
+        ids = [int(i) for i in row]
+        text = tokenizer.decode(ids) if source is None else str(source)
+        units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
+        arrivals = [len(word) - 1 for word in tokenizer.encode(text.split())]
+        return ReadSource(tokenizer.pieces(ids), units, arrivals)
+
+    def blank(self, row: Row) -> bool:
+        return len(row) <= 1
 
 
 TEXT = TextField()

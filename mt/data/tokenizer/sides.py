@@ -18,17 +18,20 @@ class Tokenizers(NamedTuple):
     target: Tokenizer
 
     @classmethod
-    def train(cls, config: TokenizerConfig, pairs: Sequence[tuple[str, str]]) -> Self:
+    def train(cls, config: TokenizerConfig, pairs: Sequence[tuple[str, str]], *, source: bool = True) -> Self:
         """Learn from (source, target) texts; the same texts give the same vocabularies.
+
+        source: whether sources are texts; where not, there is the target's vocabulary alone.
 
         Raises:
             UserError: the vocabulary's size does not suit the text, or a model_file cannot be used.
         """
-        if config.joint:
-            both = train(config, (text for pair in pairs for text in pair))
+        if config.joint or not source:
+            sides = pairs if source else [pair[1:] for pair in pairs]
+            both = train(config.side("target"), (text for side in sides for text in side))
             return cls(both, both)
-        source, target = config.side("source"), config.side("target")
-        return cls(train(source, (pair[0] for pair in pairs)), train(target, (pair[1] for pair in pairs)))
+        first, second = config.side("source"), config.side("target")
+        return cls(train(first, (pair[0] for pair in pairs)), train(second, (pair[1] for pair in pairs)))
 
     @property
     def joint(self) -> bool:

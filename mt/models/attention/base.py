@@ -92,6 +92,8 @@ class Attention(nn.Module):
     """Whether `hard=True` is defined: decoding by decisions in place of expectations."""
     monotonic: ClassVar[bool] = False
     """Whether, in hard mode, it attends to nothing after the position where it stops, nor stops before the last one."""
+    needs_order: ClassVar[bool] = False
+    """Whether it takes positions one after another, as those of a picture do not come."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attends to; None where it is one, or no fixed
     number."""

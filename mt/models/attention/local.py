@@ -38,6 +38,7 @@ class LocalM(SoftmaxAttention):
 
     supports_wait_k: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = LocalMConfig
+    needs_order = True
 
     def __init__(self, config: LocalMConfig, query_size: int, value_size: int) -> None:
         energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)

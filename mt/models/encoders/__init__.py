@@ -6,8 +6,9 @@ from pydantic import Field
 
 from mt.models.encoders.base import Encoded, Encoder, State as EncoderState
 from mt.models.encoders.conv import Conv
-from mt.models.encoders.embedding import EmbeddingEncoder
+from mt.models.encoders.embedding import EmbeddingEncoder, NoEncoder
 from mt.models.encoders.latency_controlled import LCBiLSTM
+from mt.models.encoders.pyramid import Pyramid
 from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
 
 ENCODERS: dict[str, type[Encoder]] = {
@@ -18,6 +19,8 @@ ENCODERS: dict[str, type[Encoder]] = {
     "gru": GRU,
     "conv": Conv,
     "embedding": EmbeddingEncoder,
+    "none": NoEncoder,
+    "pyramid": Pyramid,
 }
 
 if TYPE_CHECKING:

@@ -40,6 +40,10 @@ class Encoder(nn.Module):
     max_source_length: int | None = None
     """Most source positions, EOS included, that it is defined for; None for any number."""
 
+    def places(self, lengths: Tensor) -> Tensor:
+        """How many positions come of so many vectors, [B] int64."""
+        return lengths
+
     @abstractmethod
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
         """vectors: what the front-end gives; mask: true on real positions, padding on the right."""

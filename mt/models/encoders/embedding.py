@@ -16,6 +16,10 @@ class EmbeddingEncoderConfig(Options):
     """Size of values, to which a matrix projects the word vectors; null leaves them as they are."""
 
 
+class NoEncoderConfig(EmbeddingEncoderConfig):
+    name: Literal["none"] = "none"  # type: ignore[assignment]  # another name in the table
+
+
 class EmbeddingEncoder(Encoder):
     """The final state is the mean of the values, which has no order either."""
 
@@ -46,3 +50,9 @@ class EmbeddingEncoder(Encoder):
         values = self.project(vectors.masked_fill(~mask[..., None], 0.0))
         final_state, state = running_mean(values, mask, state)
         return Encoded(values, values, mask, final_state), state
+
+
+class NoEncoder(EmbeddingEncoder):
+    """The same, by the name that it has where the front-end gives no word vectors."""
+
+    Config: ClassVar[type[BaseModel]] = NoEncoderConfig

@@ -1,17 +1,57 @@
 """What a front-end is: it makes vectors of what a field of the corpus gives."""
 
 from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
 
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
+from pydantic import BaseModel
 from torch import Tensor, nn
+
+State = tuple[Tensor, ...]
+"""Batch-first tensors from which an incremental front-end goes on."""
 
 
 class Frontend(nn.Module):
-    """Vectors [B, S, D] for the S positions of a batch of sources, whatever they are stored as."""
+    """Vectors [B, S', D] of a batch of sources [B, S, ...], whatever they are stored as. Padding never changes a
+    result: a source alone gives what it gives in any batch."""
 
+    Config: ClassVar[type[BaseModel]]
+    field: ClassVar[str]
+    """The field that it reads, by its name."""
+    ordered: ClassVar[bool] = True
+    """Whether its positions come one after another, as those of a text or a sound, and not those of a picture."""
+    incremental: bool = False
+    """Whether `extend` is defined: a vector depends on the source up to its position and on a limited part after it."""
     output_size: int
     """D"""
 
     @abstractmethod
-    def forward(self, source: Shaped[Tensor, "B S ..."]) -> Float[Tensor, "B S D"]:
-        """source: what the field's `collate` gives."""
+    def forward(
+        self, source: Shaped[Tensor, "B S ..."], mask: Bool[Tensor, "B S"]
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
+        """source, mask: what the field's `collate` gives; returned are vectors, of which there may be another number,
+        and the mask of the real ones."""
+
+    def extend(
+        self,
+        source: Shaped[Tensor, "B S ..."],
+        mask: Bool[Tensor, "B S"],
+        complete: Bool[Tensor, " B"],
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
+        """The vectors of sources that are still arriving: in all the same as `forward` of the whole.
+
+        source, mask: the new positions; complete: which sources end with them; state: what the call before returned,
+        None for the first positions. There is at least one column of vectors, real or not. Defined where
+        `incremental`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs the whole source")
+
+    def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+        """Before training begins: learns what is fixed then from (source, mask) batches of the training set, which are
+        read as they are asked for. Nothing by default."""
+
+    def places(self, lengths: Tensor) -> Tensor:
+        """How many vectors come of sources of these lengths, [B] int64, counted as their field does."""
+        return lengths

@@ -1,10 +1,12 @@
 """Word vectors: the front-end of text, and what a decoder knows of the token before."""
 
-from jaxtyping import Float, Int
+from typing import Literal
+
+from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from mt.models.frontends.base import Frontend
+from mt.models.frontends.base import Frontend, State
 from mt.parsing import MAX_SIZE, Options
 
 PAD = 0
@@ -23,7 +25,13 @@ class EmbeddingConfig(Options):
     """Whether source and target have one table; needs a joint tokenizer."""
 
 
-class Embedding(Frontend):
+class WordVectorsConfig(Options):
+    """What makes vectors of text: the options are those of `embedding`, which the target has too."""
+
+    name: Literal["embedding"] = "embedding"
+
+
+class Embedding(nn.Module):
     """A table of word vectors with dropout.
 
     Vectors leave with about unit variance, while the table's own are smaller by the square root of their size (Vaswani
@@ -42,4 +50,36 @@ class Embedding(Frontend):
 
     def forward(self, source: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
         """source: ids of tokens."""
-        return self.dropout(self.table(source) * self.output_size**0.5)
+        return vectors(self.table, self.dropout, source)
+
+
+class WordVectors(Frontend):
+    """The front-end of text: a table of word vectors, which may be the target's own."""
+
+    Config = WordVectorsConfig
+    field = "text"
+    incremental = True
+
+    def __init__(self, embedding: Embedding) -> None:
+        super().__init__()
+        self.output_size = embedding.output_size
+        self.table, self.dropout = embedding.table, embedding.dropout
+
+    def forward(
+        self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"]
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+        return vectors(self.table, self.dropout, source), mask
+
+    def extend(
+        self,
+        source: Int[Tensor, "B S"],
+        mask: Bool[Tensor, "B S"],
+        complete: Bool[Tensor, " B"],
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"], State]:
+        return *self(source, mask), ()
+
+
+def vectors(table: nn.Embedding, dropout: nn.Dropout, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
+    """The vectors of tokens, of about unit variance: see `Embedding`."""
+    return dropout(table(ids) * table.embedding_dim**0.5)

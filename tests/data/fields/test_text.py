@@ -30,4 +30,4 @@ def test_a_batch_is_padded_on_the_right(field: TextField) -> None:
 def test_labels_are_the_pieces(field: TextField) -> None:
     tokenizer = train(TokenizerConfig(model_type="char", vocab_size=20), ["abc cba"])
     [ids] = tokenizer.encode(["cab"])
-    assert field.labels(ids, tokenizer) == ["▁", "c", "a", "b", "</s>"]
+    assert field.labels(ids, len(ids), tokenizer) == ["▁", "c", "a", "b", "</s>"]

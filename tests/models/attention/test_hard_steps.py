@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.models.attention import NOT_YET, NOWHERE, Attention, AttentionStep, Memory, build_attention
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
@@ -166,37 +165,22 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
     assert widest == come if not trimmed else widest <= kept + cut
 
 
-class Largest(TorchDispatchMode):
-    """The largest tensor that was made, in elements; views of what there was are none."""
-
-    def __init__(self, *given: Tensor) -> None:
-        super().__init__()
-        self.known, self.elements = {part.untyped_storage().data_ptr() for part in given}, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        for part in made if isinstance(made, (tuple, list)) else (made,):
-            if isinstance(part, Tensor) and part.untyped_storage().data_ptr() not in self.known:
-                self.elements = max(self.elements, part.untyped_storage().nbytes() // part.element_size())
-        return made
-
-
 @pytest.mark.parametrize("rows", [1, 3])
-def test_nothing_as_long_as_the_source_is_made(build, rows: int):
+def test_nothing_as_long_as_the_source_is_made(build, rows: int, largest):
     """Of a source of 20,000 positions, the steps stop within the first hundred."""
     attention, target, length = build(), 20, 20_000
     values, queries = undecided(length, target, rows, seed=1)
     memory = attention.init_memory(encoded(values))
-    with Largest(*memory.keys, memory.values, memory.mask) as made:
+    with largest(*memory.keys, memory.values, memory.mask) as made:
         found = list(steps(attention, memory, queries))
     assert 0 < int(found[-1].stops.max()) < 100
     assert 0 < made.elements < 100 * rows * SIZE
 
 
-def test_a_tensor_as_long_as_the_source_is_noticed():
+def test_a_tensor_as_long_as_the_source_is_noticed(largest):
     attention = build_attention(MonotonicConfig(energy=DotConfig()), SIZE, SIZE).eval().requires_grad_(False)
     memory = attention.init_memory(encoded(torch.ones(1, 20_000, SIZE)))
-    with Largest(*memory.keys, memory.values, memory.mask) as made:
+    with largest(*memory.keys, memory.values, memory.mask) as made:
         attention.step(torch.ones(1, SIZE), memory, attention.init_state(memory))
     assert made.elements >= 20_000
 

@@ -1,0 +1,141 @@
+"""Sound and pictures: examples whose sources are files that a table or a list of utterances names."""
+
+import functools
+import os
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from data_prep.sources.base import Source
+from data_prep.sources.digest import digest
+from mt.data.corpus import SPLITS, Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+
+class Listing(Protocol):
+    """What names the files of each split, and their texts."""
+
+    def identity(self) -> str:
+        """Changes when the listing changes."""
+
+    def located(self, split: str) -> Iterator[tuple[str, Example]]:
+        """Each example with the place that says it: `train.tsv, line 3`. Its source is a path, `file#t=1.5,3.2` for
+        these seconds of it."""
+
+    def columns(self, split: str) -> Collection[str]:
+        """As of `Source`."""
+
+    def notes(self) -> list[str]:
+        """As of `Source`."""
+
+
+class MediaFiles:
+    """The examples of a listing, with those of one file together: one example, with all its texts as references.
+
+    Files lie inside one folder, so that a listing from elsewhere cannot have others read; links that lie there are
+    followed.
+    """
+
+    def __init__(self, config: DatasetConfig, listing: Listing) -> None:
+        self._listing = listing
+        self._folder = media_folder(config)
+        self._splits = [split for split in SPLITS if split not in config.cut]
+
+    def identity(self) -> str:
+        paths = {example.source: self._path(example.source) for split in self._splits for example in self._read[split]}
+        return f"{self._listing.identity()} {digest(sorted(paths.items()))}"
+
+    def size(self, split: str) -> int:
+        return len(self._read[split])
+
+    def examples(self, split: str) -> Iterator[Example]:
+        return iter(self._read[split])
+
+    def columns(self, split: str) -> Collection[str]:
+        return self._listing.columns(split)
+
+    def places(self, split: str) -> tuple[str, str]:
+        return f"{self._folder}, {split}, file", f"{self._folder}, {split}, text of file"
+
+    def notes(self) -> list[str]:
+        return self._listing.notes()
+
+    @functools.cached_property
+    def _read(self) -> dict[str, list[Example]]:
+        """Names and texts alone, which are small beside what they name."""
+        found = {split: _together(self._checked(split)) for split in self._splits}
+        for split, examples in found.items():
+            if not examples:
+                raise UserError(f"{self._folder} has no examples for {split}: expected files with their texts")
+        return found
+
+    def _checked(self, split: str) -> Iterator[Example]:
+        for where, example in self._listing.located(split):
+            source = example.source.strip()
+            inside = os.path.relpath(self._folder / source, self._folder)
+            if not source or inside.split(os.sep)[0] in ("..", "."):
+                raise UserError(
+                    f"{where} names {source or 'no file'!r}, which is not inside {self._folder}: give paths relative "
+                    "to that folder, or set dataset.media_folder to the one that holds all files"
+                )
+            path = self._path(inside)
+            if not path.is_file():
+                raise UserError(
+                    f"{where} names {source!r}, but there is no file {path}: correct the path, leave the line out, or "
+                    "set dataset.media_folder to the folder that paths are relative to"
+                )
+            if split != "train" and not example.target.strip():
+                raise UserError(
+                    f"{where} has no text, and dev and test are scored line by line: fill it in, or leave the line out"
+                )
+            yield example._replace(source=Path(inside).as_posix())
+
+    def _path(self, source: str) -> Path:
+        return self._folder / source.partition("#t=")[0]
+
+
+def media_folder(config: DatasetConfig) -> Path:
+    """Which paths are relative to."""
+    return Path(config.media_folder or config.folder or "")
+
+
+class Spread:
+    """Another source, with each reference of a training example as a pair of its own, one after another."""
+
+    def __init__(self, whole: Source) -> None:
+        self._whole = whole
+
+    def identity(self) -> str:
+        return self._whole.identity()
+
+    def size(self, split: str) -> int:
+        return sum(1 for _ in self.examples(split))
+
+    def examples(self, split: str) -> Iterator[Example]:
+        for example in self._whole.examples(split):
+            if split == "train":
+                texts = (example.target, *example.more_references)
+                yield from (Example(example.source, text) for text in texts)
+            else:
+                yield example
+
+    def columns(self, split: str) -> Collection[str]:
+        return self._whole.columns(split)
+
+    def places(self, split: str) -> tuple[str, str]:
+        return self._whole.places(split)
+
+    def notes(self) -> list[str]:
+        return self._whole.notes()
+
+
+def _together(examples: Iterable[Example]) -> list[Example]:
+    """Those of one source as one, in the order of the first of each."""
+    found: dict[str, Example] = {}
+    for example in examples:
+        first = found.setdefault(example.source, example)
+        if first is not example:
+            more = (*first.more_references, example.target, *example.more_references)
+            found[example.source] = first._replace(more_references=more)
+    return [*found.values()]

@@ -1,0 +1,76 @@
+"""Fields whose rows are arrays of one shape, but for their length."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mt.data.fields.base import Field, Raw, Row, SourceError
+from mt.data.tokenizer import Tokenizer
+
+_VALUES = 1 << 28
+"""Most values of a shard, about: 0.5 GB of sound."""
+
+
+class ArrayField(Field):
+    """Rows are stored flat, as they are; what several successive examples share is stored once."""
+
+    def __init__(self, dtype: type[np.generic], shape: tuple[int, ...], longest: int) -> None:
+        """shape: of one position. longest: most positions of a row."""
+        self._dtype = dtype
+        self._shape = shape
+        self._size = int(np.prod(shape))
+        self.arrow_type = pa.list_(pa.from_numpy_dtype(dtype))
+        self.shard_size = max(1, _VALUES // (longest * self._size))
+
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.ListArray:
+        before: str | None = None
+        rows: list[np.ndarray | None] = []
+        for source in sources:
+            try:
+                rows += [None] if source == before else self.encode([given(source)], tokenizer)
+            except SourceError as error:
+                error.source = source
+                raise
+            before = source
+        return self.array(rows)
+
+    def array(self, rows: Sequence[Row | None]) -> pa.ListArray:
+        """Rows as a column; None: the row before."""
+        known = [np.asarray(row, self._dtype).ravel() for row in rows if row is not None]
+        absent = np.array([row is None for row in rows], dtype=bool)
+        sizes = np.zeros(len(rows) + 1, dtype=np.int32)
+        sizes[1:][~absent] = [len(row) for row in known]
+        values = np.concatenate(known) if known else np.zeros(0, self._dtype)
+        return pa.ListArray.from_arrays(pa.array(np.cumsum(sizes, dtype=np.int32)), values, mask=pa.array(absent))
+
+    def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
+        """A blank string is nothing to read, and gives a row without positions."""
+        nothing = np.zeros((0, *self._shape), dtype=self._dtype)
+        blank = (isinstance(source, str) and not source.strip() for source in sources)
+        return [nothing if empty else self._row(source) for source, empty in zip(sources, blank, strict=True)]
+
+    @abstractmethod
+    def _row(self, source: Raw) -> np.ndarray:
+        """[positions, ...]. Raises SourceError where it cannot be read."""
+
+    def blank(self, row: Row) -> bool:
+        return len(row) == 0
+
+    def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
+        return pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64) // self._size
+
+    def length(self, row: Row) -> int:
+        return len(row)
+
+    def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
+        found = []
+        for chunk in column.chunks:
+            values, offsets = chunk.values.to_numpy(), chunk.offsets.to_numpy()
+            found += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
+        return found

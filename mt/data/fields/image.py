@@ -1,0 +1,125 @@
+"""Pictures: squares of pixels of one size."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field as Option, field_validator
+
+from mt.data.fields.arrays import ArrayField
+from mt.data.fields.base import Raw, Row, SourceError
+from mt.data.tokenizer import Tokenizer
+from mt.errors import UserError
+from mt.parsing import Options
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from torch import Tensor
+
+PATCH = 16
+"""Pixels of the side of a square that counts as a position in the size of a batch, as in VGG's grid of 14 x 14."""
+_EXTRA = "pictures are read by Pillow, which is not installed: pip install 'mt[images]'"
+_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
+
+
+class ImageConfig(Options):
+    name: Literal["image"] = "image"
+    size: int = Option(128, ge=PATCH, le=1_024)
+    """Pixels of the side of the square that every picture is stretched to; a multiple of 16."""
+
+    @field_validator("size")
+    @classmethod
+    def _has_whole_patches(cls, size: int) -> int:
+        if size % PATCH:
+            raise UserError(
+                f"dataset.field.size={size} is no multiple of {PATCH}: choose {size // PATCH * PATCH + PATCH}"
+            )
+        return size
+
+
+class ImageField(ArrayField):
+    """A row is [size, size, 3] uint8: red, green, blue; a batch is [B, size, size, 3] uint8, its mask [B, size] true.
+
+    A source is a file, or pixels [height, width] or [height, width, 3 or 4] uint8. Of an animated picture the first
+    frame is taken, what is transparent stands on white, and other colours (CMYK, palettes, grey) become red, green and
+    blue.
+    """
+
+    Config: ClassVar[type[Options]] = ImageConfig
+    endings = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm")
+
+    def __init__(self, config: ImageConfig) -> None:
+        super().__init__(np.uint8, (config.size, 3), config.size)
+        self._size_of_side = config.size
+        self._positions = (config.size // PATCH) ** 2
+
+    def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
+        return np.full(len(column), self._positions)
+
+    def length(self, row: Row) -> int:
+        return self._positions
+
+    def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
+        import torch  # Not above: the processes that prepare pictures would wait for it.
+
+        pixels = torch.from_numpy(np.stack([np.asarray(row) for row in rows]))
+        return pixels, torch.ones(pixels.shape[:2], dtype=torch.bool)
+
+    def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
+        """Row and column of the grid, from 0."""
+        side = max(math.isqrt(positions), 1)
+        return [f"{position // side},{position % side}" for position in range(positions)]
+
+    def _row(self, source: Raw) -> np.ndarray:
+        side = self._size_of_side
+        if isinstance(source, np.ndarray) and (source.shape, source.dtype) == ((side, side, 3), np.uint8):
+            return source
+        try:
+            import PIL.Image
+        except ImportError as error:
+            raise UserError(_EXTRA) from error
+        if isinstance(source, np.ndarray):
+            if source.dtype != np.uint8 or source.ndim not in (2, 3) or source.shape[2:] not in ((), (3,), (4,)):
+                raise SourceError(
+                    f"a picture of shape {list(source.shape)} and type {source.dtype} has another form than [height, "
+                    "width, 3] of uint8"
+                )
+            if 0 in source.shape:
+                raise SourceError("the picture has no pixels", "without pixels")
+            return self._square(PIL.Image.fromarray(source))
+        path = Path(source)
+        try:
+            # More than 89 million pixels are a warning; more than twice as many are refused.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
+                with PIL.Image.open(path, formats=_FORMATS) as picture:
+                    picture.draft("RGB", (side, side))  # JPEG: a fraction of the pixels
+                    return self._square(picture)
+        except PIL.Image.DecompressionBombError as error:
+            raise SourceError(f"{path} has too many pixels ({error}): make it smaller") from error
+        except FileNotFoundError as error:
+            raise SourceError(f"{path} cannot be read ({error.strerror})") from error
+        except (OSError, SyntaxError, ValueError, EOFError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise SourceError(
+                f"{path} is no picture, or broken ({reason}): expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
+            ) from error
+
+    def _square(self, picture: Image) -> np.ndarray:
+        import PIL.Image
+        import PIL.ImageOps
+
+        picture = PIL.ImageOps.exif_transpose(picture)
+        if picture.mode.startswith("I"):  # grey of 16 bits, which would be cut off at 255
+            picture = picture.point(lambda level: level / 256).convert("L")
+        if picture.has_transparency_data:
+            picture = picture.convert("RGBA")
+            picture = PIL.Image.alpha_composite(PIL.Image.new("RGBA", picture.size, "white"), picture)
+        side = self._size_of_side
+        return np.asarray(picture.convert("RGB").resize((side, side), PIL.Image.Resampling.BICUBIC))

@@ -1,0 +1,119 @@
+"""Writes the prepared corpus that `mt.data.corpus` reads."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
+from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw
+from mt.data.files import record
+from mt.data.tokenizer import Tokenizer, Tokenizers
+from mt.storage import replaced_path
+
+_REFERENCES = pa.field("references", pa.list_(pa.string()))
+_CHUNK = 5_000  # examples encoded at a time
+
+
+class Reader(NamedTuple):
+    """How the sources of examples become rows. It can be sent to other processes."""
+
+    field: Field = TEXT_FIELD
+    open: Callable[[str], Raw] = str
+    """From the source of an `Example` to what the field reads: the text itself, or a path, samples, pixels."""
+
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
+        """The rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
+        return self.field.column(sources, tokenizer, self.open)
+
+
+TEXT_READER = Reader()
+
+
+def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers, reader: Reader = TEXT_READER) -> None:
+    """Encode the examples of a table of `TEXT` and write them as one file of a split.
+
+    Their references are the column `references` where the table has one, else the target alone. Raises SourceError if
+    a source cannot be read.
+    """
+    schema, size = _schema(reader.field), min(_CHUNK, reader.field.shard_size or _CHUNK)
+    with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+        for chunk in text.to_batches(max_chunksize=size):
+            writer.write_batch(_encoded(chunk, tokenizers, reader))
+
+
+def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD) -> None:
+    """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens."""
+    features = datasets.Features.from_arrow_schema(_schema(field))
+    datasets.DatasetInfo(features=features).write_to_directory(str(folder))
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": name} for name in shards],
+        "_fingerprint": folder.name,
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    (folder / "state.json").write_text(json.dumps(state, indent=2), encoding="utf-8")
+
+
+def finish(draft: Path, folder: Path, tokenizers: Tokenizers, meta: Mapping[str, Any]) -> None:
+    """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there."""
+    tokenizers.save(draft)
+    counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
+    paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
+    files = record(draft, paths)
+    known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}
+    text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)
+    (draft / "meta.json").write_text(text + "\n", encoding="utf-8")
+    os.rename(draft, folder)
+
+
+def text_table(examples: Sequence[Example]) -> pa.Table:
+    """The examples as a table of `TEXT` with the column `references`."""
+    rows = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
+    return pa.Table.from_pylist(rows, TEXT.append(_REFERENCES))
+
+
+def encoded_pairs(
+    source: list[str], target: list[str], tokenizers: Tokenizers, reader: Reader = TEXT_READER
+) -> dict[str, pa.ListArray]:
+    """The columns `source_ids` and `target_ids` of some pairs."""
+    return {
+        "source_ids": reader.column(source, tokenizers.source),
+        "target_ids": TEXT_FIELD.column(target, tokenizers.target),
+    }
+
+
+def _schema(field: Field) -> pa.Schema:
+    columns = [
+        ("source_ids", field.arrow_type),  # of text: EOS included
+        ("target_ids", TEXT_FIELD.arrow_type),  # EOS included, no BOS
+        ("source", pa.string()),  # raw
+        ("target", pa.string()),  # raw
+        _REFERENCES,  # every reference of the example, `target` first
+        ("links", pa.string()),  # gold word links, "" where unknown
+    ]
+    return pa.schema(columns)
+
+
+def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader) -> pa.RecordBatch:
+    columns = {
+        **encoded_pairs(text["source"].to_pylist(), text["target"].to_pylist(), tokenizers, reader),
+        "source": text["source"],
+        "target": text["target"],
+        "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),
+        "links": text["links"],
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=_schema(reader.field))
+
+
+def _alone(texts: pa.StringArray) -> pa.ListArray:
+    """Each text as a list of one."""
+    return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)

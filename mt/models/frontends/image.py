@@ -1,0 +1,82 @@
+"""A picture as a grid of annotation vectors (Xu et al. 2015, section 3.1.1), from a small convolutional network that is
+trained with the rest."""
+
+import itertools
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Bool, Float, UInt8
+from pydantic import BaseModel, Field, field_validator
+from torch import Tensor, nn
+
+from mt.errors import UserError
+from mt.models.frontends.base import Frontend
+from mt.parsing import MAX_SIZE, Options
+
+PATCH = 16
+"""Pixels of the side of a square that counts as a position in the length of a picture."""
+GROUPS = 8
+
+
+class ImageGridConfig(Options):
+    name: Literal["image"] = "image"
+    stages: int = Field(3, ge=1, le=6)
+    """Each halves the sides of the grid: 128 pixels become 16 x 16 places after three."""
+    channels: int = Field(128, ge=GROUPS, le=MAX_SIZE)
+    """Of the last stage, which is the size of the annotation vectors; each stage before has half of the next, at least
+    16. A multiple of 8."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """On the annotation vectors."""
+
+    @field_validator("channels")
+    @classmethod
+    def _has_groups(cls, channels: int) -> int:
+        if channels % GROUPS:
+            raise UserError(
+                f"frontend.channels={channels} is no multiple of {GROUPS}: choose {channels + -channels % 8}"
+            )
+        return channels
+
+
+class Stage(nn.Module):
+    """Half the sides: a convolution with stride 2, and one more with a residual connection (He et al. 2016); group
+    normalisation (Wu & He 2018), so that a picture alone gives what it gives in any batch."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.halve = nn.Conv2d(inputs, outputs, 3, stride=2, padding=1)
+        self.first = nn.GroupNorm(GROUPS, outputs)
+        self.convolution = nn.Conv2d(outputs, outputs, 3, padding=1)
+        self.second = nn.GroupNorm(GROUPS, outputs)
+
+    def forward(self, planes: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B D Y2 X2"]:
+        halved = self.first(self.halve(planes)).relu()
+        return (halved + self.second(self.convolution(halved))).relu()
+
+
+class ImageGrid(Frontend):
+    """Places row by row, from the upper left."""
+
+    Config: ClassVar[type[BaseModel]] = ImageGridConfig
+    field = "image"
+    ordered = False
+
+    def __init__(self, config: ImageGridConfig) -> None:
+        super().__init__()
+        self.output_size = config.channels
+        widths = [max(config.channels >> stage, 2 * GROUPS) // GROUPS * GROUPS for stage in range(config.stages)]
+        sizes = [3, *widths[:0:-1], config.channels]
+        self.stages = nn.Sequential(*(Stage(*pair) for pair in itertools.pairwise(sizes)))
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, source: UInt8[Tensor, "B Y X 3"], mask: Bool[Tensor, "B Y"]
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
+        """source: pixels, red, green, blue; all are real."""
+        grid = self.stages(source.permute(0, 3, 1, 2).float() / 127.5 - 1)
+        places = grid.flatten(2).transpose(1, 2)
+        return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)
+
+    def places(self, lengths: Tensor) -> Tensor:
+        sides = PATCH * lengths.double().sqrt().round().long()
+        return (-(-sides // 2 ** len(self.stages))) ** 2

@@ -1,0 +1,238 @@
+"""Sound as log-mel energies, made while training and decoding, and convolutions over time and frequency that leave
+fewer positions (two of 3 x 3 with stride 2: Watanabe et al. 2018, ESPnet, as `conv2d`)."""
+
+from collections.abc import Iterable
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int16
+from pydantic import BaseModel, Field, model_validator
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from mt.errors import UserError
+from mt.models.frontends.base import Frontend, State
+from mt.ops.log_mel import LogMelState, log_mel, log_mel_extend
+from mt.ops.normalization import Moments, normalize, normalize_running
+from mt.ops.resample import perturb_speed
+from mt.ops.spec_augment import spec_augment
+from mt.parsing import MAX_SIZE, Options
+
+FRAMES = 100
+"""Positions of sound in a second."""
+FULL_SCALE = 1 << 15
+PRIOR = 200
+"""Frames that the moments of the training set are worth at the start of a sound, under `normalization: running`."""
+
+
+class LogMelConfig(Options):
+    name: Literal["logmel"] = "logmel"
+    bands: int = Field(80, ge=4, le=512)
+    """Mel bands."""
+    normalization: Literal["train", "utterance", "running"] = "train"
+    """Mean 0 and variance 1 of each band: over the training set, over each sound, or over what was heard of it."""
+    convolutions: int = Field(2, ge=0, le=6)
+    """Each halves the positions and the bands; 0 hands the energies on."""
+    channels: int = Field(32, gt=0, le=MAX_SIZE)
+    """Of each convolution."""
+    causal: bool = False
+    """Whether a vector depends on no later frame than its own, the last 17.5 ms of which are after it."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """On the vectors."""
+    speeds: tuple[float, ...] = ()
+    """Speeds that sounds are heard at in training, such as [0.9, 1.0, 1.1] (Ko et al. 2015); [] leaves them."""
+    frequency_masks: int = Field(2, ge=0, le=100)
+    """Stretches of bands that are hidden in training (SpecAugment: Park et al. 2019; these defaults: policy SM)."""
+    frequency_width: int = Field(15, ge=0, le=512)
+    """Most bands of such a stretch."""
+    time_masks: int = Field(2, ge=0, le=100)
+    """Stretches of frames (of 10 ms) that are hidden in training."""
+    time_width: int = Field(70, ge=0, le=10_000)
+    """Most frames of such a stretch."""
+    time_share: float = Field(0.2, ge=0, le=1)
+    """Largest share of a sound that such a stretch hides."""
+
+    @model_validator(mode="after")
+    def _can_be_causal(self) -> "LogMelConfig":
+        if self.causal and self.normalization == "utterance":
+            raise UserError(
+                "frontend.normalization=utterance needs the whole sound, and frontend.causal=true hears it as it "
+                "comes: set frontend.normalization=train or running"
+            )
+        if bad := [speed for speed in self.speeds if not 0.1 <= speed <= 10]:
+            raise UserError(f"frontend.speeds has {bad[0]:g}: give factors from 0.1 to 10, such as [0.9, 1.0, 1.1]")
+        return self
+
+
+class Heard(NamedTuple):
+    """What is kept of one sound that is still arriving."""
+
+    mel: LogMelState
+    moments: Moments
+    features: Tensor
+    """[N, D]: those that vectors to come need."""
+    vectors: int
+    """Given so far."""
+
+
+class LogMel(Frontend):
+    """A position of the source is 10 ms of samples, and gives one frame; a vector stands for 2 ** convolutions of them.
+
+    The moments of the training set are buffers, which `fit` sets.
+    """
+
+    Config: ClassVar[type[BaseModel]] = LogMelConfig
+    field = "audio"
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, config: LogMelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.incremental = config.causal
+        self.stride = 2**config.convolutions
+        sizes = [1, *[config.channels] * config.convolutions]
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(size, config.channels, 3, stride=2, padding=(0, 1)) for size in sizes[:-1]
+        )
+        self.output_size = sizes[-1] * -(-config.bands // self.stride)
+        self.dropout = nn.Dropout(config.dropout)
+        self.register_buffer("mean", torch.zeros(config.bands))
+        self.register_buffer("std", torch.ones(config.bands))
+
+    def forward(
+        self, source: Int16[Tensor, "B F H"], mask: Bool[Tensor, "B F"]
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
+        """source: 10 ms of samples each."""
+        sounds = (source.float() / FULL_SCALE).flatten(1)
+        lengths = mask.sum(1) * source.shape[2]
+        if self.training and self.config.speeds:
+            sounds, lengths = self._perturbed(sounds, lengths)
+        features, counts = log_mel(sounds, lengths, FRAMES * source.shape[2], self.config.bands)
+        real = torch.arange(features.shape[1], device=mask.device) < counts[:, None]
+        features = self._normalized(features, real)
+        if self.training:
+            features = self._masked(features, counts)
+        return self._subsampled(features, real)
+
+    def extend(
+        self,
+        source: Int16[Tensor, "B F H"],
+        mask: Bool[Tensor, "B F"],
+        complete: Bool[Tensor, " B"],
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
+        """A frame needs the 12.5 ms after its centre, so that a vector comes when the next 10 ms are there."""
+        if not self.incremental:
+            return super().extend(source, mask, complete, state)
+        before = [None] * len(source) if state is None else _unpacked(state)
+        given = zip(source, mask, complete.tolist(), before, strict=True)
+        vectors, after = zip(*(self._heard(sound[real], ends, old) for sound, real, ends, old in given), strict=True)
+        counts = torch.tensor([len(each) for each in vectors], device=source.device)
+        padded = pad_sequence([*vectors], batch_first=True)
+        if not padded.shape[1]:
+            padded = nn.functional.pad(padded, (0, 0, 0, 1))
+        return padded, torch.arange(padded.shape[1], device=source.device) < counts[:, None], _packed(after)
+
+    def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+        if self.config.normalization == "utterance":
+            return
+        found: Moments | None = None
+        for source, mask in batches:
+            sounds, hop = (source.to(self.mean.device).float() / FULL_SCALE).flatten(1), source.shape[2]
+            features, counts = log_mel(sounds, mask.sum(1).to(sounds.device) * hop, FRAMES * hop, self.config.bands)
+            real = torch.arange(features.shape[1], device=sounds.device) < counts[:, None]
+            moments = Moments.of(features, real).sum()
+            found = moments if found is None else found + moments
+        if found is not None:
+            self.mean.copy_(found.mean[0])
+            self.std.copy_(found.std[0])
+
+    def places(self, lengths: Tensor) -> Tensor:
+        return -(-lengths // self.stride)
+
+    def _masked(self, features: Tensor, counts: Tensor) -> Tensor:
+        return spec_augment(
+            features,
+            counts,
+            torch.default_generator,
+            frequency_masks=self.config.frequency_masks,
+            frequency_width=self.config.frequency_width,
+            time_masks=self.config.time_masks,
+            time_width=self.config.time_width,
+            time_share=self.config.time_share,
+        )
+
+    def _perturbed(self, sounds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        changed = [
+            perturb_speed(sound[:length], torch.default_generator, self.config.speeds)
+            for sound, length in zip(sounds, lengths.tolist(), strict=True)
+        ]
+        return pad_sequence(changed, batch_first=True), torch.tensor([len(each) for each in changed]).to(lengths)
+
+    def _normalized(self, features: Tensor, real: Tensor) -> Tensor:
+        if self.config.normalization == "utterance":
+            return normalize(features, real)
+        if self.config.normalization == "train":
+            return normalize(features, real, Moments.worth(1, self.mean, self.std))
+        return normalize_running(features, real, Moments.worth(PRIOR, self.mean, self.std))[0]
+
+    def _subsampled(self, features: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        planes, lengths = features[:, None], real.sum(1)
+        # What is left of the first frame is silence to the network, and so is what is right of the last.
+        left = 2 if self.config.causal else 1
+        for convolution in self.convolutions:
+            planes = convolution(nn.functional.pad(planes, (0, 0, left, 2 - left))).relu()
+            # An odd number of positions: the last one stands for two, or for itself and silence.
+            lengths = -(-lengths // 2)
+            planes = planes[:, :, : -(-real.shape[1] // 2)]
+            real = torch.arange(planes.shape[2], device=real.device) < lengths[:, None]
+            planes = planes.masked_fill(~real[:, None, :, None], 0.0)
+        return self.dropout(planes.transpose(1, 2).flatten(2)), real
+
+    def _heard(self, source: Tensor, complete: bool, before: Heard | None) -> tuple[Tensor, Heard]:
+        """The next vectors of one sound."""
+        if before is None:
+            prior = Moments.worth(PRIOR, self.mean, self.std)
+            nothing = self.mean.new_zeros(0, self.config.bands)
+            before = Heard(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
+        samples, rate = source.flatten().float() / FULL_SCALE, FRAMES * source.shape[1]
+        features, mel = log_mel_extend(samples, before.mel, complete=complete, rate=rate, bands=self.config.bands)
+        real, moments = torch.ones(1, len(features), dtype=torch.bool, device=source.device), before.moments
+        if self.config.normalization == "running":
+            features, moments = normalize_running(features[None], real, moments)
+        else:
+            features = self._normalized(features[None], real)
+        known = torch.cat((before.features, features[0]))
+        # Two vectors before the next one are computed again: what is left of them was forgotten, which is all that
+        # changes them.
+        start = self.stride * max(before.vectors - 2, 0)
+        count = -(-(start + len(known)) // self.stride)
+        vectors = known.new_zeros(0, self.output_size)
+        if count > before.vectors:
+            everything = torch.ones(1, len(known), dtype=torch.bool, device=source.device)
+            vectors = self._subsampled(known[None], everything)[0][0, before.vectors - start // self.stride :]
+        kept = self.stride * max(count - 2, 0) - start
+        return vectors, Heard(mel, moments, known[kept:], count)
+
+
+def _packed(heard: Iterable[Heard]) -> State:
+    """As batch-first tensors."""
+    rows = [*heard]
+    numbers = [(row.mel.start, row.mel.frame, len(row.mel.samples), len(row.features), row.vectors) for row in rows]
+    return (
+        torch.tensor(numbers),
+        pad_sequence([row.mel.samples for row in rows], batch_first=True),
+        pad_sequence([row.features for row in rows], batch_first=True),
+        *(torch.cat(parts) for parts in zip(*(row.moments for row in rows), strict=True)),
+    )
+
+
+def _unpacked(state: State) -> list[Heard]:
+    numbers, samples, features, count, total, squares = state
+    rows = []
+    for i, (start, frame, sounding, known, vectors) in enumerate(numbers.tolist()):
+        moments = Moments(count[i : i + 1], total[i : i + 1], squares[i : i + 1])
+        mel = LogMelState(samples[i, :sounding], start, frame)
+        rows.append(Heard(mel, moments, features[i, :known], vectors))
+    return rows

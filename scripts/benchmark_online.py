@@ -1,0 +1,211 @@
+"""How the time of attention grows with length: softmax beside hard monotonic attention and MoChA, in one process.
+
+    python scripts/benchmark.py online [--lengths 10 100 1000] [--rounds 5] [--json] [--plot FILE]
+
+One sentence of S source and T = S target positions, step by step; the pointer moves one position a step, as in a
+monotone alignment. `attention` is the attention alone; `decoder` is the whole step, from the last token to the logits
+of the next. Times are processor seconds of one thread, medians of rounds in which all take turns. The exponent is that
+of total time over S, fitted to the lengths from a quarter of the longest on.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mt.models.attention import build_attention
+from mt.models.attention.global_ import GeneralAttentionConfig
+from mt.models.attention.mocha import MoChAConfig
+from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.decoders import Decoder, DecoderMemory, DecoderParts
+from mt.models.decoders.luong import Luong, LuongConfig
+from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
+from mt.plots import save
+from mt.plots.speedup import speedup
+
+LENGTHS = (10, 20, 50, 100, 200, 500, 1000, 2000)
+FITTED = 0.25
+"""Exponents are fitted to lengths from this share of the longest on."""
+STEPS = 200
+"""Fewest steps that are timed at once: short sentences are taken several times."""
+ATTENTIONS = {
+    "softmax": GeneralAttentionConfig(),
+    "monotonic": MonotonicConfig(),
+    **{f"mocha_{width}": MoChAConfig(chunk_size=width) for width in (2, 4, 8)},
+}
+PARTS = ("attention", "decoder")
+
+
+class Measured(NamedTuple):
+    """One sentence of one length."""
+
+    seconds: float
+    energies: int
+
+
+class Contender:
+    """A decoder of an attention, soft or hard."""
+
+    def __init__(self, name: str, size: int, vocabulary: int) -> None:
+        config = LuongConfig(hidden_size=size, init_hidden="zeros")
+        attention: Any = build_attention(ATTENTIONS[name], size, size)
+        embedding = Embedding(EmbeddingConfig(), vocabulary)
+        self.name, self.size, self.hard = name, size, name != "softmax"
+        self.decoder: Decoder = Luong(config, DecoderParts(embedding, attention, size, size, tied=False)).eval()
+        if self.hard:
+            # The first unit of a query and the first two of a value decide where the pointer stops.
+            attention.energy.bias.zero_()
+            attention.energy.gain.fill_(1.0)
+            attention.energy.energy.project.weight.copy_(torch.eye(size))
+
+    def memory(self, length: int) -> DecoderMemory:
+        values = torch.randn(1, length, self.size, generator=torch.Generator().manual_seed(length))
+        values[0, :, 0], values[0, :, 1] = torch.arange(length) + 0.5, -1.0
+        mask = torch.ones(1, length, dtype=torch.bool)
+        return self.decoder.init_memory(Encoded(values, values, mask, torch.zeros(1, self.size)))
+
+    def queries(self, length: int) -> Tensor:
+        """Each finds a first energy that is not negative at the position of its own step."""
+        queries = torch.zeros(length, 1, self.size)
+        queries[:, 0, 0], queries[:, 0, 1] = 1.0, torch.arange(length)
+        return queries
+
+    def run(self, part: str, length: int) -> Measured:
+        memory, queries, times = self.memory(length), self.queries(length), math.ceil(STEPS / length)
+        steps = {"attention": self._attention, "decoder": self._decoder}[part]
+        began, energies = time.thread_time(), 0
+        for _ in range(times):
+            energies = steps(memory, queries)
+        return Measured((time.thread_time() - began) / times, energies)
+
+    def _attention(self, memory: DecoderMemory, queries: Tensor) -> int:
+        attention, energies = self.decoder.attention, 0
+        state = attention.init_state(memory.attention, hard=self.hard)
+        for query in queries:
+            step = attention.step(query, memory.attention, state, hard=self.hard)
+            state = step.state
+            energies += len(queries) if step.energies is None else int(step.energies)
+        return energies
+
+    def _decoder(self, memory: DecoderMemory, queries: Tensor) -> int:
+        attention, energies = self.decoder.attention, 0
+        state, token = self.decoder.init_state(memory, hard=self.hard), torch.tensor([2])
+        for query in queries:
+            question = self.decoder.ask(token, state)
+            step = attention.step(query, memory.attention, question.attention_state, hard=self.hard)
+            prediction = self.decoder.answer(question, step)
+            state, token = prediction.state, prediction.logits.argmax(-1)
+            energies += len(queries) if step.energies is None else int(step.energies)
+        return energies
+
+
+def measure(
+    contenders: Sequence[Contender], lengths: Sequence[int], rounds: int
+) -> Iterator[tuple[str, int, list[Measured]]]:
+    """For each part and length what each contender takes: the median of rounds, after a short one that is not
+    counted."""
+    for part in PARTS:
+        for contender in contenders:
+            contender.run(part, min(lengths))
+        for length in lengths:
+            turns = [[contender.run(part, length) for contender in contenders] for _ in range(rounds)]
+            medians = (statistics.median(turn.seconds for turn in column) for column in zip(*turns, strict=True))
+            yield part, length, [Measured(s, one.energies) for s, one in zip(medians, turns[0], strict=True)]
+
+
+def fitted(lengths: Sequence[int]) -> list[int]:
+    """The shortest and the longest of those that exponents are fitted to. lengths: at least two, in order."""
+    *_, before, last = lengths
+    return [min(before, *(length for length in lengths if length >= FITTED * last)), last]
+
+
+def exponent(lengths: Sequence[int], seconds: Sequence[float]) -> float:
+    """b of seconds = a S^b, by least squares of the logarithms, over the longest lengths."""
+    first, last = fitted(lengths)
+    chosen = [(length, s) for length, s in zip(lengths, seconds, strict=True) if first <= length <= last]
+    across, up = ([math.log(value) for value in column] for column in zip(*chosen, strict=True))
+    return statistics.linear_regression(across, up).slope
+
+
+def results(contenders: Sequence[Contender], lengths: Sequence[int], rounds: int) -> dict[str, Any]:
+    """What is written with --json: of each contender its exponents, and at each length its seconds, how many times as
+    fast as softmax it is, and its energies."""
+    found = {(part, length): row for part, length, row in measure(contenders, lengths, rounds)}
+    summary: dict[str, Any] = {}
+    for number, contender in enumerate(contenders):
+        own: dict[str, Any] = {}
+        for part, prefix in (("attention", ""), ("decoder", "decoder_")):
+            rows = [found[part, length] for length in lengths]
+            seconds = [row[number].seconds for row in rows]
+            own[f"{prefix}exponent"] = round(exponent(lengths, seconds), 3)
+            own[f"{prefix}seconds"] = seconds
+            own[f"{prefix}speedup"] = [row[0].seconds / row[number].seconds for row in rows]
+        own["energies"] = [found["attention", length][number].energies for length in lengths]
+        summary[contender.name] = own | {"lengths": list(lengths), "fitted": fitted(lengths)}
+    return summary
+
+
+def table(summary: dict[str, Any], lengths: Sequence[int]) -> str:
+    lines = []
+    for part, prefix in (("attention alone", ""), ("whole decoder", "decoder_")):
+        lines.append(f"{part}: ms a sentence (times as fast as softmax)")
+        lines.append("".join([f"{'S = T':>10}", *(f"{name:>18}" for name in summary)]))
+        for i, length in enumerate(lengths):
+            cells = (
+                f"{1e3 * own[f'{prefix}seconds'][i]:.2f} ({own[f'{prefix}speedup'][i]:.2f})" for own in summary.values()
+            )
+            lines.append("".join([f"{length:>10,}", *(f"{cell:>18}" for cell in cells)]))
+        lines.append(
+            "".join([f"{'exponent':>10}", *(f"{own[f'{prefix}exponent']:>18.2f}" for own in summary.values())])
+        )
+        lines.append("")
+    lines.append("energies that were computed to find where to stop, or to compare with all positions")
+    lines += [
+        "".join([f"{length:>10,}", *(f"{own['energies'][i]:>18,}" for own in summary.values())])
+        for i, length in enumerate(lengths)
+    ]
+    first, last = fitted(lengths)
+    return "\n".join([*lines, "", f"exponents are fitted to lengths {first:,} to {last:,}"])
+
+
+def plot(summary: dict[str, Any], lengths: Sequence[int], path: Path) -> None:
+    hard = {name: own for name, own in summary.items() if name != "softmax"}
+    panels = {
+        title: {name: own[key] for name, own in hard.items()}
+        for title, key in (("attention alone", "speedup"), ("whole decoder", "decoder_speedup"))
+    }
+    save(speedup(lengths, panels, "source and target length", "times as fast as softmax"), path)
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="benchmark.py online", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lengths", type=int, nargs="+", metavar="N", default=LENGTHS, help="of source and target")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--size", type=int, default=512, metavar="N", help="of values, queries and the decoder's state")
+    parser.add_argument(
+        "--vocabulary", type=int, default=1000, metavar="N", help="tokens that the decoder chooses from"
+    )
+    parser.add_argument("--json", action="store_true", help="print one object with everything instead of tables")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the ratios as a PNG")
+    options = parser.parse_args(arguments)
+    lengths = sorted(set(options.lengths))
+    if len(lengths) < 2 or lengths[0] < 1:
+        parser.error("--lengths needs two or more positive lengths, to which an exponent can be fitted")
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    with torch.inference_mode():
+        contenders = [Contender(name, options.size, options.vocabulary) for name in ATTENTIONS]
+        summary = results(contenders, lengths, options.rounds)
+    if options.plot:
+        plot(summary, lengths, options.plot)
+    print(json.dumps(summary) if options.json else table(summary, lengths))

@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from mt.data.fields import ImageConfig, ImageField, SourceError
+from mt.errors import UserError
+
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
+
+RED, BLUE = (255, 0, 0), (0, 0, 255)
+
+
+@pytest.fixture
+def field() -> ImageField:
+    return ImageField(ImageConfig(size=16))
+
+
+def encoded(field: ImageField, source) -> np.ndarray:
+    [row] = field.encode([source], None)
+    assert row.shape == (16, 16, 3) and row.dtype == np.uint8
+    return row
+
+
+def close(row: np.ndarray, colour: tuple[int, int, int], tolerance: int = 4) -> bool:
+    return bool((abs(row.astype(int) - colour) <= tolerance).all())
+
+
+@pytest.mark.parametrize("size", [(16, 16), (64, 32), (1, 50), (50, 1), (1, 1)])
+def test_any_size_is_stretched_to_the_square(field: ImageField, tmp_path: Path, size: tuple[int, int]) -> None:
+    Image.new("RGB", size, RED).save(tmp_path / "red.png")
+    assert close(encoded(field, tmp_path / "red.png"), RED)
+
+
+def test_every_kind_of_colour_becomes_red_green_and_blue(field: ImageField, tmp_path: Path) -> None:
+    clear = Image.new("RGBA", (20, 20), (255, 0, 0, 0))
+    clear.paste((0, 0, 255, 255), (0, 0, 20, 10))
+    clear.save(tmp_path / "clear.png")
+    row = encoded(field, tmp_path / "clear.png")
+    assert close(row[:6], BLUE) and close(row[10:], (255, 255, 255)), "what is transparent stands on white"
+    Image.new("CMYK", (20, 20), (0, 255, 255, 0)).save(tmp_path / "print.jpg")
+    assert close(encoded(field, tmp_path / "print.jpg"), RED, 12)
+    Image.new("L", (20, 20), 128).save(tmp_path / "grey.png")
+    assert close(encoded(field, tmp_path / "grey.png"), (128, 128, 128))
+    Image.fromarray(np.full((20, 20), 128 * 256, np.uint16)).save(tmp_path / "deep.png")
+    assert close(encoded(field, tmp_path / "deep.png"), (128, 128, 128))
+    Image.new("RGB", (20, 20), RED).convert("P").save(tmp_path / "palette.gif")
+    assert close(encoded(field, tmp_path / "palette.gif"), RED)
+
+
+def test_of_an_animated_picture_the_first_frame_is_taken(field: ImageField, tmp_path: Path) -> None:
+    frames = [Image.new("RGB", (20, 20), colour) for colour in (RED, BLUE)]
+    frames[0].save(tmp_path / "moving.gif", save_all=True, append_images=frames[1:])
+    assert close(encoded(field, tmp_path / "moving.gif"), RED)
+
+
+def test_a_hundred_megapixels_are_shrunk_and_more_than_twice_that_refused(
+    field: ImageField, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.new("L", (11_000, 9_100), 255).convert("1").save(tmp_path / "large.png")
+    assert close(encoded(field, tmp_path / "large.png"), (255, 255, 255))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20_000_000)
+    with pytest.raises(SourceError, match=r"large.png has too many pixels"):
+        field.encode([tmp_path / "large.png"], None)
+
+
+def test_bad_files_are_one_sentence(field: ImageField, tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
+    for name in ("whole.png", "whole.jpg"):
+        Image.fromarray(noise).save(tmp_path / name)
+        (tmp_path / f"cut-{name}").write_bytes((tmp_path / name).read_bytes()[:1500])
+    (tmp_path / "text.png").write_text("no picture at all")
+    (tmp_path / "empty.png").touch()
+    for name in ("cut-whole.png", "cut-whole.jpg", "text.png", "empty.png"):
+        with pytest.raises(SourceError, match=f"{name} is no picture, or broken "):
+            field.encode([tmp_path / name], None)
+    with pytest.raises(SourceError, match=r"missing.png cannot be read \(No such file or directory\)"):
+        field.encode([tmp_path / "missing.png"], None)
+    with pytest.raises(SourceError, match=r"a picture of shape \[4, 4\] and type float64 has another form"):
+        field.encode([np.zeros((4, 4))], None)
+
+
+def test_pixels_may_be_given(field: ImageField) -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (16, 16, 3), np.uint8)
+    assert np.array_equal(encoded(field, pixels), pixels)
+
+
+def test_a_column_a_batch_and_labels(field: ImageField) -> None:
+    rows = [np.full((16, 16, 3), value, np.uint8) for value in (1, 2)]
+    column = pa.chunked_array([field.array([rows[0], None, rows[1]])])
+    assert field.lengths(column).tolist() == [1, 1, 1] and field.length(rows[0]) == 1
+    found = field.rows(column)
+    assert np.array_equal(found[0], rows[0]) and np.array_equal(found[2], rows[1])
+    pixels, mask = field.collate(rows)
+    assert (pixels.shape, pixels.dtype) == ((2, 16, 16, 3), torch.uint8) and mask.shape == (2, 16) and mask.all()
+    assert field.labels(rows[0], 4, None) == ["0,0", "0,1", "1,0", "1,1"]
+    assert not field.blank(rows[0])
+
+
+def test_a_size_without_whole_patches_is_refused() -> None:
+    with pytest.raises(UserError, match=r"dataset.field.size=100 is no multiple of 16: choose 112"):
+        ImageConfig(size=100)
+
+
+def test_without_the_library_one_sentence_names_the_extra(field: ImageField, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "PIL.Image", None)
+    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
+    with pytest.raises(
+        UserError, match=r"^pictures are read by Pillow, which is not installed: pip install 'mt\[images\]'$"
+    ):
+        field.encode(["any.png"], None)

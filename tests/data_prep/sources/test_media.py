@@ -1,0 +1,222 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from data_prep.prepare import prepare
+from data_prep.sources import open_source
+from mt.data.corpus import Corpus, Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
+Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
+
+Configure = Callable[..., DatasetConfig]
+RATE = 8000
+
+
+def write_sounds(folder: Path, names: list[str], seconds: float = 0.1) -> None:
+    for number, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, np.full(int(RATE * seconds), 0.01 * (number + 1)), RATE)
+
+
+@pytest.fixture
+def audio(tmp_path: Path) -> Configure:
+    def configured(**options: Any) -> DatasetConfig:
+        plain: dict[str, Any] = {
+            "name": "audio",
+            "folder": str(tmp_path),
+            "source": "path",
+            "target": "text",
+            "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
+            "tokenizer": {"model_type": "char", "vocab_size": 50},
+            "workers": 1,
+        }
+        return DatasetConfig.model_validate(plain | options, strict=False)
+
+    return configured
+
+
+def write_tables(folder: Path) -> None:
+    write_sounds(folder, [f"sounds/{number}.wav" for number in range(6)])
+    for split, numbers in {"train": (0, 1, 2, 3), "dev": (4,), "test": (5,)}.items():
+        lines = [f"sounds/{number}.wav\ttext {number}" for number in numbers]
+        (folder / f"{split}.tsv").write_text("\n".join(["path\ttext", "", *lines]) + "\n")
+
+
+def prepared(config: DatasetConfig, root: Path) -> Corpus:
+    return Corpus.open(prepare(config, root / "corpora", progress=False))
+
+
+def refusal(config: DatasetConfig, root: Path) -> str:
+    with pytest.raises(UserError) as refused:
+        prepared(config, root)
+    return str(refused.value)
+
+
+def test_a_table_of_sounds_becomes_a_corpus(audio: Configure, tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    corpus = prepared(audio(), tmp_path)
+    train = corpus.split("train")
+    assert train.column("source") == [f"sounds/{number}.wav" for number in range(4)]
+    rows = train.ids([3, 0])
+    assert [row.shape for row, _ in rows] == [(10, 80)] * 2
+    assert [int(row[0, 0]) for row, _ in rows] == [1310, 327]
+    assert corpus.tokenizers.target.decode(rows[0][1]) == "text 3"
+    assert train.lengths()[0].tolist() == [10] * 4
+    assert corpus.tokenizers.joint and len(corpus.tokenizers.target) < 20, "learnt from the targets alone"
+
+
+def test_a_changed_sound_makes_another_corpus(audio: Configure, tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    first = prepare(audio(), tmp_path / "corpora", progress=False)
+    assert prepare(audio(), tmp_path / "corpora", progress=False) == first
+    soundfile.write(tmp_path / "sounds/2.wav", np.zeros(800), RATE)
+    assert prepare(audio(), tmp_path / "corpora", progress=False) != first
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("sounds/9.wav\ta", "names 'sounds/9.wav', but there is no file {folder}/sounds/9.wav: correct the path, "),
+        ("../out.wav\ta", "names '../out.wav', which is not inside {folder}: give paths relative "),
+        ("/etc/passwd\ta", "names '/etc/passwd', which is not inside {folder}: "),
+        ("sounds/../../x\ta", "names 'sounds/../../x', which is not inside {folder}: "),
+        ("\ta", "names 'no file', which is not inside {folder}: "),
+        ("train.tsv\ta", ": {folder}/train.tsv is no sound, or cut short (Format not recognised): expected "),
+    ],
+)
+def test_a_bad_line_is_named(audio: Configure, tmp_path: Path, line: str, sentence: str) -> None:
+    write_tables(tmp_path)
+    with (tmp_path / "train.tsv").open("a") as file:
+        file.write(f"{line}\n")
+    told = refusal(audio(), tmp_path)
+    assert told.removeprefix(f"{tmp_path}/train.tsv, line 7").lstrip().startswith(sentence.format(folder=tmp_path))
+    assert told.startswith(f"{tmp_path}/train.tsv, line 7")
+
+
+def test_dev_and_test_are_refused_where_train_is_cleaned(audio: Configure, tmp_path: Path, capsys) -> None:
+    write_tables(tmp_path)
+    write_sounds(tmp_path, ["long.wav"], seconds=1.5)
+    soundfile.write(tmp_path / "none.wav", np.zeros(0), RATE)
+    with (tmp_path / "train.tsv").open("a") as file:
+        file.write("long.wav\ta\nnone.wav\tb\nsounds/0.wav\t \n")
+    corpus = Corpus.open(prepare(audio(), tmp_path / "corpora"))
+    assert len(corpus.split("train")) == 4
+    assert corpus.meta["dropped"] == {
+        "longer than 1 seconds (dataset.field.max_seconds)": 1,
+        "without sound": 1,
+        "empty": 1,
+    }
+    with (tmp_path / "dev.tsv").open("a") as file:
+        file.write("late.wav\ta\n")
+    write_sounds(tmp_path, ["late.wav"], seconds=1.5)
+    assert refusal(audio(), tmp_path) == (
+        f"{tmp_path}/dev.tsv, line 4: {tmp_path}/late.wav has 1.5 seconds, more than the 1 of "
+        "dataset.field.max_seconds: cut it into utterances, or raise that"
+    )
+    (tmp_path / "dev.tsv").write_text("path\ttext\nsounds/4.wav\t\n")
+    assert refusal(audio(), tmp_path).startswith(f"{tmp_path}/dev.tsv, line 2 has no text, and dev and test are scored")
+
+
+def write_kaldi(folder: Path) -> None:
+    for split in ("train", "dev", "test"):
+        write_sounds(folder, [f"wav/{split}.wav"], seconds=1.0)
+        (folder / split).mkdir()
+        # An absolute path, as Kaldi's mostly are, and one that is relative to the media folder.
+        (folder / split / "wav.scp").write_text(f"r1 {folder}/wav/{split}.wav\nr2 wav/{split}.wav\n")
+        (folder / split / "text").write_text(f"u1 one {split}\nu2 two\n")
+        (folder / split / "segments").write_text("u1 r1 0.25 0.5\nu2 r2 0 1.0\n")
+
+
+def test_kaldis_layout(audio: Configure, tmp_path: Path) -> None:
+    write_kaldi(tmp_path)
+    train = prepared(audio(format="kaldi"), tmp_path).split("train")
+    assert train.column("source") == ["wav/train.wav#t=0.25,0.5", "wav/train.wav#t=0.0,1.0"]
+    assert train.column("target") == ["one train", "two"]
+    assert train.lengths()[0].tolist() == [25, 100]
+    (tmp_path / "train/segments").unlink()
+    (tmp_path / "train/text").write_text("r1 whole\n")
+    whole = prepared(audio(format="kaldi"), tmp_path).split("train")
+    assert whole.column("source") == ["wav/train.wav"]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "sentence"),
+    [
+        (
+            "wav.scp",
+            "r3 sph2pipe -f wav x.sph |",
+            "is a command (sph2pipe -f wav x.sph |), and none is run: write its ",
+        ),
+        ("wav.scp", "r1 wav/dev.wav", "is of r1, as line 1 is: leave one out"),
+        ("text", "u3 three", "is of u3, which {folder}/train/segments lacks: add it there, or leave the line out"),
+        ("segments", "u3 r1 0.5", "is not `utterance recording begin end` with begin before end: 'r1 0.5'"),
+        ("segments", "u3 r1 0.5 0.2", "is not `utterance recording begin end` with begin before end: 'r1 0.5 0.2'"),
+        ("segments", "u3 r9 0 1", "is of recording r9, which {folder}/train/wav.scp lacks: add it there"),
+    ],
+)
+def test_a_bad_line_of_kaldis_is_named(audio: Configure, tmp_path: Path, name: str, line: str, sentence: str) -> None:
+    write_kaldi(tmp_path)
+    with (tmp_path / "train" / name).open("a") as file:
+        file.write(f"{line}\n")
+    expected = f"{tmp_path}/train/{name}, line 3 {sentence.format(folder=tmp_path)}"
+    assert refusal(audio(format="kaldi"), tmp_path).startswith(expected)
+
+
+def test_librispeechs_layout(audio: Configure, tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        folder = f"{split}-clean/19/198"
+        write_sounds(tmp_path, [f"{folder}/19-198-0000.flac", f"{folder}/19-198-0001.flac"])
+        (tmp_path / folder / "19-198.trans.txt").write_text("19-198-0000 GOOD DAY\n19-198-0001 BYE\n")
+    splits = {"train": "train-clean", "dev": "dev-clean", "test": "test-clean"}
+    train = prepared(audio(format="librispeech", splits=splits), tmp_path).split("train")
+    assert train.column("source") == [f"train-clean/19/198/19-198-000{number}.flac" for number in (0, 1)]
+    assert train.column("target") == ["GOOD DAY", "BYE"]
+    (tmp_path / "dev-clean/19/198/19-198-0001.flac").unlink()
+    assert refusal(audio(format="librispeech", splits=splits), tmp_path).startswith(
+        f"{tmp_path}/dev-clean/19/198/19-198.trans.txt, line 2 names 'dev-clean/19/198/19-198-0001.flac', but there is "
+    )
+
+
+def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_each(tmp_path: Path) -> None:
+    for number in range(3):
+        Image.new("RGB", (20, 20), (number, 0, 0)).save(tmp_path / f"{number}.png")
+    rows = ["0.png,red", "1.png,dark", "0.png,a red one", "1.png,a dark one"]
+    (tmp_path / "train.csv").write_text("\n".join(["path,caption", *rows]) + "\n")
+    for split in ("dev", "test"):
+        (tmp_path / f"{split}.csv").write_text("path,caption\n2.png,one\n2.png,two\n2.png,three\n")
+    plain: dict[str, Any] = {
+        "name": "pictures",
+        "folder": str(tmp_path),
+        "source": "path",
+        "target": "caption",
+        "field": {"name": "image", "size": 16},
+        "tokenizer": {"model_type": "word", "vocab_size": 50},
+        "workers": 1,
+    }
+    config = DatasetConfig.model_validate(plain, strict=False)
+    assert list(open_source(config).examples("dev")) == [Example("2.png", "one", more_references=("two", "three"))]
+    corpus = prepared(config, tmp_path)
+    train, dev = corpus.split("train"), corpus.split("dev")
+    assert train.column("source") == ["0.png", "0.png", "1.png", "1.png"]
+    assert train.column("target") == ["red", "a red one", "dark", "a dark one"]
+    assert [int(row[0, 0, 0]) for row, _ in train.ids([3, 1, 0, 2])] == [1, 0, 0, 1]
+    assert train.lengths()[0].tolist() == [1] * 4
+    stored = train._dataset.data.column("source_ids")
+    assert stored.null_count == 2, "a picture is stored once"
+    assert dev.column("references") == [["one", "two", "three"]]
+
+
+def test_what_does_not_go_together_is_refused(audio: Configure) -> None:
+    with pytest.raises(UserError, match=r"dataset.format=kaldi is of sound, and the sources of audio are text"):
+        audio(format="kaldi", field={"name": "text"})
+    with pytest.raises(UserError, match=r"dataset.cleaning.truncate_source keeps words, and the sources of audio are"):
+        audio(cleaning={"truncate_source": 3})
+    with pytest.raises(UserError, match=r"dataset audio is of audio from the hub, which is not read yet"):
+        audio(hub={"id": "a/b"})

@@ -1,0 +1,118 @@
+import random
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.errors import UserError
+from mt.models.frontends.logmel import LogMel, LogMelConfig
+
+HOP = 80
+LENGTHS = (23, 1, 8, 17)
+OPTIONS = {"bands": 12, "channels": 3}
+
+
+@pytest.fixture
+def mask() -> Tensor:
+    return torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]
+
+
+@pytest.fixture
+def sounds() -> Tensor:
+    shape = (len(LENGTHS), max(LENGTHS), HOP)
+    return torch.randint(-20_000, 20_000, shape, generator=torch.Generator().manual_seed(1)).short()
+
+
+def build(**options) -> LogMel:
+    torch.manual_seed(0)
+    frontend = LogMel(LogMelConfig(**OPTIONS | options)).eval()
+    frontend.mean.fill_(12.0)
+    frontend.std.fill_(2.0)
+    return frontend
+
+
+VARIANTS = [
+    {"causal": causal, "convolutions": convolutions, "normalization": normalization}
+    for causal in (False, True)
+    for convolutions in (0, 1, 2, 3)
+    for normalization in ("train", "utterance", "running")
+    if not (causal and normalization == "utterance")
+]
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
+def test_a_sound_alone_gives_what_it_gives_in_any_batch(options, sounds: Tensor, mask: Tensor):
+    frontend = build(**options)
+    vectors, places = frontend(sounds, mask)
+    assert places.sum(1).tolist() == frontend.places(torch.tensor(LENGTHS)).tolist()
+    assert vectors.shape == (*places.shape, frontend.output_size)
+    for row, length in enumerate(LENGTHS):
+        alone, real = frontend(sounds[row : row + 1, :length], mask[row : row + 1, :length])
+        assert real.all()
+        torch.testing.assert_close(alone[0], vectors[row, : alone.shape[1]], atol=1e-4, rtol=1e-4)
+        assert not vectors[row, alone.shape[1] :].any()
+
+
+@pytest.mark.parametrize("options", [one for one in VARIANTS if one["causal"]], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_pieces_of_a_sound_give_the_vectors_of_the_whole(options, seed: int, sounds: Tensor, mask: Tensor):
+    """Pieces of any length, each row its own, and none once it has ended."""
+    frontend, draw = build(**options), random.Random(seed)
+    vectors, places = frontend(sounds, mask)
+    begins, state = [0] * len(LENGTHS), None
+    found: list[list[Tensor]] = [[] for _ in LENGTHS]
+    while begins != list(LENGTHS):
+        ends = [min(begin + draw.choice((0, 1, 2, 7)), length) for begin, length in zip(begins, LENGTHS, strict=True)]
+        new = [sounds[row, begin:end] for row, (begin, end) in enumerate(zip(begins, ends, strict=True))]
+        real = torch.arange(max(1, *map(len, new))) < torch.tensor([len(each) for each in new])[:, None]
+        piece = torch.full((len(new), real.shape[1], HOP), 12_345, dtype=torch.int16)
+        piece[real] = torch.cat(new)
+        complete = torch.tensor(ends) == torch.tensor(LENGTHS)
+        given, mark, state = frontend.extend(piece, real, complete, state)
+        for row, each in enumerate(found):
+            each.append(given[row, mark[row]])
+        assert all(len(part) == len(LENGTHS) for part in state), "batch first, so that rows can be kept and dropped"
+        begins = ends
+    for row, each in enumerate(found):
+        whole = vectors[row, places[row]]
+        torch.testing.assert_close(torch.cat(each), whole, atol=1e-4, rtol=1e-4)
+
+
+def test_causal_means_that_what_comes_later_changes_nothing(sounds: Tensor):
+    changed, everything = sounds[:1].clone(), torch.ones(1, max(LENGTHS), dtype=torch.bool)
+    changed[:, 14:] = -changed[:, 14:]
+    for causal in (False, True):
+        before, after = (build(causal=causal)(each, everything)[0][0] for each in (sounds[:1], changed))
+        # Vector 3 hears frame 12, whose last samples are in the 10 ms after its own.
+        assert torch.equal(before[:4], after[:4]) == causal
+        assert not torch.equal(before[4:], after[4:])
+
+
+def test_the_moments_of_a_training_set_are_those_of_all_its_frames(sounds: Tensor, mask: Tensor):
+    frontend = build(convolutions=0, dropout=0.0)
+    frontend.fit([(sounds[:2], mask[:2]), (sounds[2:], mask[2:])])
+    vectors, places = frontend(sounds, mask)
+    frames = vectors[places]
+    torch.testing.assert_close(frames.mean(0), torch.zeros(12), atol=1e-4, rtol=0)
+    torch.testing.assert_close(frames.std(0, correction=0), torch.ones(12), atol=1e-4, rtol=0)
+
+
+def test_training_hides_stretches_and_changes_the_speed(sounds: Tensor, mask: Tensor):
+    torch.manual_seed(0)
+    frontend = build(convolutions=0, dropout=0.0, frequency_width=6, time_share=0.5).train()
+    hidden, _ = frontend(sounds, mask)
+    plain, places = frontend.eval()(sounds, mask)
+    assert (hidden[places] == 0).any() and not (plain[places] == 0).any()
+    shown = hidden != 0
+    torch.testing.assert_close(hidden[shown], plain[shown])
+    slow = build(speeds=(0.5,)).train()
+    assert slow(sounds, mask)[1].sum(1).tolist() == slow.places(2 * torch.tensor(LENGTHS)).tolist()
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(UserError, match=r"frontend.normalization=utterance needs the whole sound"):
+        LogMelConfig(causal=True, normalization="utterance")
+    with pytest.raises(UserError, match=r"frontend.speeds has 0: give factors from 0.1 to 10"):
+        LogMelConfig(speeds=(0.0,))
+    with pytest.raises(NotImplementedError, match=r"LogMel needs the whole source"):
+        build().extend(torch.zeros(1, 2, HOP, dtype=torch.int16), torch.ones(1, 2).bool(), torch.ones(1).bool())

@@ -1,0 +1,108 @@
+"""Hard attention in whole models: questions that wait for their answer, and searches of long sources."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.decoding import decode_ids
+from mt.models.attention import NOT_YET
+from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
+from mt.models.attention.monotonic import BLOCK, MonotonicConfig
+from mt.models.decoders.bahdanau import BahdanauConfig
+from mt.models.decoders.luong import LuongConfig
+from mt.models.encoders.recurrent import LSTMConfig
+from mt.models.frontends.embedding import EmbeddingConfig
+from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.greedy import greedy
+
+VOCABULARY = 12
+SIZES = {"hidden_size": 8, "readout_size": 8, "init_hidden": "zeros"}
+DECODERS = [LuongConfig(**SIZES), LuongConfig(**SIZES, input_feeding=True), BahdanauConfig(**SIZES, num_layers=2)]
+ATTENTIONS = [MonotonicConfig(), MoChAConfig(chunk_size=3), MAtChAConfig(), MILkConfig()]
+
+
+@pytest.fixture(params=ATTENTIONS, ids=lambda config: config.name)
+def attention(request):
+    return request.param
+
+
+@pytest.fixture
+def build(attention, shake):
+    def built(decoder=DECODERS[0], ending: float = 0.0) -> Seq2Seq:
+        parts = {"embedding": EmbeddingConfig(embedding_dim=8), "encoder": LSTMConfig(hidden_size=8)}
+        model = shake(Seq2Seq(ModelConfig(decoder=decoder, attention=attention, **parts), 20, VOCABULARY))
+        with torch.no_grad():
+            model.decoder.attention.energy.bias.fill_(-1.0)
+            model.decoder.output.bias[3] += ending
+        return model.requires_grad_(False)
+
+    return built
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=["luong", "input_feeding", "bahdanau"])
+def test_a_question_waits_for_the_source(build, decoder):
+    """Of a source that arrives position by position, trimmed, the answers are those of the whole."""
+    model, length = build(decoder), 40
+    source = torch.randint(4, 20, (1, length), generator=torch.Generator().manual_seed(2))
+    mask, tokens = torch.ones(1, length, dtype=torch.bool), torch.arange(15) % (VOCABULARY - 4) + 4
+    memory = model.encode(source, mask)
+    state, expected = model.init_state(memory, hard=True), []
+    for token in tokens:
+        expected.append(model.step(token[None], memory, state, hard=True))
+        state = expected[-1].state
+    before, question, answers, waits = None, None, [], 0
+    for position in range(length):
+        one = slice(position, position + 1)
+        memory, encoder = model.extend(source[:, one], mask[:, one], torch.tensor([position == length - 1]), before)
+        if question is None:
+            question = model.decoder.ask(tokens[:1], model.init_state(memory, hard=True))
+        while len(answers) < len(tokens):
+            attended = model.decoder.attention.step(
+                question.query, memory.attention, question.attention_state, hard=True
+            )
+            question = question._replace(attention_state=attended.state)
+            if int(attended.stops) == NOT_YET:
+                waits += 1
+                break
+            answers.append(model.decoder.answer(question, attended))
+            question = model.decoder.ask(tokens[len(answers) % len(tokens)][None], answers[-1].state)
+        memory = model.decoder.trim(memory, question.attention_state)
+        before = memory, encoder
+    assert waits > 5
+    for ours, theirs in zip(answers, expected, strict=True):
+        assert torch.equal(ours.stops, theirs.stops)
+        torch.testing.assert_close(ours.logits, theirs.logits, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=3), OnlineConfig()], ids=lambda s: s.name)
+def test_a_hypothesis_counts_its_energies(build, search):
+    draw = torch.Generator().manual_seed(4)
+    sources = [[*torch.randint(4, 20, (n,), generator=draw).tolist(), 3] for n in (40, 7, 1, 90)]
+    decoded = decode_ids(build(), sources, search, vocab_size=VOCABULARY, precision="fp32")
+    for source, (best, *_) in zip(sources, decoded, strict=True):
+        assert 0 < best.energies <= len(source) + len(best.tokens) * (1 + BLOCK)
+        assert best.windows.dense(len(source)).shape == (len(best.tokens), len(source))
+        torch.testing.assert_close(best.weights.sum(1), torch.ones(len(best.tokens)))
+
+
+def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest):
+    """Of a source of 20,000 tokens; MILk's windows reach from its beginning to each stop."""
+    model, length = build(ending=-100.0), 20_000
+    source = torch.randint(4, 20, (1, length), generator=torch.Generator().manual_seed(3))
+    memory = model.encode(source, torch.ones(1, length, dtype=torch.bool))
+    kept: list[Tensor] = [*memory.attention.keys, memory.attention.values, memory.attention.mask]
+
+    class Verbs:
+        def init_state(self, memory):
+            return model.init_state(memory, hard=True)
+
+        def step(self, tokens, memory, state):
+            return model.step(tokens, memory, state, hard=True)
+
+    with largest(*kept) as made:
+        (found,) = greedy(Verbs(), memory, 1, max_lengths=torch.tensor([40]))
+    assert len(found.tokens) == 40
+    assert found.stops.max() > 40 or attention.name != "monotonic"
+    assert 0 < made.elements < length
+    assert len(found.windows.weights) <= 40 * (int(found.stops.max()) + 1)

@@ -1,0 +1,71 @@
+"""The attention weights of a hypothesis, and how a search keeps those of hard steps."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from mt.search.hypothesis import Ends, History
+from mt.search.windows import EMPTY, Windows
+
+THREE = Windows(torch.tensor([0.25, 0.75, 1.0, 0.5, 0.5]), torch.tensor([2, 0, 0, 1]), torch.tensor([2, 1, 0, 2]))
+
+
+def test_a_dense_view_puts_each_window_where_it_is():
+    expected = [[0, 0, 0.25, 0.75], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0.5, 0.5, 0]]
+    assert THREE.dense().tolist() == expected
+    assert THREE.dense(6).tolist() == [[*row, 0, 0] for row in expected]
+    assert THREE.dense(3).tolist() == [row[:3] for row in expected]
+    assert THREE.dense().dtype == torch.float32
+
+
+def test_the_peak_is_the_first_of_the_largest_weights():
+    assert THREE.peaks() == [3, 0, -1, 1]
+    rows = torch.tensor([[0.25, 0.5, 0.5], [0.0, 0.0, 0.0]])
+    assert Windows.whole(rows).peaks() == [1, -1]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1), (0, 0), (0, 4)])
+def test_of_the_whole_source_it_is_the_matrix(shape: tuple[int, int]):
+    rows = torch.rand(shape)
+    windows = Windows.whole(rows)
+    assert torch.equal(windows.dense(shape[1]), rows)
+    assert windows.weights.data_ptr() == rows.data_ptr()
+    assert windows.peaks() == [int(np.argmax(row)) for row in rows.numpy()]
+    assert EMPTY.dense(7).shape == (0, 7) and EMPTY.peaks() == []
+
+
+class Step(NamedTuple):
+    weights: Tensor
+    stops: Tensor
+    first: Tensor
+    energies: Tensor
+
+
+def test_a_search_keeps_windows_as_wide_as_they_are():
+    """Two steps of three rows, of which one attends to three positions, one to one, one stops nowhere."""
+    history, rows = History(), torch.arange(3)
+    history.append(
+        torch.tensor([2, 2, 2]),
+        rows,
+        Step(torch.tensor([[1.0], [1.0], [0.0]]), torch.tensor([4, 5, -1]), torch.tensor([4, 5, 0]), rows + 10),
+    )
+    wide = torch.tensor([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    history.append(
+        torch.tensor([7, 8, 9]),
+        torch.tensor([1, 0, 2]),
+        Step(wide, torch.tensor([9, 4, -1]), torch.tensor([7, 4, 0]), torch.tensor([100, 200, 300])),
+    )
+    numbers = torch.zeros(4)
+    ends = Ends(numbers, numbers, torch.tensor([2, 2, 2, 1]), torch.tensor([0, 1, 2, 1]), torch.tensor([3, 3, 3, 3]))
+    found = history.backtrack(ends)
+    assert [h.windows.weights.tolist() for h in found] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
+    assert [h.windows.first.tolist() for h in found] == [[5, 7], [4, 4], [0, 0], [5]]
+    assert [h.windows.widths.tolist() for h in found] == [[1, 3], [1, 1], [0, 0], [1]]
+    assert [h.energies for h in found] == [111, 210, 312, 11]
+    assert [h.stops.tolist() for h in found] == [[5, 9], [4, 4], [-1, -1], [5]]
+    for h in found:
+        parts = (*h.windows, h.stops)
+        assert all(part.untyped_storage().nbytes() == part.nbytes for part in parts), "it does not keep the others"
