@@ -47,7 +47,8 @@ def test_a_stream_is_offline_decoding_token_for_token(
     decode = ours.tokenizers.target.decode
     assert [session.text for session in sessions] == [decode(hypothesis.tokens) for hypothesis in hypotheses]
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
-        assert tuple(session.delays) == delays(ours.tokenizers, " ".join(source), hypothesis)["word_delays"]
+        arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
+        assert tuple(session.delays) == delays(ours.tokenizers.target, arrivals, hypothesis)["word_delays"]
     if search == ONLINE:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
         assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]
