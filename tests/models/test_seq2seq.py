@@ -134,7 +134,7 @@ def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder
     # Of each sentence, everything after what the last position that was selected had to be read for is exchanged.
     needed = stops.amax(1, keepdim=True).clamp(min=0) + 1
     if model.encoder.incremental:
-        needed = model.read_for(needed - 1, torch.full_like(needed, 9))
+        needed = model.encoder.read_for(needed - 1, torch.full_like(needed, 9))
     assert ((needed > 1) & (needed < 9)).sum() > 5
     changed = torch.where(torch.arange(9) >= needed, 23 - sources, sources)
     after, _ = run(changed)
