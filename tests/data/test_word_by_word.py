@@ -54,7 +54,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]
 
 
 ODD = " \t\n\u00a0\u2003\u3000\u200b\u00a8\u2017\ufb01\u0308▁￭\0\x1f\x85İ"
-texts = st.text(st.sampled_from("".join(TEXTS) + ODD) | st.characters(), max_size=20)
+texts = st.text(st.sampled_from("".join(TEXTS) + ODD) | st.characters(codec="utf-8"), max_size=20)
 
 
 @given(texts, texts)

@@ -109,7 +109,7 @@ def test_another_future_changes_nothing_before_it_is_read(attention: str, k: int
 
 def test_what_is_hidden_gets_no_gradient(pairs, shake):
     model = shake(Seq2Seq(config(GeneralAttentionConfig()), 20, 14), scale=0.5)
-    vectors = model.frontend(pairs.source).detach().requires_grad_()
+    vectors = model.frontend(pairs.source, pairs.source_mask)[0].detach().requires_grad_()
     memory = model.wait(model.decoder.init_memory(model.encoder(vectors, pairs.source_mask)), 3)
     readouts, _ = model.decoder(pairs.target_in, memory)
     (gradient,) = torch.autograd.grad(readouts[:, 2].sum(), vectors)
