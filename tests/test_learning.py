@@ -75,7 +75,8 @@ def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int], updates: i
 
 @torch.no_grad()
 def decoded_right(model: Seq2Seq, tests: list[list[int]], task: Task) -> float:
-    verbs = SimpleNamespace(init_state=model.init_state, step=partial(model.step, hard=model.supports_hard))
+    hard = model.supports_hard
+    verbs = SimpleNamespace(init_state=partial(model.init_state, hard=hard), step=partial(model.step, hard=hard))
     source = padded([[*test, EOS] for test in tests])
     memory = model.encode(source, source > 0)
     found = greedy(verbs, memory, len(tests), max_lengths=torch.full((len(tests),), 12))

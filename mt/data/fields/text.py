@@ -73,7 +73,7 @@ class TextField(Field):
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
-        arrivals = [len(word) - 1 for word in tokenizer.encode(text.split())]
+        arrivals = [len(tokenizer.encode_word(word)) for word in text.split()]
         return ReadSource(tokenizer.pieces(ids), units, arrivals)
 
     def blank(self, row: Row) -> bool:

@@ -2,7 +2,7 @@
 fewer positions (two of 3 x 3 with stride 2: Watanabe et al. 2018, ESPnet, as `conv2d`)."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int16
@@ -39,7 +39,7 @@ class LogMelConfig(Options):
     """Whether a vector depends on no later frame than its own, the last 17.5 ms of which are after it."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """On the vectors."""
-    speeds: tuple[float, ...] = ()
+    speeds: tuple[Annotated[float, Field(ge=0.1, le=10)], ...] = ()
     """Speeds that sounds are heard at in training, such as [0.9, 1.0, 1.1] (Ko et al. 2015); [] leaves them."""
     frequency_masks: int = Field(2, ge=0, le=100)
     """Stretches of bands that are hidden in training (SpecAugment: Park et al. 2019; these defaults: policy SM)."""
@@ -59,8 +59,6 @@ class LogMelConfig(Options):
                 "frontend.normalization=utterance needs the whole sound, and frontend.causal=true hears it as it "
                 "comes: set frontend.normalization=train or running"
             )
-        if bad := [speed for speed in self.speeds if not 0.1 <= speed <= 10]:
-            raise UserError(f"frontend.speeds has {bad[0]:g}: give factors from 0.1 to 10, such as [0.9, 1.0, 1.1]")
         return self
 
 

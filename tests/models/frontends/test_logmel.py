@@ -112,7 +112,5 @@ def test_training_hides_stretches_and_changes_the_speed(sounds: Tensor, mask: Te
 def test_what_cannot_be_is_refused():
     with pytest.raises(UserError, match=r"frontend.normalization=utterance needs the whole sound"):
         LogMelConfig(causal=True, normalization="utterance")
-    with pytest.raises(UserError, match=r"frontend.speeds has 0: give factors from 0.1 to 10"):
-        LogMelConfig(speeds=(0.0,))
     with pytest.raises(NotImplementedError, match=r"LogMel needs the whole source"):
         build().extend(torch.zeros(1, 2, HOP, dtype=torch.int16), torch.ones(1, 2).bool(), torch.ones(1).bool())
