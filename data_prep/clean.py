@@ -51,12 +51,12 @@ def drop_reasons(
 def require_readable(source: str, reader: Reader) -> None:
     """Raises SourceError where a source of dev or test is no text and cannot be read."""
     if not reader.field.written:
-        reader.column([source], None)
+        reader.require_readable(source)
 
 
 def _unfit(source: str, reader: Reader) -> str | None:
     try:
-        reader.column([source], None)
+        reader.require_readable(source)
     except SourceError as error:
         if error.reason is None:
             raise

@@ -49,6 +49,8 @@ def ordered(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
 def _begin() -> None:
     """A worker ends when its parent does, even by SIGKILL, and leaves Ctrl-C to it."""
     gc.freeze()  # what is imported stays: to look through it for garbage again and again would take 6 % of the time
+    # For torch, where a worker needs it: the processors are shared out already.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_await_the_parent, daemon=True).start()
 

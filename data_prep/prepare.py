@@ -29,7 +29,7 @@ from mt.storage import locked, replaced_path
 _TOKENIZERS = "tokenizers"
 _SCORING = {"metrics", "bleu_tokenizer", "latency_unit"}
 _NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", *_SCORING}
-_LATER = {"field": TextConfig(), "format": "files"}
+_LATER = {"field": TextConfig(), "format": "files", "digits": None, "transcript": ""}
 """Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""
 
 
@@ -86,8 +86,9 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
         split: list(checked(source.examples(split), config.cleaning, source.places(split))) for split in ("dev", "test")
     }
     with _placed(config):
+        reader = open_reader(config)
         for example in itertools.chain.from_iterable(found.values()):
-            require_readable(example.source, open_reader(config))
+            require_readable(example.source, reader)
     return found
 
 
@@ -106,10 +107,13 @@ def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Pa
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
     if not (work / _TOKENIZERS).is_dir():
-        sample = [(pair.source, pair.target) for pair in kept.sample(config.tokenizer.sample)]
+        examples = kept.sample(config.tokenizer.sample)
+        pairs = [(example.source, example.target) for example in examples]
+        transcripts = [example.transcript for example in examples] if config.transcript else None
+        written = build_field(config.field).written
         with replaced_path(work / _TOKENIZERS) as folder:
             folder.mkdir()
-            Tokenizers.train(config.tokenizer, sample, source=build_field(config.field).written).save(folder)
+            Tokenizers.train(config.tokenizer, pairs, source=written, transcripts=transcripts).save(folder)
     return Draft(evaluation, kept, Tokenizers.load(work / _TOKENIZERS))
 
 
@@ -119,7 +123,7 @@ def _placed(config: DatasetConfig) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        if error.source is None or config.folder is None:
+        if error.source is None:
             raise
         raise UserError(f"{place(config, error.source)}: {error}") from error
 
@@ -139,12 +143,15 @@ def _write(config: DatasetConfig, draft: Draft, work: Path, progress: bool) -> N
     unfinished, reader = work / "corpus", open_reader(config)
     for split in corpus.SPLITS:
         (unfinished / split).mkdir(parents=True, exist_ok=True)
+    spoken = draft.tokenizers.transcript is not None
     for split, examples in draft.evaluation.items():
         path = unfinished / split / "data-00000.arrow"
         writer.write_shard(path, writer.text_table(examples), draft.tokenizers, reader)
-        writer.finish_split(unfinished / split, ["data-00000.arrow"], reader.field)
+        writer.finish_split(unfinished / split, ["data-00000.arrow"], reader.field, transcribed=spoken)
     with _bar("encode train", sum(draft.shards.sizes), progress) as bar:
-        for count in shards.encode(draft.shards, work / _TOKENIZERS, unfinished / "train", config.workers, reader):
+        train = unfinished / "train"
+        written = shards.encode(draft.shards, work / _TOKENIZERS, train, config.workers, reader, transcribed=spoken)
+        for count in written:
             bar.update(count)
 
 

@@ -67,7 +67,8 @@ class Shards:
         sample: list[Example] = []
         for number, share in enumerate(shares):
             rows = np.sort(generator.choice(stay[number], share, replace=False, shuffle=False))
-            sample += map(Example, *(column.to_pylist() for column in self.table(number).take(pa.array(rows)).columns))
+            columns = [column.to_pylist() for column in self.table(number).take(pa.array(rows)).columns]
+            sample += (Example(a, b, links, transcript=said) for a, b, links, said in zip(*columns, strict=True))
         return sample
 
     def _stays(self, number: int) -> np.ndarray:
@@ -95,16 +96,23 @@ def clean(
 
 
 def encode(
-    shards: Shards, tokenizers: Path, folder: Path, workers: int | None, reader: Reader = TEXT_READER
+    shards: Shards,
+    tokenizers: Path,
+    folder: Path,
+    workers: int | None,
+    reader: Reader = TEXT_READER,
+    *,
+    transcribed: bool = False,
 ) -> Iterator[int]:
     """Write the split `folder`, one file per shard; goes on from what is there. Gives the pairs of each as it is done.
 
-    A shard is deleted when it is encoded, since nothing needs it then.
+    A shard is deleted when it is encoded, since nothing needs it then. transcribed: whether the tokenizers have one of
+    transcripts.
     """
     names = [f"data-{number:05}.arrow" for number in range(len(shards.sizes))]
     tasks = [(shards, number, tokenizers, folder / name, reader) for number, name in enumerate(names)]
     yield from ordered(_encode_shard, tasks, workers)
-    writer.finish_split(folder, names, reader.field)
+    writer.finish_split(folder, names, reader.field, transcribed=transcribed)
 
 
 def _tasks(
@@ -123,16 +131,17 @@ def _tasks(
 def blocks(examples: Iterable[Example], most: int | None = None) -> Iterator[pa.Table]:
     """The examples in tables of `TEXT`, of about `_CHARACTERS` each, and of `most` examples at the most."""
     # Lists of strings, because the garbage collector would look through a list of pairs again and again.
-    columns: tuple[list[str], ...] = [], [], []
+    columns: tuple[list[str], ...] = [], [], [], []
     size = 0
-    for source, target, links, _ in examples:
+    for source, target, links, _, transcript in examples:
         columns[0].append(source)
         columns[1].append(target)
         columns[2].append(links)
+        columns[3].append(transcript)
         size += len(source) + len(target)
         if size >= _CHARACTERS or len(columns[0]) == most:
             yield pa.table([*columns], corpus.TEXT)
-            columns, size = ([], [], []), 0
+            columns, size = ([], [], [], []), 0
     if columns[0]:
         yield pa.table([*columns], corpus.TEXT)
 

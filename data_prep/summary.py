@@ -34,7 +34,10 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     yield from _warning(draft.shards)
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
     if not build_field(config.field).written:
-        yield f"vocabulary: {config.tokenizer.side('target').model_type}, {len(draft.tokenizers.target):,} (target)"
+        said = draft.tokenizers.transcript
+        transcript = "" if said is None else f"; char, {len(said):,} (transcript)"
+        target = f"{len(draft.tokenizers.target):,} (target)"
+        yield f"vocabulary: {config.tokenizer.side('target').model_type}, {target}{transcript}"
         return
     source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
     types = [config.tokenizer.side(side).model_type for side in ("source", "target")]

@@ -144,7 +144,7 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     _verify(folder)
     config = load_config(folder)
     tokenizers = Tokenizers.load(folder)
-    sizes = (len(tokenizers.source), len(tokenizers.target))
+    sizes = tokenizers.sizes
     _compare(folder / MODEL, config, sizes)
     model = Seq2Seq(config, *sizes)
     try:
@@ -203,7 +203,7 @@ def _verify(folder: Path) -> None:
             raise UserError(f"{folder}/{name} is not the file that was saved (its SHA-256 differs): {_REMEDY}")
 
 
-def _compare(path: Path, config: Config, sizes: Sequence[int]) -> None:
+def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> None:
     """Raises UserError where the tensors of a file are not the model's: before anything is allocated, since a
     configuration may ask for more memory than there is."""
     try:

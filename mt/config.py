@@ -100,6 +100,15 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
+    def _somebody_learns_the_transcripts(self) -> Self:
+        if self.dataset.transcript and not self.ctc_weight:
+            raise UserError(
+                f"dataset.transcript={self.dataset.transcript} is what ctc_weight teaches the encoder, and "
+                "ctc_weight=0 teaches nothing: set ctc_weight=0.3, or leave dataset.transcript out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _metrics_exist(self) -> Self:
         require_known(self.dataset.metrics, "dataset.metrics")
         require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")

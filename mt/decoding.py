@@ -102,10 +102,10 @@ def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
     if isinstance(search, OnlineConfig):
         if not model.online:
             raise UserError(
-                "search=online writes while it reads: it needs an encoder that does not read the whole source first "
-                "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
-                "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
-                "search=beam"
+                f"search=online writes while it reads: it needs {_frontend(model)}an encoder that does not read the "
+                "whole source first (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an "
+                "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+                "search=greedy or search=beam"
             )
         return True
     if isinstance(search, WaitKConfig):
@@ -123,9 +123,10 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     """Raises UserError where the model cannot see the source through the prefix mask of k, as the option wants it."""
     if not model.supports_wait_k:
         raise UserError(
-            f"{option} shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding "
-            "or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
-            "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
+            f"{option} shows the model only the source tokens read so far: it needs {_frontend(model)}encoder=lstm, "
+            "gru, embedding or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the "
+            "source's length (attention=dot, general, concat, location, bahdanau or local_m); train such a model, or "
+            "leave it out"
         )
     least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
     if k < least:
@@ -133,3 +134,9 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
             f"{option} with k={k} would write before anything is known, since this encoder looks ahead and needs "
             f"{least} source tokens for its first value: choose k={least} or more, or another encoder"
         )
+
+
+def _frontend(model: Seq2Seq) -> str:
+    """What a sentence on online models asks of this one's front-end."""
+    option = model.frontend.incremental_with
+    return f"{option}, " if option else ""

@@ -1,34 +1,44 @@
-"""Delays in words: how many words of the source had been read when each word of a translation was written.
+"""Delays: how many words of the source, or milliseconds, had been read when each word of a translation was written.
 
-Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A source comes a whole
-word at a time, its end with the last word; what has no words, as sound, a position at a time. A target word is written
-when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
+Words are what stands between blanks of detokenised text, as SimulEval reads and writes them. A text comes a whole word
+at a time, its end with the last word; a sound 10 ms at a time, the last of which may be silence. A target word is
+written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, Tokenizer
 from mt.search.hypothesis import Hypothesis
 
 
-def delays(tokenizer: Tokenizer, arrivals: Sequence[int], hypothesis: Hypothesis) -> dict[str, Any]:
+def delays(
+    tokenizer: Tokenizer,
+    source: ReadSource,
+    hypothesis: Hypothesis,
+    needed: Callable[[Tensor], Tensor],
+) -> dict[str, Any]:
     """What a hypothesis gives a `Translation` of its delays, by the names of the fields; nothing where it has none.
 
-    tokenizer: of the target. arrivals: how many positions come with each word of the source.
+    tokenizer: of the target. needed: see `Frontend.needed`.
     """
     found: Tensor | None = getattr(hypothesis, "delays", None)
     if found is None:
         return {}
-    read = words_read(found.numpy(), arrivals)
-    words = word_delays(tokenizer, hypothesis.tokens, read, len(arrivals))
-    return {"delays": found.numpy(), "words_read": read, "word_delays": words, "source_words": len(arrivals)}
+    arrivals, whole, length = source.arrivals, len(source.labels), source.part * len(source.arrivals)
+    found = found.clamp(max=whole)
+    # Whether the last place was chosen, or taken because nothing follows, is not known: it is read with the end.
+    read = source.part * words_read(needed(found).numpy(), arrivals)
+    read = np.where(found.numpy() < whole, read, length)
+    words = word_delays(tokenizer, hypothesis.tokens, read, length)
+    return {"delays": found.numpy(), "words_read": read, "word_delays": words, "source_words": length}
 
 
-def words_read(delays: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     """[T] int64: the source words that must have come for so many source tokens.
 
     delays: [T] int64, source tokens, EOS included. lengths: the tokens of each source word.
@@ -41,7 +51,7 @@ def word_delays(tokenizer: Tokenizer, ids: Sequence[int], read: np.ndarray, sour
     """The source words that had been read when each word of `tokenizer.decode(ids)` was written.
 
     ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T] int64,
-    source words read when each token was chosen. source_length: in words.
+    source words read when each token was chosen. source_length: in words, or as `read`.
     """
     found: list[int] = []
     word: list[int] = []

@@ -190,20 +190,16 @@ class Translator(Reading):
         return [results[i] for i in range(len(ids))]
 
     def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> Session:
-        """The translation of a source that is still arriving, word by word; see `Session`.
+        """The translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
         search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
         characters where both sides are cut into characters, else words. Raises UserError where the model must know the
         whole source before it writes.
         """
-        if not self.field.written:
-            raise UserError(
-                f"a stream is of words, and this model reads {self.config.dataset.field.name}: translate whole files"
-            )
         search = online_search(self.config.search) if search is None else search
         refuse_offline(self.model, search)
         decodes_hard(search, self.model)  # raises where they do not go together
-        return Session(Setting(self.model, self.tokenizers, search, unit or self.unit))
+        return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
 
 
 def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:

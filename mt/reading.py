@@ -60,7 +60,9 @@ class Reading:
             stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
             chunk_size=self.model.chunk_size,
             energies=hypothesis.energies,
-            **delays(self.tokenizers.target, source.arrivals, hypothesis),
+            backdrop=source.backdrop,
+            ids=tuple(hypothesis.tokens),
+            **delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed),
         )
 
     def _encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:

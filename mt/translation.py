@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mt.backdrop import Backdrop, Sound
 from mt.errors import UserError
 from mt.metrics.alignment import Link, project
 from mt.search.windows import Windows
@@ -37,15 +39,20 @@ class Translation:
     delays: np.ndarray | None = None
     """[T] int64: source tokens read before each target token was written; None unless decoded online."""
     words_read: np.ndarray | None = None
-    """[T] int64: the same in source words, of which a whole one is read at a time."""
+    """[T] int64: the same in source words, of which a whole one is read at a time, or in milliseconds of sound."""
     word_delays: tuple[int, ...] | None = None
-    """For each word of `text.split()` the source words read when it was written; None unless decoded online."""
+    """For each word of `text.split()` the source words, or milliseconds, read when it was written; None unless decoded
+    online."""
     source_words: int | None = None
     """How many of them the source has; None unless decoded online."""
     chunk_size: int | None = None
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
+    ids: tuple[int, ...] = ()
+    """[T]: of the target tokens."""
     energies: int | None = None
     """How many energies a hard monotonic attention computed to find its stops; None for other ones."""
+    backdrop: Callable[[], Backdrop | None] | None = None
+    """What the alignment is drawn on where the source is no text, made when it is drawn."""
 
     @cached_property
     def alignment(self) -> np.ndarray:
@@ -59,12 +66,18 @@ class Translation:
         links = ((position, step) for step, position in enumerate(self.windows.peaks()) if position >= 0)
         return project(links, self.source_units, self.target_units)
 
-    def figure(self, title: str | None = None) -> Figure:
-        """The alignment as a heatmap, with the path of reads and writes where it was decoded online; of at least one
-        token a side. title: by default the text."""
-        from mt.plots import heatmap  # Not above: most who translate draw nothing, and matplotlib takes a second.
+    def figure(self, title: str | None = None, boundaries: Sequence[float] = ()) -> Figure:
+        """The alignment, of at least one token a side: over a picture a panel for each token, else a heatmap, with the
+        path of reads and writes where it was decoded online, and a sound below.
 
-        return heatmap(
+        title: by default the text. boundaries: seconds to mark in a sound, as where words are known to end.
+        """
+        from mt.plots import draw  # Not above: most who translate draw nothing, and matplotlib takes a second.
+
+        backdrop = self.backdrop() if self.backdrop else None
+        if isinstance(backdrop, Sound):
+            backdrop = replace(backdrop, boundaries=boundaries)
+        return draw(
             self.alignment,
             self.source_tokens,
             self.tokens,
@@ -72,10 +85,11 @@ class Translation:
             chunk_size=None if self.stops is None else self.chunk_size,
             delays=None if self.delays is None else self.delays.tolist(),
             title=self.text if title is None else title,
+            backdrop=backdrop,
         )
 
     def plot(self, path: str | Path) -> None:
-        """Writes the heatmap to a PNG file. Raises UserError where there is nothing to draw, or no file can be."""
+        """Writes `figure` to a PNG file. Raises UserError where there is nothing to draw, or no file can be."""
         from mt.plots import save
 
         if not self.alignment.any():

@@ -3,7 +3,8 @@
     python scripts/benchmark.py ops         the expected alignment beside the clipped closed form
     python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
     python scripts/benchmark.py online      softmax, hard monotonic attention and MoChA over the length of a sentence
-    python scripts/benchmark.py stream      a word of a stream after many words: its delay, and what is kept
+    python scripts/benchmark.py stream      a word of a stream after many words: its delay, and what is kept;
+                                            with --run RUN --audio FILE the real-time factor of a stream of sound
 
 OMP_NUM_THREADS sets the threads.
 """

@@ -4,8 +4,8 @@
 
 One sentence of S source and T = S target positions, step by step; the pointer moves one position a step, as in a
 monotone alignment. `attention` is the attention alone; `decoder` is the whole step, from the last token to the logits
-of the next. Times are processor seconds of one thread, medians of rounds in which all take turns. The exponent is that
-of total time over S, fitted to the lengths from a quarter of the longest on.
+of the next. Times are processor seconds of one thread, every 200 steps in the least of rounds in which all take turns.
+The exponent is that of total time over S, fitted to the lengths from a quarter of the longest on.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import math
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ LENGTHS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 FITTED = 0.25
 """Exponents are fitted to lengths from this share of the longest on."""
 STEPS = 200
-"""Fewest steps that are timed at once: short sentences are taken several times."""
+"""That are timed at once: short sentences are taken several times, and long ones in parts."""
 ATTENTIONS = {
     "softmax": GeneralAttentionConfig(),
     "monotonic": MonotonicConfig(),
@@ -47,8 +48,18 @@ PARTS = ("attention", "decoder")
 class Measured(NamedTuple):
     """One sentence of one length."""
 
-    seconds: float
+    parts: list[float]
+    """Seconds of its parts, in order."""
     energies: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts)
+
+
+def least(turns: Sequence[Measured]) -> Measured:
+    """Each part in the least of rounds, as what else the machine does only adds to it."""
+    return Measured([*map(min, zip(*(turn.parts for turn in turns), strict=True))], turns[0].energies)
 
 
 class Contender:
@@ -81,44 +92,45 @@ class Contender:
     def run(self, part: str, length: int) -> Measured:
         memory, queries, times = self.memory(length), self.queries(length), math.ceil(STEPS / length)
         steps = {"attention": self._attention, "decoder": self._decoder}[part]
-        began, energies = time.thread_time(), 0
-        for _ in range(times):
-            energies = steps(memory, queries)
-        return Measured((time.thread_time() - began) / times, energies)
+        parts, energies, began = [], 0, time.thread_time()
+        for number, found in enumerate(chain.from_iterable(steps(memory, queries) for _ in range(times)), 1):
+            energies += length if found is None else int(found)
+            if number % STEPS == 0 or number == times * length:
+                now = time.thread_time()
+                parts.append((now - began) / times)
+                began = now
+        return Measured(parts, energies // times)
 
-    def _attention(self, memory: DecoderMemory, queries: Tensor) -> int:
-        attention, energies = self.decoder.attention, 0
+    def _attention(self, memory: DecoderMemory, queries: Tensor) -> Iterator[Tensor | None]:
+        """The energies of each step, None where it compares with all positions."""
+        attention = self.decoder.attention
         state = attention.init_state(memory.attention, hard=self.hard)
         for query in queries:
             step = attention.step(query, memory.attention, state, hard=self.hard)
             state = step.state
-            energies += len(queries) if step.energies is None else int(step.energies)
-        return energies
+            yield step.energies
 
-    def _decoder(self, memory: DecoderMemory, queries: Tensor) -> int:
-        attention, energies = self.decoder.attention, 0
+    def _decoder(self, memory: DecoderMemory, queries: Tensor) -> Iterator[Tensor | None]:
+        attention = self.decoder.attention
         state, token = self.decoder.init_state(memory, hard=self.hard), torch.tensor([2])
         for query in queries:
             question = self.decoder.ask(token, state)
             step = attention.step(query, memory.attention, question.attention_state, hard=self.hard)
             prediction = self.decoder.answer(question, step)
             state, token = prediction.state, prediction.logits.argmax(-1)
-            energies += len(queries) if step.energies is None else int(step.energies)
-        return energies
+            yield step.energies
 
 
 def measure(
     contenders: Sequence[Contender], lengths: Sequence[int], rounds: int
 ) -> Iterator[tuple[str, int, list[Measured]]]:
-    """For each part and length what each contender takes: the median of rounds, after a short one that is not
-    counted."""
+    """For each part and length what each contender takes, after a short run that is not counted."""
     for part in PARTS:
         for contender in contenders:
             contender.run(part, min(lengths))
         for length in lengths:
             turns = [[contender.run(part, length) for contender in contenders] for _ in range(rounds)]
-            medians = (statistics.median(turn.seconds for turn in column) for column in zip(*turns, strict=True))
-            yield part, length, [Measured(s, one.energies) for s, one in zip(medians, turns[0], strict=True)]
+            yield part, length, [*map(least, zip(*turns, strict=True))]
 
 
 def fitted(lengths: Sequence[int]) -> list[int]:
@@ -190,7 +202,7 @@ def main(arguments: Sequence[str]) -> None:
         prog="benchmark.py online", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--lengths", type=int, nargs="+", metavar="N", default=LENGTHS, help="of source and target")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
     parser.add_argument("--size", type=int, default=512, metavar="N", help="of values, queries and the decoder's state")
     parser.add_argument(
         "--vocabulary", type=int, default=1000, metavar="N", help="tokens that the decoder chooses from"

@@ -1,10 +1,15 @@
 """The delay of a word in a stream, and what the stream keeps after many words: neither grows where it need not.
+Or the real-time factor of a run that reads sound.
 
     python scripts/benchmark.py stream [--words 10000] [--attentions monotonic mocha] [--json]
+    python scripts/benchmark.py stream --run RUN --audio FILE [--json]
 
 One session of an untrained model of the usual sizes, whose pointer stops at every other position by chance. Delays are
 processor seconds between a word and what is written with it, medians of the first tenth of the words and of the last.
 The exponent is that of the total time over the words read, fitted to the last three quarters.
+
+With --run and --audio, a trained model hears a sound 10 ms at a time. The real-time factor is the processor seconds of
+one thread, reading the file, features and search included, per second of sound; a piece takes at the most what is said.
 """
 
 import argparse
@@ -13,12 +18,16 @@ import math
 import statistics
 import time
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from mt.data.fields import AudioField
+from mt.errors import UserError, reported
+from mt.inference import Translator, load
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.parsing import parse
 from mt.search.config import MAX_LENGTH, OnlineConfig
@@ -64,9 +73,49 @@ def measured(attention: str, words: int) -> dict[str, Any]:
     }
 
 
+def heard(translator: Translator, name: str) -> dict[str, Any]:
+    """A sound of which 10 ms come at a time."""
+    if not isinstance(translator.field, AudioField):
+        raise UserError("--audio is of runs that read sound, and this one does not: leave it out")
+    session = translator.stream()
+    seconds, kept, began = [], [], time.process_time()
+    for piece in chain(translator.field.pieces(name), [None]):
+        if piece is None:
+            session.finish()
+        else:
+            session.read(piece)
+        kept.append(session.kept)
+        seconds.append(time.process_time() - began)
+        began = time.process_time()
+    sound = session.heard / 1000
+    tenth = max(1, len(kept) // 10)
+    return {
+        "sound_seconds": sound,
+        "processor_seconds": sum(seconds),
+        "real_time_factor": sum(seconds) / sound,
+        "longest_piece": max(seconds),
+        "kept": [max(kept[:tenth]), max(kept[-tenth:])],
+    }
+
+
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
     """The slope of a line through the logarithms."""
     return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, seconds)]).slope
+
+
+def _tell_heard(options: argparse.Namespace) -> None:
+    if not (options.run and options.audio):
+        raise UserError("--run RUN and --audio FILE go together: give both")
+    found = heard(load(options.run, device="cpu"), options.audio)
+    if options.json:
+        print(json.dumps(found))
+        return
+    few, many = found["kept"]
+    print(
+        f"real-time factor {found['real_time_factor']:.3f}: {found['processor_seconds']:.2f} processor seconds for "
+        f"{found['sound_seconds']:.2f} seconds of sound, at most {1000 * found['longest_piece']:.1f} ms for 10 ms; "
+        f"numbers kept in the first tenth {few:,}, in the last {many:,}"
+    )
 
 
 def row(name: str, found: dict[str, Any]) -> str:
@@ -82,10 +131,16 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--words", type=int, default=10_000, metavar="N")
     parser.add_argument("--attentions", nargs="+", choices=ATTENTIONS, default=ATTENTIONS[:2], metavar="NAME")
+    parser.add_argument("--run", type=Path, metavar="RUN", help="a run that reads sound, with --audio")
+    parser.add_argument("--audio", metavar="FILE", help="what it hears")
     parser.add_argument("--json", action="store_true", help="print one object instead of a table")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(1)
+    if options.run or options.audio:
+        with reported():
+            _tell_heard(options)
+        return
     results = {name: measured(name, options.words) for name in options.attentions}
     if options.json:
         print(json.dumps(results))

@@ -50,7 +50,8 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
     texts = {}
     for run in runs:
         if run.config.dataset not in texts:
-            split = Corpus.open(prepare(run.config.dataset, corpora)).split("test")
+            corpus = Corpus.open(prepare(run.config.dataset, corpora))
+            split = corpus.split(corpus.scored)
             texts[run.config.dataset] = split.column("source"), split.column("references")
         if texts[run.config.dataset] != texts[runs[0].config.dataset]:
             raise UserError(

@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         usual = translator.config.search
         search = chosen_search(options, usual)
         corpus = _corpus(translator, options)
+        if not len(corpus.split(options.split)):
+            raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         named = variant(options.split, options.checkpoint, search, usual)
         named += f"-{options.latency_unit}s" if options.latency_unit else ""
         folder = options.out or options.run / "evaluations" / named

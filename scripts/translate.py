@@ -7,6 +7,9 @@ A blank line gives a blank line. With --n-best each hypothesis has a line `index
 the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
 output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
 
+--plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap, with a sound's
+spectrogram, or for each word a panel of the picture.
+
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
 
@@ -29,6 +32,7 @@ from mt.inference import Translator
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig
 from mt.text_io import decoded, file_lines
+from mt.translation import Translation
 
 INPUT = "standard input"
 
@@ -39,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="text, plain or .gz; else standard input")
     parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a PNG a line")
     add_search_options(parser)
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
@@ -67,11 +72,22 @@ def translate(
             for best in hypotheses:
                 print(f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text)
         sys.stdout.flush()
+        if options.plots:
+            _draw([hypotheses[0] for hypotheses in found], options.plots, first)
         if links:
-            with _named(options.alignments):
+            with _named("--alignments", options.alignments):
                 links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
                 links.flush()
         first += len(chunk)
+
+
+def _draw(translations: Sequence[Translation], folder: Path, first: int) -> None:
+    """Nothing of a line without attention, as a blank one. first: the number of the first line."""
+    with _named("--plots", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, best in enumerate(translations, start=first):
+        if best.alignment.any():
+            best.plot(folder / f"{number:04d}.png")
 
 
 def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:
@@ -96,7 +112,7 @@ def _alignments(options: argparse.Namespace) -> Iterator[TextIO | None]:
     if path is None:
         yield None
         return
-    with _named(path):
+    with _named("--alignments", path):
         if source and path.exists() and source.exists() and path.samefile(source):
             raise UserError(f"--alignments {path} is the file to translate, and would overwrite it: give another file")
         file = path.open("w", encoding="utf-8")
@@ -109,11 +125,11 @@ def _alignments(options: argparse.Namespace) -> Iterator[TextIO | None]:
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _named(option: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"--alignments {path} cannot be written ({error.strerror}): give another file") from error
+        raise UserError(f"{option} {path} cannot be written ({error.strerror}): give another") from error
 
 
 if __name__ == "__main__":

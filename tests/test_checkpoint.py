@@ -20,6 +20,11 @@ MODELS = {
     "free": {"embedding": {"embedding_dim": 32, "tie_output": False}},
     "shared": {"embedding": {"embedding_dim": 32, "share": True}},
     "mocha": {"embedding": {"embedding_dim": 32}, "attention": {"name": "mocha"}},
+    "gated": {
+        "embedding": {"embedding_dim": 32},
+        "decoder": {"name": "bahdanau", "hidden_size": 8, "readout_size": 32, "gate": True},
+        "doubly_stochastic_weight": 1.0,
+    },
 }
 
 

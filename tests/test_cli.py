@@ -78,8 +78,8 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
 
 
 TOP = (
-    "attention, attention/energy, ctc_weight, dataset, decoder, device, embedding, encoder, experiment, folder, "
-    "frontend, init_range, "
+    "attention, attention/energy, ctc_weight, dataset, decoder, device, doubly_stochastic_weight, embedding, encoder, "
+    "experiment, folder, frontend, init_range, "
 )
 
 

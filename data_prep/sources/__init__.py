@@ -7,13 +7,15 @@ from pathlib import Path
 
 from data_prep.sources.base import Source
 from data_prep.sources.cut import Cut
+from data_prep.sources.digits import DigitStrings, joined
+from data_prep.sources.embedded import ROW, from_folder
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.generated import GeneratedText
 from data_prep.sources.hub import HubTable, holds_tables
-from data_prep.sources.media import Listing, MediaFiles, Spread, media_folder
+from data_prep.sources.media import Listing, MediaFiles, Spread
 from data_prep.sources.shortened import Shortened
+from data_prep.sources.untested import Untested
 from data_prep.sources.utterances import Kaldi, LibriSpeech
-from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, build_field
 from mt.data.writer import TEXT_READER, Reader
@@ -27,10 +29,12 @@ def open_source(config: DatasetConfig) -> Source:
     Raises:
         UserError: the folder does not hold the files of the dataset.
     """
-    source = _origin(config)
+    source, written = _origin(config), build_field(config.field).written
     if config.cut:
-        source = Cut(source, config.cut, config.cleaning.max_evaluation_length)
-    if not build_field(config.field).written:
+        source = Cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=not written)
+    if not config.tested:
+        source = Untested(source)
+    if not written:
         return Spread(source)
     limits = config.cleaning.truncate_source, config.cleaning.truncate_target
     return source if limits == (None, None) else Shortened(source, *limits)
@@ -44,14 +48,23 @@ def open_reader(config: DatasetConfig) -> Reader:
         return TEXT_READER
     if config.generator is not None:
         return Reader(field, functools.partial(_rendered, config.generator))
-    return Reader(field, functools.partial(os.path.join, media_folder(config)))
+    if config.digits is not None:
+        return Reader(field, functools.partial(joined, Path(config.folder or ""), config.field))
+    listing = _listing(config)
+    if isinstance(listing, HubTable):
+        return Reader(field, listing.opener(config.given))
+    return Reader(field, functools.partial(from_folder, Path(config.folder or ""), config.media, config.source))
 
 
 def place(config: DatasetConfig, source: str) -> str:
     """Where a dataset of files names this source of an example: `train.tsv, line 3`."""
-    listing, folder = _listing(config), media_folder(config)
-    for split in SPLITS:
-        for where, example in listing.located(split) if split not in config.cut else ():
+    if config.digits is not None or config.generator is not None:
+        return config.name
+    if match := ROW.fullmatch(source):
+        return f"{Path(config.folder or config.name, match['table'])}, row {int(match['number']) + 1}"
+    listing, folder = _listing(config), config.media
+    for split in config.given:
+        for where, example in listing.located(split):
             if os.path.relpath(folder / example.source.strip(), folder) == os.path.normpath(source):
                 return where
     return config.name
@@ -66,16 +79,20 @@ def _listing(config: DatasetConfig) -> Listing:
         return Kaldi(config)
     if config.format == "librispeech":
         return LibriSpeech(config)
-    files = LocalFiles(config, Path(config.folder or ""))
-    files.require_all()
-    return files
+    return _tables_or_texts(config)
 
 
 def _origin(config: DatasetConfig) -> Source:
     if config.generator is not None:
         return GeneratedText(config.generator)
+    if config.digits is not None:
+        return DigitStrings(config, config.digits)
     if not build_field(config.field).written:
         return MediaFiles(config, _listing(config))
+    return _tables_or_texts(config)
+
+
+def _tables_or_texts(config: DatasetConfig) -> LocalFiles | HubTable:
     if config.folder is None:
         return HubTable(config, None)
     files = LocalFiles(config, Path(config.folder))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from data_prep.sources.embedded import holds_media, row_name
 from mt.data.corpus import Example
 from mt.errors import UserError, nearest
 
@@ -74,21 +75,25 @@ def arrow_examples(
     read: Callable[[list[str]], Iterable[pa.RecordBatch | pa.Table]],
     columns: Columns,
     where: str,
+    rows: str | None = None,
 ) -> Iterator[Example]:
     """The pairs of Arrow data, whose sides are columns or fields of `translation`.
 
-    read: the data, in batches, of the columns with these names. where: what to call the data in an error.
+    read: the data, in batches, of the columns with these names. where: what to call the data in an error. rows: what to
+    call them where the source may be sounds or pictures themselves, which are left where they are.
     """
     names, nested = arrow_columns(schema, columns)
     require_sides(columns, names, where)
     require_once(columns, names, where)
     columns = tuple(column for column in columns if column in names)
+    embedded = rows is not None and not nested and holds_media(schema.field(columns[0]).type)
     number = 0
-    for batch in read([NESTED] if nested else [*columns]):
-        sides = [pc.struct_field(batch[NESTED], column) if nested else batch[column] for column in columns]
+    for batch in read([NESTED] if nested else [*columns[embedded:]]):
+        sides = [pc.struct_field(batch[NESTED], column) if nested else batch[column] for column in columns[embedded:]]
         for cells in zip(*(side.to_pylist() for side in sides), strict=True):
+            named = (row_name(rows or "", number), *cells) if embedded else cells
             number += 1
-            yield example(cells, columns, f"{where}, row", number)
+            yield example(named, columns, f"{where}, row", number)
 
 
 def _spread(cells: Sequence[object], columns: Columns, where: str) -> tuple[list[object], Columns]:

@@ -16,23 +16,26 @@ _PARITY = {"dev": 0, "test": 1}
 class Cut:
     """Another source, with dev, test or both cut from its training pairs.
 
-    Each pair has a key, the hash of its two texts. Pairs with an even key can become dev, pairs with an odd one test,
-    and those with the smallest keys do. So equal pairs come to one split, no pair can move between dev and test, and
-    pairs that are added to the corpus displace few of them. Pairs that dev and test could not hold stay in train.
+    Each pair has a key, the hash of its two texts, or of the first alone. Pairs with an even key can become dev, pairs
+    with an odd one test, and those with the smallest keys do. So equal pairs come to one split, no pair can move
+    between dev and test, and pairs that are added to the corpus displace few of them. Pairs that dev and test could not
+    hold stay in train.
 
     The choice costs a pass over the text.
     """
 
-    def __init__(self, whole: Source, sizes: Mapping[str, int], longest: int) -> None:
+    def __init__(self, whole: Source, sizes: Mapping[str, int], longest: int, *, by_source: bool = False) -> None:
         """
         Args:
             sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
                 it more.
             longest: most words of a side in dev and test.
+            by_source: whether the source alone decides, as the name of a sound whatever its text is.
         """
         self._whole = whole
         self._sizes = sizes
         self._longest = longest
+        self._key, self._kind = (key_of_source, "name") if by_source else (key_of_pair, "pair")
 
     def identity(self) -> str:
         return self._whole.identity()
@@ -47,7 +50,7 @@ class Cut:
     def examples(self, split: str) -> Iterator[Example]:
         if split in self._sizes:
             return (example for _, example in self._chosen[split])
-        examples = self._whole.examples(split)
+        examples, key = self._whole.examples(split), self._key
         return (example for example in examples if key(example) not in self._keys) if split == "train" else examples
 
     def columns(self, split: str) -> Collection[str]:
@@ -58,7 +61,7 @@ class Cut:
 
     def notes(self) -> list[str]:
         sizes = " and ".join(f"{len(chosen):,} for {split}" for split, chosen in self._chosen.items())
-        return [*self._whole.notes(), f"cut from train by a hash of each pair: {sizes}"]
+        return [*self._whole.notes(), f"cut from train by a hash of each {self._kind}: {sizes}"]
 
     @functools.cached_property
     def _keys(self) -> frozenset[int]:
@@ -70,7 +73,7 @@ class Cut:
         smallest = {split: _Smallest(size) for split, size in self._sizes.items()}
         eligible = dict.fromkeys(self._sizes, 0)
         for number, example in enumerate(self._whole.examples("train")):
-            found = key(example)
+            found = self._key(example)
             for split, kept in smallest.items():
                 if found % 2 == _PARITY[split] and self._fits(example):
                     eligible[split] += 1
@@ -114,8 +117,16 @@ class _Smallest:
         return [(found, example) for _, found, example in sorted(rows)]
 
 
-def key(example: Example) -> int:
+def key_of_pair(example: Example) -> int:
     """64 bits of a hash of the two texts, the same on every machine."""
     # No text holds NUL, so that the sides do not run into one another.
-    pair = f"{example.source}\0{example.target}".encode()
-    return int.from_bytes(hashlib.blake2b(pair, digest_size=8).digest(), "little")
+    return _hash(f"{example.source}\0{example.target}")
+
+
+def key_of_source(example: Example) -> int:
+    """Likewise, of the source alone."""
+    return _hash(example.source)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

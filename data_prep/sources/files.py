@@ -10,9 +10,10 @@ from typing import Protocol
 
 from data_prep.sources.cells import Columns
 from data_prep.sources.digest import digest
-from data_prep.sources.tables import TABLES
-from mt.data.corpus import SPLITS, Example
+from data_prep.sources.tables import TABLES, ParquetFile
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
+from mt.data.fields import build_field
 from mt.errors import UserError
 from mt.text_io import file_lines, opened
 
@@ -45,8 +46,10 @@ class LocalFiles:
 
     def __init__(self, config: DatasetConfig, folder: Path) -> None:
         self._folder = folder
-        splits = [split for split in SPLITS if split not in config.cut]
-        self._splits = {split: _find(folder, config.splits[split], config.columns(split)) for split in splits}
+        media = not build_field(config.field).written
+        self._splits = {
+            split: _find(folder, config.splits[split], config.columns(split), media) for split in config.given
+        }
         self._sizes: dict[str, int] = {}  # each costs a pass over a file
 
     def holds_text(self) -> bool:
@@ -153,13 +156,17 @@ class ParallelText:
         return f"{self.paths[0]}, line", f"{self.paths[1]}, line"
 
 
-def _find(folder: Path, name: str, columns: Columns) -> Pairs:
-    """Texts where there is one, else a table, else the texts that should be there."""
+def _find(folder: Path, name: str, columns: Columns, media: bool) -> Pairs:
+    """Texts where there is one, else a table, else the texts that should be there.
+
+    media: whether sources may be sounds or pictures in the cells of a table.
+    """
     texts = ParallelText(folder, name, columns)
     if len(texts.missing()) == 2:
         for ending, kind in TABLES.items():
             if (path := _plain_or_gz(folder / f"{name}{ending}")).is_file():
-                return kind(path, columns)
+                rows = f"{name}{ending}"
+                return ParquetFile(path, columns, rows) if media and kind is ParquetFile else kind(path, columns)
     return texts
 
 

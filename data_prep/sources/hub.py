@@ -5,7 +5,7 @@ import functools
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import datasets
@@ -14,9 +14,12 @@ from datasets.data_files import EmptyDatasetError
 
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
 from data_prep.sources.digest import digest
+from data_prep.sources.embedded import from_tables
 from data_prep.sources.tables import TABLES, require_shallow
 from mt.data.corpus import SPLITS, Example
-from mt.data.dataset import DatasetConfig, HubConfig
+from mt.data.dataset import DatasetConfig
+from mt.data.fields import Raw, build_field
+from mt.data.origins import HubConfig
 from mt.errors import UserError, nearest
 
 _ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow", ".jsonl.gz", ".json.gz", ".csv.gz", ".tsv.gz")
@@ -38,6 +41,7 @@ class HubTable:
         self._sides = config.source, config.target
         self._columns = {split: config.columns(split) for split in SPLITS}
         self._streaming = config.streaming
+        self._media = not build_field(config.field).written
         self._name = str(folder or self._hub.id)
 
     def identity(self) -> str:
@@ -61,7 +65,20 @@ class HubTable:
             lambda names: table.select_columns(names).with_format("arrow").iter(BATCH),
             self._columns[split],
             f"{self._name}, {self._hub.splits[split]}",
+            split if self._media else None,
         )
+
+    def located(self, split: str) -> Iterator[tuple[str, Example]]:
+        """Each example with what to call its row in an error."""
+        where = f"{self._name}, {self._hub.splits[split]}, row"
+        return ((f"{where} {number}", example) for number, example in enumerate(self.examples(split), start=1))
+
+    def opener(self, splits: Collection[str]) -> Callable[[str], Raw]:
+        """What reads the sounds or pictures of the splits that are read; it can be sent to other processes."""
+        column = self._sides[0]
+        tables = {split: self._table(split).select_columns([column]) for split in splits}
+        root = self._folder or Path(datasets.config.HF_CACHE_HOME)
+        return functools.partial(from_tables, tables, column, root)
 
     def columns(self, split: str) -> list[str]:
         return arrow_columns(_schema(self._table(split)), self._columns[split])[0]

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
-from mt.data.corpus import SPLITS, Example
+from data_prep.sources.embedded import ROW
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
+from mt.errors import UserError, nearest
 
 
 class Listing(Protocol):
@@ -39,11 +40,14 @@ class MediaFiles:
 
     def __init__(self, config: DatasetConfig, listing: Listing) -> None:
         self._listing = listing
-        self._folder = media_folder(config)
-        self._splits = [split for split in SPLITS if split not in config.cut]
+        self._folder = config.media
+        self._remote = config.folder is None
+        self._splits = config.given
+        self._transcript = config.transcript
 
     def identity(self) -> str:
-        paths = {example.source: self._path(example.source) for split in self._splits for example in self._read[split]}
+        sources = (example.source for split in self._splits for example in self._read[split])
+        paths = {source: self._path(source) for source in sources if not ROW.fullmatch(source)}
         return f"{self._listing.identity()} {digest(sorted(paths.items()))}"
 
     def size(self, split: str) -> int:
@@ -71,8 +75,20 @@ class MediaFiles:
         return found
 
     def _checked(self, split: str) -> Iterator[Example]:
-        for where, example in self._listing.located(split):
+        for where, example in self._spoken(split):
             source = example.source.strip()
+            if split != "train" and not example.target.strip():
+                raise UserError(
+                    f"{where} has no text, and dev and test are scored line by line: fill it in, or leave the line out"
+                )
+            if ROW.fullmatch(source):
+                yield example
+                continue
+            if self._remote:
+                raise UserError(
+                    f"{where} names {source!r}, and what the hub's tables name is not downloaded: set "
+                    "dataset.source to a column that holds sounds or pictures themselves, or dataset.folder to a copy"
+                )
             inside = os.path.relpath(self._folder / source, self._folder)
             if not source or inside.split(os.sep)[0] in ("..", "."):
                 raise UserError(
@@ -85,19 +101,23 @@ class MediaFiles:
                     f"{where} names {source!r}, but there is no file {path}: correct the path, leave the line out, or "
                     "set dataset.media_folder to the folder that paths are relative to"
                 )
-            if split != "train" and not example.target.strip():
-                raise UserError(
-                    f"{where} has no text, and dev and test are scored line by line: fill it in, or leave the line out"
-                )
             yield example._replace(source=Path(inside).as_posix())
+
+    def _spoken(self, split: str) -> Iterator[tuple[str, Example]]:
+        """The examples with their transcripts, which tables read as a further reference, the last."""
+        transcribed = bool(self._transcript) and self._transcript in (known := self._listing.columns(split))
+        if self._transcript and not transcribed and split == "train":
+            raise UserError(
+                f"train has no column {self._transcript}: {nearest(self._transcript, known)}; set dataset.transcript"
+            )
+        for where, example in self._listing.located(split):
+            if transcribed:
+                *more, said = example.more_references
+                example = example._replace(more_references=tuple(more), transcript=said)
+            yield where, example
 
     def _path(self, source: str) -> Path:
         return self._folder / source.partition("#t=")[0]
-
-
-def media_folder(config: DatasetConfig) -> Path:
-    """Which paths are relative to."""
-    return Path(config.media_folder or config.folder or "")
 
 
 class Spread:
@@ -115,8 +135,9 @@ class Spread:
     def examples(self, split: str) -> Iterator[Example]:
         for example in self._whole.examples(split):
             if split == "train":
-                texts = (example.target, *example.more_references)
-                yield from (Example(example.source, text) for text in texts)
+                yield example._replace(more_references=())
+                further = example._replace(links="", more_references=())
+                yield from (further._replace(target=text) for text in example.more_references)
             else:
                 yield example
 

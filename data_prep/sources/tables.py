@@ -184,6 +184,11 @@ def require_shallow(path: Path) -> None:
 class ParquetFile(TableFile):
     """Columns of strings or lists of strings, or of a struct `translation` that holds them."""
 
+    def __init__(self, path: Path, columns: Columns, rows: str | None = None) -> None:
+        """rows: what to call them where the source may be sounds or pictures themselves."""
+        super().__init__(path, columns)
+        self._rows = rows
+
     def examples(self) -> Iterator[Example]:
         try:
             with pq.ParquetFile(self._path) as file:
@@ -192,6 +197,7 @@ class ParquetFile(TableFile):
                     lambda names: file.iter_batches(BATCH, columns=names),
                     self._sought,
                     str(self._path),
+                    self._rows,
                 )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = " ".join(str(error).split())

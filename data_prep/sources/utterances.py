@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from data_prep.sources.digest import digest
-from data_prep.sources.media import media_folder
-from mt.data.corpus import SPLITS, Example
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.text_io import file_lines
@@ -18,10 +17,8 @@ class Utterances:
     """What the two layouts have in common: a folder for each split, and no columns."""
 
     def __init__(self, config: DatasetConfig) -> None:
-        self._media = media_folder(config)
-        self._folders = {
-            split: Path(config.folder or "", config.splits[split]) for split in SPLITS if split not in config.cut
-        }
+        self._media = config.media
+        self._folders = {split: Path(config.folder or "", config.splits[split]) for split in config.given}
         for folder in self._folders.values():
             if not folder.is_dir():
                 raise UserError(

@@ -24,17 +24,28 @@ class Batch(NamedTuple):
     """[B, T] int64 ids that the decoder predicts: EOS last."""
     target_mask: Tensor
     """[B, T] bool."""
+    transcript: Tensor | None = None
+    """[B, U] int64 ids of what is said in the source, EOS last; None where a corpus does not have it."""
+    transcript_mask: Tensor | None = None
+    """[B, U] bool."""
 
     def to(self, device: torch.device | str) -> Self:
-        return self._replace(**{name: tensor.to(device) for name, tensor in self._asdict().items()})
+        tensors = ((name, tensor) for name, tensor in self._asdict().items() if tensor is not None)
+        return self._replace(**{name: tensor.to(device) for name, tensor in tensors})
 
 
-def collate(pairs: Sequence[tuple[np.ndarray, np.ndarray]], source: Field = TEXT) -> Batch:
-    """Pad (source row, target ids) to one batch. Targets end in EOS. source: the field that source rows are of."""
+def collate(
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+    source: Field = TEXT,
+    transcripts: Sequence[np.ndarray] | None = None,
+) -> Batch:
+    """Pad (source row, target ids) to one batch. Targets and transcripts end in EOS. source: the field that source rows
+    are of."""
     sources, source_mask = source.collate([row for row, _ in pairs])
     target_out, target_mask = TEXT.collate([target for _, target in pairs])
     target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
-    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask)
+    said = (None, None) if transcripts is None else TEXT.collate(transcripts)
+    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask, *said)
 
 
 def batch_order(

@@ -25,9 +25,9 @@ FORMAT = 6
 
 SPLITS = ("train", "dev", "test")
 
-TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links")])
+TEXT = pa.schema([(name, pa.string()) for name in ("source", "target", "links", "transcript")])
 """Examples before they are encoded; those of dev and test have a column `references` too. `source` is a text, or names
-what the source is read from; `links` are gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown."""
+what the source is read from; `links` and `transcript`: see `Example`."""
 _REMEDY = "delete it and make it again with `python -m data_prep dataset=...`"
 
 
@@ -38,9 +38,13 @@ class Example(NamedTuple):
     """A text, or what names a sound or a picture."""
     target: str
     links: str = ""
-    """Gold word links `i-j` (Pharaoh, 0-based, source-target), "" where unknown."""
+    """What is known of the target's place in the source, "" where nothing is. Of two texts gold word links `i-j`
+    (Pharaoh, 0-based, source-target); of sound when each unit of the target begins and ends, in milliseconds,
+    `120-722 830-1254`: each word between blanks, or each character but the blanks."""
     more_references: tuple[str, ...] = ()
     """What to score against besides the target, in dev and test."""
+    transcript: str = ""
+    """What is said in a sound, where the target is something else; "" where unknown."""
 
 
 class Training(Protocol):
@@ -69,6 +73,8 @@ class Split:
         self.source = source
         self._dataset = dataset
         self._ids = dataset.select_columns(["source_ids", "target_ids"]).with_format("arrow")
+        spoken = "transcript_ids" in dataset.column_names
+        self._transcripts = dataset.select_columns(["transcript_ids"]).with_format("arrow") if spoken else None
         self._holders = _holders(dataset.data.column("source_ids"))
 
     def __len__(self) -> int:
@@ -88,8 +94,20 @@ class Split:
         sources = table if self._holders is None else self._ids[self._holders[np.asarray(indices)]]
         return list(zip(self.source.rows(sources["source_ids"]), TEXT_FIELD.rows(table["target_ids"]), strict=True))
 
+    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
+        """Ids of what is said in the examples, EOS last; EOS alone where it is not known; None in a corpus without."""
+        return None if self._transcripts is None else TEXT_FIELD.rows(self._transcripts[indices]["transcript_ids"])
+
     def parts(self) -> list["Split"]:
         return [self]
+
+    def links(self) -> list[str]:
+        """The gold word links of each example; "" where there are none."""
+        return self.column("links") if self.source.milliseconds is None else [""] * len(self)
+
+    def times(self) -> list[str]:
+        """When each unit of the targets begins and ends; "" where that is not known. See `Example.links`."""
+        return [""] * len(self) if self.source.milliseconds is None else self.column("links")
 
     def column(self, name: str) -> list[Any]:
         """A whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
@@ -164,6 +182,11 @@ class Corpus:
         if name not in self._splits and self._read is not None:
             self._splits[name] = self._read(name)
         return self._splits[name]
+
+    @property
+    def scored(self) -> str:
+        """The split that results are of: test, and dev where there is no test."""
+        return "test" if len(self.split("test")) else "dev"
 
     @property
     def training(self) -> Training:

@@ -1,10 +1,12 @@
 """What a dataset is: where its raw text lies, how it is cleaned and cut into pieces, and how it is scored."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from mt.data.fields import FIELDS, FieldConfig, TextConfig
+from mt.data.origins import DigitsConfig, HubConfig, SplitNames
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
@@ -12,32 +14,6 @@ from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
 """The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number
 from 1."""
-
-
-class SplitNames(Options):
-    """What a source of text calls its three splits."""
-
-    train: str = "train"
-    dev: str = "dev"
-    test: str = "test"
-
-    def __getitem__(self, split: str) -> str:
-        return {"train": self.train, "dev": self.dev, "test": self.test}[split]
-
-
-class HubConfig(Options):
-    """A dataset of the Hugging Face hub, or a local copy of its repository."""
-
-    id: str = ""
-    """`owner/name`."""
-    config: str | None = None
-    """The subset (a language pair, a version), which is the folder of its tables in the repository; null: no folder.
-    `{source}` and `{target}` stand for the two languages, tried in both orders."""
-    revision: str = "main"
-    """Branch, tag or commit. A commit makes the data reproducible; `refs/convert/parquet` has the hub's own conversion
-    of a repository that is a program, which `datasets` runs no more."""
-    splits: SplitNames = SplitNames(dev="validation")
-    """The splits' names on the hub, or parts of them: `train[:-1000]`, `train[-1000:]`, `train[:90%]`."""
 
 
 class CleaningConfig(Options):
@@ -83,6 +59,9 @@ class DatasetConfig(Options):
     references: tuple[Column, ...] = ()
     """Further references, likewise: read in dev and test, where there are any, besides the target. A blank line or
     cell is none."""
+    transcript: Column = ""
+    """Of sound whose target is something else, as a translation: the column of what is said, which `ctc_weight` teaches
+    the encoder to write, as characters; "" for none."""
     folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
     all but parquet may end in `.gz`. Or a copy of the hub's repository."""
@@ -96,13 +75,16 @@ class DatasetConfig(Options):
     """What the sources are: text, or sound or pictures, where the source's texts are paths of files."""
     media_folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """The folder that such paths are relative to, and may not leave; null: `folder`."""
+    digits: DigitsConfig | None = None
+    """Strings joined from the recordings of single digits that `folder` holds; null: `folder` is read as it is."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
     """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
     pictures."""
     dev_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be dev, in place of a split of its own; null: dev is a split of its own. A hash of the
-    pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test."""
+    pair decides, so that equal pairs stay together, and a corpus that grows keeps most of its dev and test; of a sound
+    or a picture a hash of its name, whatever its text is."""
     test_size: int | None = Field(default=None, ge=1, le=MAX_SIZE)
     """Pairs cut from train to be test, likewise."""
     limit: int | None = Field(default=None, ge=1, le=MAX_COUNT)
@@ -120,14 +102,39 @@ class DatasetConfig(Options):
     """The data's terms, for people; not used."""
 
     def columns(self, split: str) -> tuple[str, ...]:
-        """What to read of a split: `source`, `target` and, where it is scored, `references`."""
-        return self.source, self.target, *(self.references if split != "train" or self.cut else ())
+        """What to read of a split: `source`, `target`, where it is scored `references`, and `transcript` if any."""
+        references = self.references if split != "train" or self.cut else ()
+        return self.source, self.target, *references, *([self.transcript] if self.transcript else [])
+
+    def located(self, source: str) -> str:
+        """The file that a source of the corpus is, where it is one; else, as a text, the source itself."""
+        if self.folder is None or FIELDS[self.field.name].written:
+            return source
+        return str(self.media / source)
+
+    @property
+    def media(self) -> Path:
+        """The folder that paths of sounds and pictures are relative to."""
+        return Path(self.media_folder or self.folder or "")
 
     @property
     def cut(self) -> dict[str, int]:
         """The splits that are cut from train, with their sizes."""
         sizes = {"dev": self.dev_size, "test": self.test_size}
         return {split: size for split, size in sizes.items() if size is not None}
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a test split."""
+        names = [self.splits, *([self.hub.splits] if self.hub else [])]
+        return self.test_size is not None or all(splits.test is not None for splits in names)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The splits that are read, and not cut from train."""
+        return tuple(
+            split for split in ("train", "dev", "test") if split not in self.cut and (split != "test" or self.tested)
+        )
 
     @property
     def word_links(self) -> bool:
@@ -142,16 +149,47 @@ class DatasetConfig(Options):
                     f"dataset.format={self.format} is of sound, and the sources of {self.name} are text: choose "
                     "dataset=audio, or dataset.format=files"
                 )
+            if self.transcript:
+                raise UserError(
+                    f"dataset.transcript is what is said in a sound, and the sources of {self.name} are text: leave "
+                    "it out"
+                )
             return self
-        if self.hub is not None:
+        if self.transcript and (self.format != "files" or self.generator is not None or self.streaming):
             raise UserError(
-                f"dataset {self.name} is of {self.field.name} from the hub, which is not read yet: copy its files, and "
-                "set dataset.folder to a table of their paths and texts"
+                f"dataset.transcript of {self.name} is a column beside the target's, which only tables have that are "
+                "not streamed: leave it out, or set dataset.format=files dataset.streaming=false"
+            )
+        if self.hub is not None and self.streaming:
+            raise UserError(
+                f"dataset {self.name} is of {self.field.name} from the hub, whose tables are read row by row from the "
+                "disk: set dataset.streaming=false"
             )
         if self.cleaning.truncate_source is not None:
             raise UserError(
                 f"dataset.cleaning.truncate_source keeps words, and the sources of {self.name} are {self.field.name}: "
                 "leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_strings_need(self) -> Self:
+        if self.digits is None:
+            return self
+        if self.field.name != "audio":
+            raise UserError(
+                f"dataset.digits joins sound, and the sources of {self.name} are {self.field.name}: choose "
+                "dataset=digits"
+            )
+        if self.folder is None:
+            raise UserError(
+                f"dataset {self.name} is joined from recordings: set dataset.folder=DIR to the folder that holds them, "
+                "named <digit>_<speaker>_<index>.wav as in the Free Spoken Digit Dataset"
+            )
+        if self.cut or self.references or self.hub is not None or self.format != "files":
+            raise UserError(
+                f"dataset {self.name} draws its own splits from recordings alone: leave out dataset.dev_size, "
+                "test_size, references, hub and format, and see dataset.digits"
             )
         return self
 
@@ -171,6 +209,11 @@ class DatasetConfig(Options):
             raise UserError(
                 f"dataset {self.name} needs two different languages but has dataset.source={self.source!r} "
                 f"and dataset.target={self.target!r}: give the endings of the two sides' files, or their columns"
+            )
+        if self.transcript and self.transcript in (self.source, self.target, *self.references):
+            raise UserError(
+                f"dataset.transcript={self.transcript} of {self.name} is read already: name the column of what is "
+                "said, beside those of the path and the target"
             )
         named = (self.source, self.target, *self.references)
         if twice := sorted({name for name in self.references if named.count(name) > 1}):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
-from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw
+from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
 from mt.data.files import record
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.storage import replaced_path
@@ -31,6 +31,14 @@ class Reader(NamedTuple):
         """The rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
         return self.field.column(sources, tokenizer, self.open)
 
+    def require_readable(self, source: str) -> None:
+        """Raises SourceError, with its `source`, where a source that is no text cannot be read."""
+        try:
+            self.field.require_readable(self.open(source))
+        except SourceError as error:
+            error.source = source
+            raise
+
 
 TEXT_READER = Reader()
 
@@ -41,15 +49,19 @@ def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers, reader: Read
     Their references are the column `references` where the table has one, else the target alone. Raises SourceError if
     a source cannot be read.
     """
-    schema, size = _schema(reader.field), min(_CHUNK, reader.field.shard_size or _CHUNK)
+    schema = _schema(reader.field, transcribed=tokenizers.transcript is not None)
+    size = min(_CHUNK, reader.field.shard_size or _CHUNK)
     with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         for chunk in text.to_batches(max_chunksize=size):
-            writer.write_batch(_encoded(chunk, tokenizers, reader))
+            writer.write_batch(_encoded(chunk, tokenizers, reader, schema))
 
 
-def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD) -> None:
-    """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens."""
-    features = datasets.Features.from_arrow_schema(_schema(field))
+def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD, *, transcribed: bool = False) -> None:
+    """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens.
+
+    transcribed: whether they hold transcripts, too.
+    """
+    features = datasets.Features.from_arrow_schema(_schema(field, transcribed=transcribed))
     datasets.DatasetInfo(features=features).write_to_directory(str(folder))
     state: dict[str, Any] = {
         "_data_files": [{"filename": name} for name in shards],
@@ -82,36 +94,47 @@ def text_table(examples: Sequence[Example]) -> pa.Table:
 
 
 def encoded_pairs(
-    source: list[str], target: list[str], tokenizers: Tokenizers, reader: Reader = TEXT_READER
+    source: list[str],
+    target: list[str],
+    tokenizers: Tokenizers,
+    reader: Reader = TEXT_READER,
+    transcripts: Sequence[str] = (),
 ) -> dict[str, pa.ListArray]:
-    """The columns `source_ids` and `target_ids` of some pairs."""
-    return {
+    """The columns `source_ids` and `target_ids` of some pairs, and `transcript_ids` where transcripts have a
+    tokenizer."""
+    columns = {
         "source_ids": reader.column(source, tokenizers.source),
         "target_ids": TEXT_FIELD.column(target, tokenizers.target),
     }
+    if tokenizers.transcript is not None:
+        columns["transcript_ids"] = TEXT_FIELD.column(transcripts, tokenizers.transcript)
+    return columns
 
 
-def _schema(field: Field) -> pa.Schema:
+def _schema(field: Field, *, transcribed: bool) -> pa.Schema:
     columns = [
         ("source_ids", field.arrow_type),  # of text: EOS included
         ("target_ids", TEXT_FIELD.arrow_type),  # EOS included, no BOS
+        *([("transcript_ids", TEXT_FIELD.arrow_type)] if transcribed else []),  # likewise
         ("source", pa.string()),  # raw
         ("target", pa.string()),  # raw
         _REFERENCES,  # every reference of the example, `target` first
-        ("links", pa.string()),  # gold word links, "" where unknown
+        ("links", pa.string()),  # gold word links or times, "" where unknown
     ]
     return pa.schema(columns)
 
 
-def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader) -> pa.RecordBatch:
+def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schema: pa.Schema) -> pa.RecordBatch:
+    sources, targets = text["source"].to_pylist(), text["target"].to_pylist()
+    transcripts = text["transcript"].to_pylist() if tokenizers.transcript is not None else ()
     columns = {
-        **encoded_pairs(text["source"].to_pylist(), text["target"].to_pylist(), tokenizers, reader),
+        **encoded_pairs(sources, targets, tokenizers, reader, transcripts),
         "source": text["source"],
         "target": text["target"],
         "references": text["references"] if "references" in text.schema.names else _alone(text["target"]),
         "links": text["links"],
     }
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=_schema(reader.field))
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
 
 
 def _alone(texts: pa.StringArray) -> pa.ListArray:

@@ -35,7 +35,7 @@ def forced_pass(
     stats, lines = AttentionStats(), [""] * (len(split) if links else 0)
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
     # Gold links join words, and are compared with.
-    unit = "word" if links and any(split.column("links")) else translator.unit
+    unit = "word" if links and any(split.links()) else translator.unit
     batches = forced_batches(
         translator.model,
         split.lengths()[0],

@@ -13,6 +13,7 @@ from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
 from mt.evaluation.score import Evaluation, evaluate
+from mt.evaluation.timing import boundaries, spoken
 from mt.inference import Translator
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
@@ -21,7 +22,14 @@ from mt.search.config import SearchConfig, waits
 from mt.storage import refuse_link, replaced, subfolder, write_text
 from mt.translation import Translation
 
-_UNITS = {"loss": "nats per token", "perplexity": "per token", "seconds": "of decoding", "peak_memory_mb": "MiB"}
+_UNITS = {
+    "loss": "nats per token",
+    "perplexity": "per token",
+    "seconds": "of decoding",
+    "emission_ms": "median",
+    "emission_ms_p95": "95th percentile",
+    "peak_memory_mb": "MiB",
+}
 """Of the numbers that a table shows; the others say it by their name."""
 
 
@@ -56,7 +64,8 @@ def report(
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
     }
-    gold = split.column("links")
+    results |= {metric: asdict(score) for metric, score in spoken(translator, evaluation.translations, split).items()}
+    gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
     _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
@@ -66,8 +75,9 @@ def report(
     if model.uses_source:
         alignments = subfolder(folder, "alignments")
         write_text(alignments / f"{name}.pharaoh", forced.links)
-        for number, translation in enumerate(evaluation.translations[: translator.config.training.plots]):
-            _keep(translation, alignments / f"{number:04d}")
+        drawn = zip(evaluation.translations, boundaries(split, translator.config.training.plots), strict=False)
+        for number, (translation, marked) in enumerate(drawn):
+            _keep(translation, alignments / f"{number:04d}", marked)
     return results
 
 
@@ -134,11 +144,11 @@ def weights_name(checkpoint: Mapping[str, Any]) -> str:
     return f"{checkpoint['name']} checkpoint (update {checkpoint['update']})"
 
 
-def _keep(translation: Translation, path: Path) -> None:
+def _keep(translation: Translation, path: Path, marked: Sequence[float]) -> None:
     """Writes <path>.png and <path>.npz; nothing for an empty translation."""
     if not translation.tokens:
         return
-    save(translation.figure(), path.with_suffix(".png"))
+    save(translation.figure(boundaries=marked), path.with_suffix(".png"))
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:
         np.savez_compressed(file, weights=translation.alignment, source=source, target=target)

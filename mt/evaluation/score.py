@@ -57,13 +57,15 @@ def evaluate(
     sources, references = split.column("source")[:limit], split.column("references")[:limit]
     encoded = [source for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
-    translations = [best for best, *_ in translator.decode(encoded, search, texts=sources, progress=progress)]
+    given = [translator.config.dataset.located(source) for source in sources]
+    translations = [best for best, *_ in translator.decode(encoded, search, texts=given, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
     for metric in translator.config.metrics():
         scores |= metric.score([translation.text for translation in translations], references)
     unit = unit or translator.config.dataset.latency_unit
-    instances = simultaneous(translations, sources, references, unit)
+    speech = translator.field.milliseconds is not None
+    instances = simultaneous(translations, sources, references, unit, speech=speech)
     scores |= score_latency(instances, unit, subwords=translator.tokenizers.target.count_pieces)
     return Evaluation(translations, scores, seconds, instances)
 

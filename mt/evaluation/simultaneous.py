@@ -14,9 +14,11 @@ def simultaneous(
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
     unit: LatencyUnit,
+    *,
+    speech: bool = False,
 ) -> list[Instance]:
     """The sentences of a split; none where it was not decoded online. Of several references the first is taken, since
-    these tools know one."""
+    these tools know one. speech: whether delays are milliseconds."""
     if all(translation.word_delays is None for translation in translations):
         return []
     # A newline is what SimulEval has there, but would count as a subword.
@@ -28,11 +30,17 @@ def simultaneous(
             delays=_delays(translation, unit),
             reference=group[0] + end,
             source=" ".join(source.split()),
-            source_length=len(source.split()) if translation.source_words is None else translation.source_words,
+            source_length=_length(source, speech) if translation.source_words is None else translation.source_words,
             prediction_spm=_subwords(translation) if unit == "subword" else None,
+            speech=speech,
         )
         for index, (translation, source, group) in enumerate(zip(translations, sources, references, strict=True))
     ]
+
+
+def _length(source: str, speech: bool) -> int:
+    """Of a source that was not decoded, since it is blank."""
+    return 0 if speech else len(source.split())
 
 
 def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:

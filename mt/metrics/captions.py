@@ -4,7 +4,7 @@ In percent: a CIDEr-D of 2.1 in a paper is 210 here."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -73,8 +73,8 @@ class CocoBleu(_Captions):
             words, wanted = tokenize(hypothesis), [tokenize(text) for text in group]
             most: Counter[tuple[str, ...]] = Counter()
             for reference in wanted:
-                most |= _ngrams(reference)
-            hits = Counter(len(ngram) for ngram in (_ngrams(words) & most).elements())
+                most |= ngrams(reference)
+            hits = Counter(len(ngram) for ngram in (ngrams(words) & most).elements())
             length = min((abs(len(text) - len(words)), len(text)) for text in wanted)[1]
             guesses = [max(0, len(words) - n) for n in range(ORDER)]
             rows.append(([hits[n + 1] for n in range(ORDER)], guesses, [len(words), length]))
@@ -121,18 +121,23 @@ class Cider(_Captions):
     heading = "CIDEr-D"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        wanted = [[_ngrams(tokenize(text)) for text in group] for group in references]
-        having = Counter(ngram for group in wanted for ngram in set().union(*group))
+        wanted = [[ngrams(tokenize(text)) for text in group] for group in references]
+        having = document_frequencies(wanted)
         rarity: dict[tuple[str, ...], float] = defaultdict(lambda: float(np.log(len(references))))
         rarity.update({ngram: float(np.log(len(references) / count)) for ngram, count in having.items()})
         scores = []
         for hypothesis, group in zip(hypotheses, wanted, strict=True):
-            ours = _ngrams(tokenize(hypothesis))
+            ours = ngrams(tokenize(hypothesis))
             scores.append(10 * float(np.mean([_cosines(ours, theirs, rarity) for theirs in group])))
         return {self.name: np.column_stack([scores, np.ones(len(scores))])}
 
 
-def _ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+def document_frequencies(groups: Iterable[Iterable[Counter[tuple[str, ...]]]]) -> Counter[tuple[str, ...]]:
+    """In how many groups of texts each n-gram occurs. groups: the n-grams of each text."""
+    return Counter(ngram for group in groups for ngram in set().union(*group))
+
+
+def ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
     """Of one to ORDER words."""
     lengths = range(1, ORDER + 1)
     return Counter(tuple(words[i : i + n]) for n in lengths for i in range(len(words) - n + 1))

@@ -2,7 +2,7 @@
 for each sentence, with `config.yaml` beside it. `simuleval --score-only` and OmniSTEval read what is written here."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,6 +36,9 @@ class Instance(BaseModel, frozen=True, strict=True):
     prediction_spm: tuple[str, ...] | None = None
     """The subwords, where they are what is counted."""
 
+    speech: bool = False
+    """Whether it is of speech, where that is known."""
+
     def units(self, unit: LatencyUnit) -> int:
         """The length of the prediction."""
         if unit == "subword":
@@ -43,12 +46,13 @@ class Instance(BaseModel, frozen=True, strict=True):
         return len(self.prediction.split()) if unit == "word" else len("".join(self.prediction.split()))
 
     def line(self) -> str:
-        """As SimulEval writes it. Nothing is said of the time that computing took: `elapsed` is 0, as for all text."""
+        """As SimulEval writes it. Nothing is said of the time that computing took: `elapsed` is 0 for text, and the
+        delays for speech, as if computing took none."""
         plain = {
             "index": self.index,
             "prediction": self.prediction,
             "delays": self.delays,
-            "elapsed": [0] * len(self.delays),
+            "elapsed": self.delays if self.speech else [0] * len(self.delays),
             "prediction_length": len(self.delays),
             "reference": self.reference,
             "source": self.source,
@@ -57,10 +61,11 @@ class Instance(BaseModel, frozen=True, strict=True):
         return json.dumps(plain if self.prediction_spm is None else plain | {"prediction_spm": self.prediction_spm})
 
 
-def write_log(folder: Path, instances: Iterable[Instance]) -> None:
+def write_log(folder: Path, instances: Sequence[Instance]) -> None:
     """Writes `instances.log` and `config.yaml`."""
+    source = "speech" if any(instance.speech for instance in instances) else "text"
     write_text(folder / LOG, [instance.line() for instance in instances])
-    write_text(folder / "config.yaml", ["source_type: text", "target_type: text"])
+    write_text(folder / "config.yaml", [f"source_type: {source}", "target_type: text"])
 
 
 def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
@@ -120,4 +125,5 @@ def score_latency(
         else Timing(i.delays, i.source_length, count(i.reference), count(i.reference.strip()))
         for i in instances
     ]
-    return latency(timings, unit=unit, reference_length=reference_length)
+    speech = any(instance.speech for instance in instances)
+    return latency(timings, unit=unit, source="ms" if speech else "word", reference_length=reference_length)

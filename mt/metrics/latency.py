@@ -94,7 +94,11 @@ def yet_another_average_lagging(
 
 
 def latency(
-    timings: Sequence[Timing], *, unit: LatencyUnit = "word", reference_length: bool = True
+    timings: Sequence[Timing],
+    *,
+    unit: LatencyUnit = "word",
+    source: Literal["word", "ms"] = "word",
+    reference_length: bool = True,
 ) -> dict[str, Score]:
     """The measures of a corpus, means over its sentences: "ap" (a share), "al", "laal", "dal", "yaal" (source words, or
     ms), and "swf" and "efsw" of the test for degenerate policies, in percent.
@@ -102,13 +106,13 @@ def latency(
     An empty hypothesis has no latency and is left out: `n` of the signature counts the others. Where there is none of
     them there are no scores; YAAL and EFSW also need a word that was written before its source ended.
 
-    unit: of the targets, for the signature. reference_length: false takes the length of the hypothesis everywhere but
-    in YAAL (SimulEval's --no-use-ref-len).
+    unit: of the targets, source: of the sources, for the signature. reference_length: false takes the length of the
+    hypothesis everywhere but in YAAL (SimulEval's --no-use-ref-len).
     """
     written = [timing for timing in timings if len(timing.delays)]
     if not written:
         return {}
-    count = f"n:{len(written)}|empty:{len(timings) - len(written)}|unit:{unit}"
+    count = f"n:{len(written)}|empty:{len(timings) - len(written)}|unit:{unit}{'|source:ms' if source == 'ms' else ''}"
 
     def mean(length: str, values: Sequence[float], version: str = _SIMULEVAL) -> Score:
         return Score(fmean(values), f"{count}|length:{length}|average:sentence|version:{version}")

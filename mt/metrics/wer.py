@@ -1,29 +1,60 @@
 """Word and character error rate, as jiwer counts them. The one door to jiwer."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, ClassVar
 
 import jiwer
 import numpy as np
 
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import RatioMetric, References
+from mt.metrics.score import Score, require_pairs
 
 
-class Wer(RatioMetric):
-    """Word error rate: substitutions, insertions and deletions per word of the reference, in percent (may pass 100).
+@dataclass(frozen=True)
+class ErrorRate(Score):
+    """What the errors of a rate are."""
 
-    Words are what stands between blanks; case and punctuation count. Of several references the one with the lowest
-    rate is taken, sentence by sentence.
+    substitutions: int
+    deletions: int
+    """Units of the references that are left out."""
+    insertions: int
+    """Units that no reference has."""
+    units: int
+    """Of the references that are counted against."""
+
+
+class _Rate(RatioMetric):
+    """Errors per unit of the reference, in percent (may pass 100). Of several references the one with the lowest rate
+    is taken, sentence by sentence."""
+
+    higher_is_better = False
+    library = "jiwer"
+    _process: ClassVar[Callable[..., Any]]
+    """What aligns units, of jiwer."""
+
+    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
+        return {self.name: _errors(type(self)._process, hypotheses, references)[:, :2]}
+
+    def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
+        signature = self._signature(references)
+        require_pairs(hypotheses, references)
+        sums = _errors(type(self)._process, hypotheses, references).sum(0)
+        kinds = dict(zip(("units", "substitutions", "deletions", "insertions"), map(int, sums[1:]), strict=True))
+        return {self.name: ErrorRate(float(self.of_sums(sums[:2])), signature, **kinds)}
+
+
+class Wer(_Rate):
+    """Word error rate: substitutions, insertions and deletions per word of the reference.
+
+    Words are what stands between blanks; case and punctuation count.
     """
 
     name = "wer"
-    higher_is_better = False
     heading = "WER"
-    library = "jiwer"
-
-    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        return {"wer": _errors(jiwer.process_words, hypotheses, references)}
+    _process = staticmethod(jiwer.process_words)
 
     def signature_fields(self) -> str:
         return "multi:best|level:word|case:mixed|tok:blanks"
@@ -34,32 +65,48 @@ class Wer(RatioMetric):
         return None
 
 
-class Cer(RatioMetric):
+class Cer(_Rate):
     """Character error rate: as `Wer`, over characters (Unicode code points), blanks between words included."""
 
     name = "cer"
-    higher_is_better = False
     heading = "CER"
-    library = "jiwer"
-
-    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        return {"cer": _errors(jiwer.process_characters, hypotheses, references)}
+    _process = staticmethod(jiwer.process_characters)
 
     def signature_fields(self) -> str:
         return "multi:best|level:character|case:mixed|space:yes"
 
 
+VERSION = f"jiwer.{version('jiwer')}"
+
+
+def right(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
+    """For each hypothesis which of its units stand for which of the reference's, as pairs (hypothesis, reference) of
+    those that are equal in an alignment of the fewest edits. Units are without blanks."""
+    found: list[list[tuple[int, int]]] = [[] for _ in references]
+    some = [i for i, reference in enumerate(references) if reference]
+    if some:
+        output = jiwer.process_words([" ".join(references[i]) for i in some], [" ".join(hypotheses[i]) for i in some])
+        for i, chunks in zip(some, output.alignments, strict=True):
+            for chunk in chunks:
+                if chunk.type == "equal":
+                    begin, end = chunk.ref_start_idx, chunk.ref_end_idx
+                    found[i] += zip(range(chunk.hyp_start_idx, chunk.hyp_end_idx), range(begin, end), strict=True)
+    return found
+
+
 def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: References) -> np.ndarray:
-    """[N, 2]: edits, and units of the reference that they are fewest per unit of."""
+    """[N, 5]: edits, and units of the reference that they are fewest per unit of; then substitutions, deletions and
+    insertions among them."""
     owners = [i for i, group in enumerate(references) for _ in group]
     output = process([text for group in references for text in group], [hypotheses[i] for i in owners])
-    best: dict[int, tuple[float, int, int]] = {}
+    best: dict[int, tuple[float, ...]] = {}
     for i, chunks, units in zip(owners, output.alignments, output.references, strict=True):
-        edits = sum(
-            max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx)
-            for chunk in chunks
-            if chunk.type != "equal"
-        )
-        found = (edits / max(len(units), 1), edits, len(units))
+        kinds = dict.fromkeys(("substitute", "delete", "insert"), 0)
+        for chunk in chunks:
+            if chunk.type != "equal":
+                length = chunk.ref_end_idx - chunk.ref_start_idx
+                kinds[chunk.type] += max(length, chunk.hyp_end_idx - chunk.hyp_start_idx)
+        edits = sum(kinds.values())
+        found = (edits / max(len(units), 1), edits, len(units), *kinds.values())
         best[i] = min(best.get(i, found), found)
     return np.array([best[i][1:] for i in range(len(references))])

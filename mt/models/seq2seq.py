@@ -1,20 +1,23 @@
 """The whole model: front-end, encoder, attention, decoder. It has the decoder's verbs, so that a search can use it."""
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
-from pydantic import Field
+from jaxtyping import Bool, Int
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import AttentionConfig, AttentionOutput, build_attention
+from mt.models.attention import ATTENTIONS, AttentionConfig, AttentionOutput, build_attention
 from mt.models.attention.global_ import GeneralAttentionConfig
+from mt.models.batch import Batch
+from mt.models.ctc import CTC
 from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderParts, Prediction
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import ENCODERS, Encoded, EncoderConfig, EncoderState
+from mt.models.encoders import ENCODERS, EncoderConfig, EncoderState
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import (
+    FRONTENDS,
     Embedding,
     EmbeddingConfig,
     FrontendConfig,
@@ -22,8 +25,8 @@ from mt.models.frontends import (
     WordVectorsConfig,
     build_frontend,
 )
-from mt.ops import token_losses
-from mt.ops.ctc import ctc_losses
+from mt.models.initialisation import init_matrices
+from mt.ops import doubly_stochastic_loss, token_losses
 from mt.parsing import Options
 
 
@@ -39,34 +42,28 @@ class ModelConfig(Options):
     """Matrices of linear and recurrent layers start uniform in [-init_range, init_range] (Luong et al. 2015, section
     4.1: 0.1)."""
     ctc_weight: float = Field(default=0.0, ge=0, le=1e6)
-    """Weight of a second loss, which only trains: the encoder alone predicts the target by connectionist temporal
-    classification (Kim et al. 2017, "Joint CTC-attention"). Attention over speech often does not begin to learn
-    without (0.3). For sources with at least as many encoded positions as there are target pieces."""
+    """Weight of a second loss, which only trains: the encoder alone predicts the target, or the transcript where the
+    corpus has one, by connectionist temporal classification (Kim et al. 2017, "Joint CTC-attention"). Attention over
+    speech often does not begin to learn without (0.3). For sources with at least as many encoded positions as there are
+    target pieces."""
+    doubly_stochastic_weight: float = Field(default=0.0, ge=0, le=1e6)
+    """lambda: nats that training pays for attention that is not spread over the whole source in the course of a
+    sentence (Xu et al. 2015, section 4.2.1; `alpha_c` of the authors' code: 1 for captions of COCO, else 0)."""
 
-
-@runtime_checkable
-class Batch(Protocol):
-    """Padded examples. B examples, S source and T target positions; padding on the right."""
-
-    @property
-    def source(self) -> Tensor:
-        """[B, S, ...]: what the front-end takes."""
-
-    @property
-    def source_mask(self) -> Tensor:
-        """[B, S] bool: true on real positions."""
-
-    @property
-    def target_in(self) -> Tensor:
-        """[B, T] int64: BOS and the target without EOS."""
-
-    @property
-    def target_out(self) -> Tensor:
-        """[B, T] int64: the target with EOS."""
-
-    @property
-    def target_mask(self) -> Tensor:
-        """[B, T] bool: true on real tokens."""
+    @model_validator(mode="after")
+    def _attention_suits_the_rest(self) -> "ModelConfig":
+        chosen, attention = self.attention.name, ATTENTIONS[self.attention.name]
+        if attention.needs_order and not FRONTENDS[self.frontend.name].ordered:
+            raise UserError(
+                f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "
+                "an attention over all positions, such as general, bahdanau or stochastic"
+            )
+        if self.doubly_stochastic_weight and not attention.learns_weights:
+            raise UserError(
+                f"doubly_stochastic_weight={self.doubly_stochastic_weight:g} prices the weights of an attention, "
+                f"and attention={chosen} has none that can be trained: choose another attention, or set the weight to 0"
+            )
+        return self
 
 
 class Loss(NamedTuple):
@@ -75,7 +72,7 @@ class Loss(NamedTuple):
     sum: Tensor
     """Cross entropy of all target tokens, in nats, label smoothing included; float32, differentiable."""
     auxiliary: Tensor
-    """What the attention and the encoder (`ctc_weight`) add, in nats; float32, differentiable where it is not 0."""
+    """What attention and encoder (`ctc_weight`) add, in nats; float32, differentiable where it is not 0."""
     tokens: Tensor
     """int64: real target tokens, EOS included."""
     token_losses: Tensor
@@ -90,12 +87,21 @@ class SourceState(NamedTuple):
 
     frontend: FrontendState
     encoder: EncoderState
+    vectors: Tensor
+    """[B] int64: how many the front-end has given."""
 
 
 class Seq2Seq(nn.Module):
     """An encoder-decoder with attention over source and target vocabularies of the given sizes."""
 
-    def __init__(self, config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        transcript_vocab_size: int | None = None,
+    ) -> None:
+        """transcript_vocab_size: where transcripts, and not targets, are what the CTC loss is of."""
         super().__init__()
         share = config.embedding.share
         if share:
@@ -109,19 +115,13 @@ class Seq2Seq(nn.Module):
         attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
         parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
         self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
-        if attention.needs_order and not self.frontend.ordered:
-            raise UserError(
-                f"attention={config.attention.name} needs an order of positions, which frontend={config.frontend.name} "
-                "has not: choose an attention over all positions, such as general, bahdanau or stochastic"
-            )
         if not (attention.uses_source or self.decoder.needs_full_source):
             raise UserError(
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
                 "set decoder.init_hidden=final_state or attention.context=last"
             )
-        self.ctc_weight = config.ctc_weight
-        # The last class is the blank.
-        self.ctc = nn.Linear(value_size, target_vocab_size + 1) if config.ctc_weight else None
+        self.ctc_weight, self.doubly_stochastic_weight = config.ctc_weight, config.doubly_stochastic_weight
+        self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
         self.uses_source = attention.uses_source
@@ -137,7 +137,7 @@ class Seq2Seq(nn.Module):
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
         """Most `places` that it is defined for; None for any number."""
-        _init_matrices(self, config.init_range)
+        init_matrices(self, config.init_range)
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
         """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
@@ -161,10 +161,10 @@ class Seq2Seq(nn.Module):
         them; before: what the call before returned, None for the first positions.
         """
         memory, state = (None, None) if before is None else before
-        first, second = (None, None) if state is None else state
+        first, second, count = (None, None, 0) if state is None else state
         vectors, places, first = self.frontend.extend(source, mask, complete, first)
         encoded, second = self.encoder.extend(vectors, places, second, complete)
-        return self.decoder.extend(memory, encoded, complete), SourceState(first, second)
+        return self.decoder.extend(memory, encoded, complete), SourceState(first, second, places.sum(1) + count)
 
     def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
         """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
@@ -173,9 +173,10 @@ class Seq2Seq(nn.Module):
 
     def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
         """How many vectors of the front-end, of text tokens, must have come before the value of each position is known
-        (see `Encoder.read_for`), of a memory from which nothing was dropped."""
+        (see `Encoder.read_for`); more than there are, where the source must have ended. Of a memory from which nothing
+        was dropped."""
         mask, complete = memory.attention.mask, memory.attention.complete
-        lengths = mask.sum(1)
+        lengths = mask.sum(1) + self.frontend.end
         if complete is not None:
             lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
         positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
@@ -200,19 +201,17 @@ class Seq2Seq(nn.Module):
         total, each = token_losses(
             readouts, output.weight, output.bias, batch.target_out, mask, smoothing=label_smoothing
         )
-        source_mask = memory.attention.mask
+        attention, source_mask = self.decoder.attention, memory.attention.mask
         with torch.autocast(total.device.type, enabled=False):
-            auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
+            auxiliary = attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
+            if self.doubly_stochastic_weight:
+                weights = attention.trained_weights(attended)
+                spread = doubly_stochastic_loss(weights, source_mask, mask).sum()
+                auxiliary = auxiliary + self.doubly_stochastic_weight * spread
             if self.ctc is not None:
-                auxiliary = auxiliary + self.ctc_weight * self._ctc_loss(self.ctc, encoded, batch)
+                auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
         return Loss(total, auxiliary, mask.sum(), each, source_mask, attended)
-
-    def _ctc_loss(self, head: nn.Linear, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
-        """Of the targets without EOS, which no part of a source stands for; summed, in nats."""
-        pieces = batch.target_mask[:, 1:]
-        logits = head(encoded.values.to(head.weight.dtype))
-        return ctc_losses(logits, encoded.mask, batch.target_out[:, :-1], pieces).sum()
 
 
 def _require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
@@ -226,14 +225,3 @@ def _require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab
             f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
             f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
         )
-
-
-def _init_matrices(model: nn.Module, limit: float) -> None:
-    """The matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter keeps
-    what its own module gave it: so do word vectors, even where they are the output matrix."""
-    tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
-    for module in model.modules():
-        if isinstance(module, (nn.Linear, nn.RNNBase)):
-            for parameter in module.parameters():
-                if parameter.dim() == 2 and parameter not in tables:
-                    nn.init.uniform_(parameter, -limit, limit)

@@ -4,6 +4,7 @@ from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention, hard_adaptiv
 from mt.ops.additive import additive_energy
 from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.cross_entropy import token_losses
+from mt.ops.doubly_stochastic import doubly_stochastic_loss
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
 from mt.ops.latency import differentiable_average_lagging
@@ -15,6 +16,7 @@ __all__ = [
     "additive_energy",
     "chunkwise_attention",
     "differentiable_average_lagging",
+    "doubly_stochastic_loss",
     "expected_alignment",
     "hard_adaptive_chunkwise_attention",
     "infinite_lookback_attention",

@@ -1,5 +1,6 @@
 """Features with mean 0 and variance 1 in every band: over each source, over a training set, or over what was heard."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from jaxtyping import Bool, Float
@@ -34,6 +35,15 @@ class Moments(NamedTuple):
         mean, std = (part.to(compute_dtype(part.device))[None] for part in (mean, std))
         count = mean.new_full((1, 1), float(frames))
         return cls(count, count * mean, count * (mean.square() + std.square()))
+
+    @classmethod
+    def of_all(cls, batches: Iterable[tuple[Tensor, Tensor]]) -> "Moments | None":
+        """Of the real frames of all (features, mask) batches, as in `of`, one row; None where there is no batch."""
+        found: Moments | None = None
+        for features, mask in batches:
+            moments = cls.of(features, mask).sum()
+            found = moments if found is None else found + moments
+        return found
 
     def sum(self) -> "Moments":
         """Those of all sources together, one row."""

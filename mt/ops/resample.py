@@ -3,6 +3,7 @@ speed perturbation, which is the same (Ko et al. 2015, "Audio augmentation for s
 
 import functools
 import math
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -29,6 +30,40 @@ def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Te
     padded = pad(samples.float(), (width, width + rate))
     phases = conv1d(padded[None, None], kernels.to(samples.device), stride=rate)
     return phases[0].T.flatten()[:length]
+
+
+class ResampleState(NamedTuple):
+    """What is left of a sound that is still arriving."""
+
+    samples: Tensor
+    """[N]: those that samples to come need, with the silence before the sound."""
+    heard: int
+    """How many samples of the sound have come."""
+    given: int
+    """How many were returned."""
+
+
+def resample_extend(
+    samples: Float[Tensor, " N"], state: ResampleState | None, *, complete: bool, rate: int, new_rate: int
+) -> tuple[Float[Tensor, " M"], ResampleState]:
+    """The next samples of a sound that is still arriving: the same as `resample` of all at once, however it is cut.
+
+    A sample comes when all that its filter reaches is there; the last ones with `complete`. state: what the call before
+    returned, None at the beginning.
+    """
+    divisor = math.gcd(rate, new_rate)
+    rate, new_rate = rate // divisor, new_rate // divisor
+    kernels, width = _kernels(rate, new_rate)
+    before, heard, given = (samples.new_zeros(width), 0, 0) if state is None else state
+    heard += len(samples)
+    known = torch.cat((before, samples.float(), samples.new_zeros(width + rate if complete else 0)))
+    blocks = (len(known) - kernels.shape[2]) // rate + 1
+    if blocks <= 0:
+        return samples.new_zeros(0), ResampleState(known, heard, given)
+    phases = conv1d(known[None, None], kernels.to(known.device), stride=rate)[0]
+    most = -(-heard * new_rate // rate) - given
+    found = phases.T.flatten()[: max(most, 0)]
+    return found, ResampleState(known[blocks * rate :].clone(), heard, given + len(found))
 
 
 def perturb_speed(

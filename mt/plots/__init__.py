@@ -1,5 +1,37 @@
-"""Alignment heatmaps: the one door to matplotlib."""
+"""Drawings of attention: the one door to matplotlib."""
 
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from mt.backdrop import Backdrop, Picture
 from mt.plots.heatmap import Figure, heatmap, save
+from mt.plots.picture import over_picture
 
-__all__ = ["Figure", "heatmap", "save"]
+__all__ = ["Figure", "draw", "heatmap", "over_picture", "save"]
+
+
+def draw(
+    weights: ArrayLike,
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    stops: Sequence[int] | None = None,
+    chunk_size: int | None = None,
+    delays: Sequence[int] | None = None,
+    title: str = "",
+    backdrop: Backdrop | None = None,
+) -> Figure:
+    """Draw attention on what its source is: see `over_picture` for a picture, `heatmap` for all others."""
+    if isinstance(backdrop, Picture):
+        return over_picture(weights, target, backdrop, stops=stops, title=title)
+    return heatmap(
+        weights,
+        source,
+        target,
+        stops=stops,
+        chunk_size=chunk_size,
+        delays=delays,
+        title=title,
+        sound=backdrop,
+    )

@@ -12,19 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon, Rectangle
 from numpy.typing import ArrayLike
 
+from mt.backdrop import Sound
 from mt.plots.fonts import characters, drawable, font
+from mt.plots.sound import BELOW, spectrogram
 from mt.storage import replaced
 
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
 _SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
-_LABEL_HEIGHT, _LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
+_LABEL_HEIGHT, LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
 _TITLE_CHARACTERS, _TITLE_LINES = 12, 4  # in an inch; at most
-_DOTS_PER_INCH = 110
-_GRID, _MARK, _PATH, _UNREAD = "#e4e8ee", "#e6550d", "#1f2933", "#1f293312"
+DOTS_PER_INCH = 110
+_GRID, MARK, _PATH, _UNREAD = "#e4e8ee", "#e6550d", "#1f2933", "#1f293312"
 
 
 def heatmap(
@@ -36,6 +39,7 @@ def heatmap(
     chunk_size: int | None = None,
     delays: Sequence[int] | None = None,
     title: str = "",
+    sound: Sound | None = None,
 ) -> Figure:
     """Draw the attention of each target token (rows, downwards) to each source token (columns).
 
@@ -52,6 +56,7 @@ def heatmap(
         delays: [T], how many source tokens were read before each target token was written. The path of reads (to the
             right) and writes (downwards) is drawn as a staircase, and what is not read yet is shaded.
         title: drawn literally, above, in at most four lines.
+        sound: what the source tokens are equal parts of. It is drawn below, in place of the tokens above.
 
     Raises:
         ValueError: shapes do not fit, a stop lies outside -1..S-1, a chunk size without stops or below 1, or delays
@@ -62,17 +67,17 @@ def heatmap(
         raise ValueError(f"weights {grid.shape} must be [T, S] = {(len(target), len(source))}, both at least 1")
     cell = min(max(_SMALL / max(grid.shape), _SMALLEST_CELL), _LARGEST_CELL)
     tall, wide = (min(cell * count, _LONGEST_SIDE) for count in grid.shape)
-    figure = Figure(figsize=(wide, tall), dpi=_DOTS_PER_INCH)
+    figure = Figure(figsize=(wide, tall), dpi=DOTS_PER_INCH)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
-    image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    bar = axes.inset_axes((1 + 0.15 / wide, 0, 0.12 / wide, min(1, 3 / tall)))
-    figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1]).outline.set_visible(False)
-    bar.tick_params(length=0, labelsize=_LABEL_POINTS)
-    _label_tokens(axes, source, target, wide, tall)
-    heading = _wrapped(title, wide)
-    axes.set_title(heading, loc="left", pad=10, font=font(_LABEL_POINTS + 2, [heading]), parse_math=False)
-    _mark(axes, stops, chunk_size, delays, grid.shape)
+    most = max(math.ceil(20 * grid.max()) / 20, 0.05) if sound else 1  # a sound has many more parts than words
+    image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=most, aspect="auto", interpolation="nearest")
+    _draw_scale(figure, axes, image, wide, tall)
+    _label_tokens(axes, () if sound else source, target, wide, tall)
+    if sound:
+        spectrogram(axes, sound, len(source), (wide, tall), LABEL_POINTS)
+    _head(axes, wrapped(title, wide))
+    _mark(axes, stops, chunk_size, delays, grid.shape, BELOW / tall if sound else 0.0)
     _fit_page(figure, axes, wide, tall)
     return figure
 
@@ -83,13 +88,25 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(file, format="png")
 
 
+def _head(axes: Axes, heading: str) -> None:
+    axes.set_title(heading, loc="left", pad=10, font=font(LABEL_POINTS + 2, [heading]), parse_math=False)
+
+
+def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, wide: float, tall: float) -> None:
+    """What the shades of blue are, on the right."""
+    _, top = image.get_clim()
+    bar = axes.inset_axes((1 + 0.15 / wide, 0, 0.12 / wide, min(1, 3 / tall)))
+    figure.colorbar(image, cax=bar, ticks=[0, 0.5 * top, top]).outline.set_visible(False)
+    bar.tick_params(length=0, labelsize=LABEL_POINTS)
+
+
 def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide: float, tall: float) -> None:
     """Source tokens along the top and target tokens down the left side, as many as have room, and lines between."""
     axes.xaxis.tick_top()
-    columns = range(0, len(source), math.ceil(len(source) * _LABEL_HEIGHT / wide))
+    columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / wide)))
     rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / tall))
-    across, down = [_shown(source[i]) for i in columns], [_shown(target[j]) for j in rows]
-    face = font(_LABEL_POINTS, [*across, *down])
+    across, down = [shown(source[i]) for i in columns], [shown(target[j]) for j in rows]
+    face = font(LABEL_POINTS, [*across, *down])
     axes.set_xticks(columns, across, font=face, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
     axes.set_yticks(rows, down, font=face, parse_math=False)
     axes.tick_params(length=2, color=_GRID)
@@ -107,8 +124,9 @@ def _mark(
     chunk_size: int | None,
     delays: Sequence[int] | None,
     shape: tuple[int, int],
+    below: float,
 ) -> None:
-    """What is known of stops and delays, and a legend below."""
+    """What is known of stops and delays, and a legend, so far below, in heights of the axes."""
     marks: list[Artist] = []
     if stops is not None:
         marks += _mark_stops(axes, stops, chunk_size, shape)
@@ -118,7 +136,7 @@ def _mark(
         marks += _draw_path(axes, delays, shape)
     if marks:
         axes.legend(
-            handles=marks, loc="upper left", bbox_to_anchor=(0, 0), ncols=2, frameon=False, fontsize=_LABEL_POINTS
+            handles=marks, loc="upper left", bbox_to_anchor=(0, -below), ncols=2, frameon=False, fontsize=LABEL_POINTS
         )
 
 
@@ -143,9 +161,9 @@ def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
         boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
         # Above the lines of the grid, and whole at the edges of the axes.
-        outlines = PatchCollection(boxes, facecolor="none", edgecolor=_MARK, linewidth=line, zorder=3, clip_on=False)
+        outlines = PatchCollection(boxes, facecolor="none", edgecolor=MARK, linewidth=line, zorder=3, clip_on=False)
         axes.add_collection(outlines)
-        key.append(Patch(facecolor="none", edgecolor=_MARK, linewidth=line, label=name))
+        key.append(Patch(facecolor="none", edgecolor=MARK, linewidth=line, label=name))
     return key
 
 
@@ -176,12 +194,12 @@ def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:
     axes.set_position((left / page_wide, bottom / page_tall, wide / page_wide, tall / page_tall))
 
 
-def _shown(token: str) -> str:
+def shown(token: str) -> str:
     shown = characters(drawable(token))
     return "".join(shown if len(shown) <= _LABEL_CHARACTERS else [*shown[: _LABEL_CHARACTERS - 1], "…"])
 
 
-def _wrapped(title: str, wide: float) -> str:
+def wrapped(title: str, wide: float) -> str:
     """Lines of about the drawing's width, because the page grows around what is on it."""
     text = drawable(title)
     width = round(max(wide, _SMALL) * _TITLE_CHARACTERS)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.data.fields import TEXT
+from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import BOS, EOS
 from mt.models.attention import NOT_YET
 from mt.models.decoders import DecoderMemory, Question
@@ -18,10 +18,11 @@ from mt.streaming.rows import elements, joined, memory_row, picked
 
 
 class Progress:
-    """Of one source and its hypothesis, in tokens."""
+    """Of one source and its hypothesis, in tokens and in vectors of the front-end, which of text are tokens, too."""
 
-    def __init__(self, model: Seq2Seq, search: SearchConfig) -> None:
-        self.model, self.search = model, search
+    def __init__(self, model: Seq2Seq, search: SearchConfig, field: Field = TEXT) -> None:
+        """field: of the source."""
+        self.model, self.search, self.field = model, search, field
         self.wait = waits(search)
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
@@ -29,11 +30,11 @@ class Progress:
         self.ended = False
         """Whether the hypothesis has."""
         self.read = self.length = self.energies = 0
-        """Tokens of the source, of the hypothesis, and monotonic energies computed."""
+        """Vectors of the source, tokens of the hypothesis, and monotonic energies computed."""
         self.prefix: list[int] = []
         """The hypothesis, where n-grams of it are looked up."""
         self.source: tuple[DecoderMemory, Any] | None = None
-        """A memory of one row, and the encoder's state; None before the first token."""
+        """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.question: Question | None = None
         """Of the next step."""
 
@@ -69,37 +70,38 @@ class Progress:
 
 
 @torch.no_grad()
-def go_on(heard: Sequence[tuple[Progress, Sequence[int]]]) -> list[list[int]]:
-    """Reads tokens, at least one of each source; returns the tokens that each hypothesis goes on with.
+def go_on(heard: Sequence[tuple[Progress, Row]]) -> list[list[int]]:
+    """Reads the next positions of each source, which may be none at its end, and gives at least one vector in all;
+    returns the tokens that each hypothesis goes on with.
 
-    All are of one model and one search.
+    All are of one model, one search and one field.
     """
     rows: list[list[int]] = [[] for _ in heard]
-    new = [(one, ids) for one, ids in heard if one.source is None]
-    begun = [(one, ids) for one, ids in heard if one.source is not None]
+    new = [(one, row) for one, row in heard if one.source is None]
+    begun = [(one, row) for one, row in heard if one.source is not None]
     for grown in filter(None, (new, begun)):
         _grow(grown)
     _advance([(one, row) for (one, _), row in zip(heard, rows, strict=True) if one.may_go_on()])
     return rows
 
 
-def _grow(grown: Sequence[tuple[Progress, Sequence[int]]]) -> None:
-    """Encodes the next tokens of sources that have all begun, or that all begin with them."""
+def _grow(grown: Sequence[tuple[Progress, Row]]) -> None:
+    """Encodes the next positions of sources that have all begun, or that all begin with them."""
     model, wait, count = grown[0][0].model, grown[0][0].wait, len(grown)
     device = next(model.parameters()).device
-    source, mask = TEXT.collate([np.array(ids) for _, ids in grown])
+    source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
     complete = torch.tensor([one.complete for one, _ in grown], device=device)
     before = joined([one.source for one, _ in grown])
-    memory, encoder = model.extend(source.to(device), mask.to(device), complete, before)
+    memory, state = model.extend(source.to(device), mask.to(device), complete, before)
     if before is None:
         # As it is when something has been dropped, so that rows can be joined.
         first = torch.zeros(count, dtype=torch.int64, device=device)
         memory = memory._replace(attention=memory.attention._replace(first=first))
-        state = model.init_state(memory, hard=wait is None)
-        question = model.decoder.ask(torch.full_like(first, BOS), state)
-    for index, (one, ids) in enumerate(grown):
-        one.read += len(ids)
-        one.source = memory_row(memory, index), picked(encoder, [index], count, device)
+        begin = model.init_state(memory, hard=wait is None)
+        question = model.decoder.ask(torch.full_like(first, BOS), begin)
+    for index, ((one, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
+        one.read = vectors
+        one.source = memory_row(memory, index), picked(state, [index], count, device)
         if before is None:
             one.question = picked(question, [index], count, device)
 

@@ -5,26 +5,32 @@ for word in "The train leaves at half past seven .".split():
     print(*session.read(word))
 print(*session.finish())
 
+Of a sound, `session.read(samples)` takes as many as have come, [N] int16 or floating-point numbers.
+
 What was written never changes, and depends on nothing that had not been read. Sessions know nothing of one another:
 many may be open at once, and `read` and `finish` take several in one batch, with the same result.
 """
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from mt.data.tokenizer import EOS, Tokenizers, Unit
+import numpy as np
+import torch
+
+from mt.data.fields import TEXT, Field, Row
+from mt.data.tokenizer import Tokenizers, Unit
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, is_online, waits
 from mt.streaming.progress import Progress, go_on
-from mt.streaming.words import SourceWords, TargetWords
+from mt.streaming.words import TargetWords
 
 Event = tuple[Literal["read", "write"], str]
-"""A source word that was read, or a target word that was written."""
+"""A source word that was read, or a target word that was written. Of sound, the second up to which it had been read."""
 
 ONLINE_MODELS = (
-    "train one with an encoder that does not (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros "
+    "an encoder that does not (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros "
     "and an attention that stops (attention=monotonic, mocha, matcha or milk; for search=wait_k, a soft one such as "
     "general), or translate whole sentences"
 )
@@ -38,6 +44,8 @@ class Setting(NamedTuple):
     search: SearchConfig
     unit: Unit
     """What is read and written: words (what stands between blanks), or characters."""
+    field: Field = TEXT
+    """What is read."""
 
 
 class Session:
@@ -47,13 +55,16 @@ class Session:
         self.words: list[str] = []
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
-        """For each of these words, how many source words had been read when it was written."""
+        """For each of these words, how many source words, or milliseconds, had been read when it was written."""
         self.events: list[Event] = []
         """What was read and written, in order."""
         self._setting = setting
-        self._progress = Progress(setting.model, setting.search)
-        self._words_read = 0
-        self._source_words = SourceWords(setting.tokenizers.source, setting.unit)
+        self._progress = Progress(setting.model, setting.search, setting.field)
+        needed = setting.model.frontend.needed
+        self._source = setting.field.arriving(
+            setting.tokenizers.source, setting.unit, lambda vectors: int(needed(torch.tensor(vectors)))
+        )
+        self._positions = 0
         self._target_words = TargetWords(setting.tokenizers.target, setting.unit)
 
     @property
@@ -72,39 +83,65 @@ class Session:
         return self._progress.kept
 
     @property
+    def heard(self) -> int:
+        """How many words of the source, or milliseconds, were read."""
+        return self._source.read
+
+    @property
     def finished(self) -> bool:
         """Whether the source has ended."""
         return self._progress.complete
 
-    def read(self, text: str) -> list[str]:
-        """Reads the next word of the source (or several, in turn) and returns the words that are certain with it.
+    def read(self, source: str | np.ndarray) -> list[str]:
+        """Reads the next word of the source (or several, in turn), or what has come of a sound, and returns the words
+        that are certain with it.
 
         Raises UserError where the session is finished, or the source grows longer than the model can read.
         """
-        return read([self], [text])[0]
+        return read([self], [source])[0]
 
     def finish(self) -> list[str]:
         """Ends the source and returns the rest of the translation. Raises UserError where the session is finished."""
         return finish([self])[0]
 
-    def _hear(self, word: str) -> list[int]:
-        """Notes that a word is read, and returns its tokens."""
-        ids = self._source_words.encode(word)
-        length, limit = self._progress.read + len(ids) + 1, self._setting.model.max_source_length
-        if limit is not None and length > limit:
+    def _hear(self, part: Any) -> Row:
+        """Notes that a part of the source is read, and returns its positions."""
+        row = self._source.row(part)
+        self._refuse_many(len(row))
+        self._positions += len(row)
+        name = self._source.heard(part)
+        if name is not None:
+            self.events.append(("read", name))
+        return row
+
+    def _end(self) -> Row | None:
+        """Ends the source and returns its last positions, which may be none; None of a blank source."""
+        row = self._source.rest()
+        if row is not None:
+            self._refuse_many(len(row) - self._setting.field.written)
+        self._progress.complete = True
+        return row
+
+    def _refuse_many(self, count: int) -> None:
+        """Raises UserError where the model is not defined for so many positions more, and the end."""
+        model, written = self._setting.model, self._setting.field.written
+        if model.max_source_length is None:
+            return
+        # The end of a text is a token.
+        length = int(model.places(torch.tensor([self._positions + count + written])))
+        if length > model.max_source_length:
+            what = f"{length} tokens, its end included," if written else f"{length} positions"
             raise UserError(
-                f"a source of {length} tokens, its end included, is longer than the {limit} that this model reads: end "
-                "the sentence before, and begin another"
+                f"a source of {what} is longer than the {model.max_source_length} that this model reads: end "
+                f"{'the sentence' if written else 'it'} before, and begin another"
             )
-        if not word.isspace():
-            self._words_read += 1
-            self.events.append(("read", word))
-        return ids
 
     def _write(self, words: list[str]) -> None:
+        if words and (name := self._source.untold()) is not None:
+            self.events.append(("read", name))
         for word in words:
             self.words.append(word)
-            self.delays.append(self._words_read)
+            self.delays.append(self._source.read)
             self.events.append(("write", word))
 
 
@@ -115,20 +152,25 @@ def refuse_offline(model: Seq2Seq, search: SearchConfig) -> None:
             f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
         )
     if waits(search) is None and not model.online:
-        other = "choose search=wait_k" if model.supports_wait_k else ONLINE_MODELS
+        option = model.frontend.incremental_with
+        train = f"train one with {f'{option}, ' if option else ''}{ONLINE_MODELS}"
+        other = "choose search=wait_k" if model.supports_wait_k else train
         raise UserError(f"search=online cannot stream with this model, which reads the whole source first: {other}")
 
 
-def read(sessions: Sequence[Session], texts: Sequence[str]) -> list[list[str]]:
+def read(sessions: Sequence[Session], sources: Sequence[str | np.ndarray]) -> list[list[str]]:
     """`Session.read` of several sessions in one batch: the words that each writes, which are those it writes alone.
 
     Raises UserError as there, and where sessions have no batch in common.
     """
     _refuse(sessions)
     before = [len(session.words) for session in sessions]
-    split = [session._source_words.split(text) for session, text in zip(sessions, texts, strict=True)]
+    split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
     for turn in zip_longest(*split):
-        _go_on([(session, session._hear(word)) for session, word in zip(sessions, turn, strict=True) if word])
+        heard = [
+            (session, session._hear(part)) for session, part in zip(sessions, turn, strict=True) if part is not None
+        ]
+        _go_on([(session, row) for session, row in heard if len(row)])
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
 
@@ -136,10 +178,9 @@ def finish(sessions: Sequence[Session]) -> list[list[str]]:
     """`Session.finish` of several sessions in one batch. Raises UserError as `read`."""
     _refuse(sessions)
     before = [len(session.words) for session in sessions]
-    for session in sessions:
-        session._progress.complete = True
+    rests = [(session, session._end()) for session in sessions]
     # A blank source has an empty translation.
-    _go_on([(session, [EOS]) for session in sessions if session._progress.read])
+    _go_on([(session, row) for session, row in rests if row is not None])
     for session in sessions:
         session._write(session._target_words.end())
         session._progress.end()
@@ -155,10 +196,11 @@ def _refuse(sessions: Sequence[Session]) -> None:
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
 
 
-def _go_on(heard: Sequence[tuple[Session, list[int]]]) -> None:
-    """Reads tokens, and writes the words that are certain with them. What follows the end of a hypothesis is left."""
-    grown = [(session, ids) for session, ids in heard if ids and not session._progress.ended]
-    found = go_on([(session._progress, ids) for session, ids in grown])
+def _go_on(heard: Sequence[tuple[Session, Row]]) -> None:
+    """Reads positions, and writes the words that are certain with them. What follows the end of a hypothesis is
+    left."""
+    grown = [(session, row) for session, row in heard if not session._progress.ended]
+    found = go_on([(session._progress, row) for session, row in grown])
     for (session, _), tokens in zip(grown, found, strict=True):
         for token in tokens:
             session._write(session._target_words.add(token))

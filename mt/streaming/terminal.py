@@ -22,18 +22,21 @@ _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 
 
 @contextlib.contextmanager
-def standard_input(unit: Unit) -> Iterator[Iterator[bytes]]:
+def standard_input(unit: Unit | None) -> Iterator[Iterator[bytes]]:
     """The bytes of standard input, each time those that have come. A keyboard's terminal is as before at the end.
 
-    unit: what a keyboard sends at once. Raises UserError where there is no standard input, or it cannot be read, and
-    BrokenPipeError when nobody reads standard output any more.
+    unit: what a keyboard sends at once; None where nothing can be typed. Raises UserError where there is no standard
+    input, or it cannot be read, and BrokenPipeError when nobody reads standard output any more.
     """
     if sys.stdin is None:
-        raise UserError("standard input is closed: send it text with | or < FILE, or leave it open to type")
+        remedy = "send it samples with |" if unit is None else "send it text with | or < FILE, or leave it open to type"
+        raise UserError(f"standard input is closed: {remedy}")
     number = sys.stdin.fileno()
     if not os.isatty(number):
         yield _chunks(number)
         return
+    if unit is None:
+        raise UserError("standard input is a keyboard: send it samples with |, or give --audio a FILE")
     before = termios.tcgetattr(number)
     with _restoring_signals():
         try:

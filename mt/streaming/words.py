@@ -1,33 +1,6 @@
 """Where words begin and end in a stream: what is read is cut into tokens, and tokens that are written are joined."""
 
-from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
-
-
-class SourceWords:
-    """Cuts words, or the characters of a model of characters, as `Tokenizer.encode` cuts the text that they make, and
-    so that nothing that follows could change the cut."""
-
-    def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
-        self._tokenizer, self._unit = tokenizer, unit
-        self._last: int | None = None  # the id before, inside of a word of which characters have come
-
-    def split(self, text: str) -> list[str]:
-        """The words of a text, or its characters, among them blanks, which end words."""
-        return text.split() if self._unit == "word" else [*text]
-
-    def encode(self, word: str) -> list[int]:
-        """The ids of one that `split` gave; none of a blank, nor of an unknown character after another."""
-        if self._unit == "word":
-            return self._tokenizer.encode_word(word)
-        if word.isspace():
-            self._last = None
-            return []
-        first = self._last is None
-        ids = self._tokenizer.encode_word(word) if first else self._tokenizer.encode_character(word)
-        if ids == [UNK] == [self._last]:  # unknown characters in a row are one token
-            return []
-        self._last = ids[-1] if ids else self._last
-        return ids
+from mt.data.tokenizer import EOS, Tokenizer, Unit
 
 
 class TargetWords:

@@ -71,7 +71,8 @@ def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progre
     tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
     train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
     source, target = (f"{len(side):,}" for side in corpus.tokenizers)
-    written = corpus.split("train").source.written
+    written, said = corpus.split("train").source.written, corpus.tokenizers.transcript
+    pieces = f"{source} source, {target} target" if written else f"{target} target"
     parts = [config.encoder.name, config.attention.name, config.decoder.name]
     model_parts = ", ".join(parts if written else [config.frontend.name, *parts])
     epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
@@ -82,7 +83,7 @@ def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progre
         "device": f"{device}, {config.precision}",
         "model": f"{model_parts}: {parameters:,} parameters",
         "data": f"{config.dataset.name}: {train}; dev {sizes['dev']:,}, test {sizes['test']:,}",
-        "pieces": f"{source} source, {target} target" if written else f"{target} target",
+        "pieces": pieces if said is None else f"{pieces}, {len(said):,} transcript",
         "training": f"{amount}{begun}",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }

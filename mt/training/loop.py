@@ -182,7 +182,7 @@ def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Fet
 
 
 def _batch(part: Split, indices: np.ndarray) -> Batch:
-    return collate(part.ids(indices), part.source)
+    return collate(part.ids(indices), part.source, part.transcripts(indices))
 
 
 def _update(

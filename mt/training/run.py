@@ -41,9 +41,10 @@ def complete(run: Run) -> dict[str, Any]:
 
 
 def final_results(run: Run) -> dict[str, Any]:
-    """Scores the test split with the weights that the model has, and writes what is kept of a run."""
-    progress = run.progress
-    results = report(run.translator, run.corpus.split("test"), "test", run.folder, progress=run.console.bars)
+    """Scores the test split, or dev where there is none, with the weights that the model has, and writes what is kept
+    of a run."""
+    progress, name = run.progress, run.corpus.scored
+    results = report(run.translator, run.corpus.split(name), name, run.folder, progress=run.console.bars)
     results |= {"checkpoint": origin(run.folder, "best"), "updates": progress.update}
     results |= {"training_seconds": progress.seconds, "training_tokens": progress.tokens}
     # The mean over the whole run; that of a part of it is in metrics.jsonl.

@@ -102,7 +102,7 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     device = choose(config.device)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
-    model = Seq2Seq(config, len(corpus.tokenizers.source), len(corpus.tokenizers.target)).to(device)
+    model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
     require_fit(config, corpus, model)
     model.frontend.fit(sources(corpus.training))
     folder = new_folder(wanted)

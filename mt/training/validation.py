@@ -3,6 +3,7 @@
 from mt.evaluation.attention_stats import warnings
 from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
+from mt.evaluation.timing import boundaries
 from mt.training.console import scores_shown
 from mt.training.selection import advice, improves
 from mt.training.state import Run
@@ -35,9 +36,10 @@ def validate(run: Run) -> bool:
         run.console.say(f"  warning: {warning}")
     say_advice(run)
     log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
-    for number, translation in enumerate(translations[:count] if run.model.uses_source else []):
+    drawn = zip(translations, boundaries(run.corpus.split("dev"), count), strict=False) if run.model.uses_source else []
+    for number, (translation, marked) in enumerate(drawn):
         if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, translation.figure())
+            log.figure(f"dev/alignment_{number}", progress.update, translation.figure(boundaries=marked))
     return is_best
 
 

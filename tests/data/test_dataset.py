@@ -28,7 +28,13 @@ def _keys(config: BaseModel) -> dict:
 _NEEDED = {
     "files": {"folder": "somewhere", "source": "en", "target": "de"},
     "audio": {"folder": "somewhere"},
+    "digits": {"folder": "somewhere"},
+    "single_digits": {"folder": "somewhere"},
+    "mboshi": {"folder": "somewhere"},
+    "mboshi_french": {"folder": "somewhere"},
     "pictures": {"folder": "somewhere"},
+    "photographs": {"folder": "somewhere"},
+    "rsicd": {"folder": "somewhere"},
 }
 
 
@@ -63,8 +69,8 @@ def test_defaults_are_those_of_the_yaml() -> None:
 def _numbers(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """The options that are numbers, those of parts included."""
     for name, field in model.model_fields.items():
-        kinds = {field.annotation, *get_args(field.annotation)}
-        yield from ((f"{model.__name__}.{name}", field) for _ in kinds & {int, float})
+        kinds = [*dict.fromkeys((field.annotation, *get_args(field.annotation)))]
+        yield from ((f"{model.__name__}.{name}", field) for kind in kinds if kind in (int, float))
         for kind in kinds:
             if isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not TokenizerConfig:
                 yield from _numbers(kind)

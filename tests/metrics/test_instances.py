@@ -24,6 +24,16 @@ def test_it_is_written_as_simuleval_writes_it(tmp_path: Path):
     assert read_log(tmp_path / LOG) == [instance(0, "a ü", [1, 4]), instance(1, "", [], source="", source_length=0)]
 
 
+def test_speech_takes_the_time_of_its_delays(tmp_path: Path):
+    spoken = instance(0, "a ü", [120, 400], source="a.wav", source_length=500, speech=True)
+    write_log(tmp_path, [spoken])
+    line = json.loads((tmp_path / LOG).read_text())
+    assert line["delays"] == line["elapsed"] == [120, 400] and line["source_length"] == 500 and "speech" not in line
+    assert (tmp_path / "config.yaml").read_text() == "source_type: speech\ntarget_type: text\n"
+    assert score_latency([spoken])["al"].signature.startswith("n:1|empty:0|unit:word|source:ms|length:reference|")
+    assert score_latency([spoken])["al"].score == score_latency(read_log(tmp_path / LOG))["al"].score
+
+
 def test_other_units_and_speech_are_read(tmp_path: Path):
     subwords = instance(0, "ab", [1, 2], prediction_spm=("▁a", "b"))
     write_log(tmp_path, [subwords])

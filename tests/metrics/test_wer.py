@@ -24,6 +24,20 @@ def test_as_jiwer_has_it(metric, oracle, seed, random_corpus) -> None:
     assert score(metric, hypotheses, references) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("metric", "process"), [(Wer(), jiwer.process_words), (Cer(), jiwer.process_characters)], ids=["wer", "cer"]
+)
+def test_a_thousand_pairs_and_the_kinds_of_their_errors(metric, process, random_corpus) -> None:
+    hypotheses, references = random_corpus(7, count=1_000)
+    expected = process([group[0] for group in references], hypotheses)
+    [found] = metric.score(hypotheses, references).values()
+    assert found.score == pytest.approx(100 * (expected.wer if metric.name == "wer" else expected.cer), abs=1e-9)
+    kinds = found.substitutions, found.deletions, found.insertions
+    assert kinds == (expected.substitutions, expected.deletions, expected.insertions)
+    assert all(kinds) and found.units == sum(map(len, expected.references))
+    assert found.signature.endswith(f"|n:1000|version:jiwer.{version('jiwer')}")
+
+
 @BOTH
 def test_the_best_reference_counts(metric, oracle, random_corpus) -> None:
     hypotheses, references = random_corpus(3, most=4)
@@ -40,6 +54,8 @@ def test_the_best_reference_counts(metric, oracle, random_corpus) -> None:
 
 
 def test_by_hand() -> None:
+    [found] = Wer().score(["the cat sat down", "x"], [["a cat sat"], ["x y z"]]).values()
+    assert (found.substitutions, found.insertions, found.deletions, found.units) == (1, 1, 2, 6)
     # "the cat sat down" against "a cat sat": a substitution and an insertion; then a deletion of two words.
     assert score(Wer(), ["the cat sat down"], [["a cat sat"]]) == pytest.approx(200 / 3)
     assert score(Wer(), ["the cat sat down", "x"], [["a cat sat"], ["x y z"]]) == pytest.approx(400 / 6)

@@ -1,9 +1,10 @@
+import random
 from collections import Counter
 
 import pytest
 import torch
 
-from mt.ops.resample import perturb_speed, resample
+from mt.ops.resample import perturb_speed, resample, resample_extend
 
 
 def tone(hertz: float, rate: int, seconds: float = 0.5) -> torch.Tensor:
@@ -28,6 +29,28 @@ def test_what_is_too_high_for_the_new_rate_is_filtered_out():
     edge = 500
     assert resample(tone(5_000, 16_000), 16_000, 8_000)[edge:-edge].abs().max() < 1e-3
     assert resample(tone(3_400, 16_000), 16_000, 8_000)[edge:-edge].abs().max() > 0.49
+
+
+@pytest.mark.parametrize(("rate", "new"), [(8_000, 16_000), (44_100, 16_000), (48_000, 8_000), (11_025, 8_000)])
+@pytest.mark.parametrize("seed", range(3))
+def test_pieces_of_a_sound_become_the_whole(rate: int, new: int, seed: int):
+    draw = random.Random(seed)
+    sound = torch.randn(draw.randint(1, 4000), generator=torch.Generator().manual_seed(seed))
+    found, state, begin = [], None, 0
+    while begin < len(sound):
+        end = min(begin + draw.choice((0, 1, 13, 441, 999)), len(sound))
+        part, state = resample_extend(sound[begin:end], state, complete=end == len(sound), rate=rate, new_rate=new)
+        found.append(part)
+        assert len(state.samples) < 1000 + 40 * max(rate / new, 1) * 16
+        begin = end
+    torch.testing.assert_close(torch.cat(found), resample(sound, rate, new), atol=1e-5, rtol=1e-4)
+
+
+def test_a_sample_comes_when_its_filter_has_heard_enough():
+    sound = tone(440.0, 44_100, 0.1)
+    part, _ = resample_extend(sound[:2000], None, complete=False, rate=44_100, new_rate=16_000)
+    torch.testing.assert_close(part, resample(sound, 44_100, 16_000)[: len(part)], atol=1e-5, rtol=1e-4)
+    assert 2000 * 160 / 441 - len(part) < 160 * 2
 
 
 def test_a_constant_stays_and_lengths_are_rounded_up():

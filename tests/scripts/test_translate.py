@@ -143,7 +143,7 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
         (["--search", "bean"], "two\n", "argument --search: invalid choice: 'bean'"),
         (["--device", "gpu"], "two\n", "--device gpu is an invalid choice"),
         (["--checkpoint", "beast"], "two\n", "has no checkpoint beast; it has: "),
-        (["--alignments", "/"], "two\n", "--alignments / cannot be written (Is a directory): give another file"),
+        (["--alignments", "/"], "two\n", "--alignments / cannot be written (Is a directory): give another"),
         (["one", "two"], "two\n", "unrecognized arguments: two"),
     ],
 )
@@ -225,3 +225,12 @@ def test_translating_imports_neither_hydra_nor_what_draws_or_compiles(shell, tmp
     done = shell(f"PYTHON={sys.executable}; $PYTHON watch.py $(declare -f translate | grep -o '[^ ]*/scripts/.*cpu')")
     assert done.stdout.decode().count("\n") == 4
     assert done.stderr == b"[]\n"
+
+
+def test_each_line_is_drawn_where_plots_are_asked_for(call, trained: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "plots"
+    done = call("translate", trained, "--plots", folder, "--buffer-size", 2, stdin="two cats\n\nthe big house\n")
+    assert done.status == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["0000.png", "0002.png"]
+    assert (folder / "0002.png").read_bytes().startswith(b"\x89PNG")
+    assert "--plots /dev/null cannot be" in call("translate", trained, "--plots", "/dev/null", stdin="two\n").err

@@ -4,16 +4,19 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from mt.data.fields import AudioConfig, AudioField
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
 from mt.decoding import decode_ids
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import EmbeddingConfig
+from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
-from mt.search.config import OnlineConfig, SearchConfig
+from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Hypothesis
 from mt.streaming import Session, Setting
 from mt.streaming.progress import Progress
@@ -22,6 +25,18 @@ MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
 LOOK_AHEAD = {"lc_bilstm": {"chunk_size": 2, "look_ahead": 1}}
 LETTERS = "aeinstrdhu"
 SEARCH = OnlineConfig(max_ratio=1.2, max_extra=4)
+RATE = 4000
+"""Of sounds."""
+FIELD = AudioField(AudioConfig(rate=RATE))
+HEARING: dict[str, tuple[dict[str, Any], SearchConfig]] = {
+    "monotonic": ({"name": "monotonic"}, SEARCH),
+    "absorbing": ({"name": "monotonic", "mass_preservation": False}, SEARCH),
+    "mocha": ({"name": "mocha", "chunk_size": 3}, SEARCH),
+    "matcha": ({"name": "matcha"}, SEARCH),
+    "milk": ({"name": "milk"}, SEARCH),
+    "wait-5": ({"name": "general"}, WaitKConfig(k=5, max_ratio=1.2, max_extra=4)),
+}
+LOOKING_AHEAD = {"lc_bilstm": {"chunk_size": 4, "look_ahead": 1}}
 
 
 Sources = list[list[str]]
@@ -132,3 +147,56 @@ def streamed() -> Callable[[Setting, list[str]], tuple[Session, list[list[str]]]
         return session, [*[session.read(word) for word in source], session.finish()]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def hearing(characters: Tokenizers) -> Callable[..., Setting]:
+    """hearing(policy, encoder=, search=, bias=, ...): of a random model that hears and writes characters; the rest are
+    options of its front-end."""
+
+    def made(
+        policy: str,
+        *,
+        encoder: str = "lstm",
+        search: SearchConfig | None = None,
+        bias: float = 0.0,
+        **options: Any,
+    ) -> Setting:
+        attention, usual = HEARING[policy]
+        config = ModelConfig(
+            frontend=LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options),
+            embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
+            encoder=ENCODERS[encoder].Config(hidden_size=12, **LOOKING_AHEAD.get(encoder, {})),
+            decoder={"name": "luong", "hidden_size": 12, "readout_size": 8, "init_hidden": "zeros"},
+            attention=attention,
+        )
+        model = Seq2Seq(config, *(len(side) for side in characters)).eval()
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.normal_(0, 0.6, generator=generator)
+            model.frontend.mean.fill_(8.0)
+            model.frontend.std.fill_(2.0)
+            model.decoder.output.bias[EOS] -= 1
+            if policy != "wait-5":
+                model.decoder.attention.energy.gain.fill_(1.0)
+                model.decoder.attention.energy.bias.fill_(bias)
+        return Setting(model, characters, search or usual, "char", FIELD)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def noises() -> Callable[..., list[np.ndarray]]:
+    """noises(count, seconds=, seed=): sounds of about this length that come and go."""
+
+    def made(count: int, seconds: float = 1.2, seed: int = 0) -> list[np.ndarray]:
+        draw = np.random.default_rng(seed)
+        found = []
+        for _ in range(count):
+            length = int(seconds * RATE * draw.uniform(0.7, 1.3))
+            loud = np.repeat(10 ** draw.uniform(0, 4, -(-length // 400)), 400)[:length]
+            found.append((loud * draw.normal(0, 1, length)).clip(-32_000, 32_000).astype(np.int16))
+        return found
+
+    return made

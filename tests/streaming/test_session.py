@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS
 from mt.delays import delays
 from mt.errors import UserError
@@ -44,11 +45,12 @@ def test_a_stream_is_offline_decoding_token_for_token(
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
     assert [taken.of(session) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
-    decode = ours.tokenizers.target.decode
-    assert [session.text for session in sessions] == [decode(hypothesis.tokens) for hypothesis in hypotheses]
+    target, needed = ours.tokenizers.target, ours.model.frontend.needed
+    assert [session.text for session in sessions] == [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
         arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
-        assert tuple(session.delays) == delays(ours.tokenizers.target, arrivals, hypothesis)["word_delays"]
+        heard = ReadSource([""] * (sum(arrivals) + 1), [], arrivals)
+        assert tuple(session.delays) == delays(target, heard, hypothesis, needed)["word_delays"]
     if search == ONLINE:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
         assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from mt.data.fields.arriving import ArrivingText
 from mt.data.tokenizer import EOS, PAD, Tokenizer, TokenizerConfig, train
-from mt.streaming.words import SourceWords, TargetWords
+from mt.streaming.words import TargetWords
 
 TEXTS = ["Oh, ja! Das (ist) 4%x gut-er.", "two cats see houses", "あいう えお 漢字", "zwölf Häuser", "a b c d e"] * 30
 KINDS = [("bpe", 1.0), ("unigram", 1.0), ("char", 1.0), ("word", 1.0)]
@@ -28,9 +29,9 @@ def test_source_words_are_cut_as_the_text(tokenizer) -> None:
         for _ in range(300):
             words = ["".join(draw.choices("abcäß,!-漢あz鳥٣", k=draw.randint(1, 5))) for _ in range(draw.randint(0, 4))]
             text = draw.choice([" ", "  ", "\t", "\u3000"]).join(words)
-            source, ids = SourceWords(tokenizer, unit), []
-            for word in source.split(text):
-                ids += source.encode(word)
+            source, ids = ArrivingText(tokenizer, unit), []
+            for word in source.parts(text):
+                ids += source.row(word)
             assert [*ids, EOS] == tokenizer.encode([text])[0], (unit, text)
 
 

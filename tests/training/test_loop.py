@@ -33,6 +33,9 @@ class Seen:
         self.counts.update(indices.tolist())
         return self.split.ids(indices)
 
+    def transcripts(self, indices: np.ndarray) -> list | None:
+        return self.split.transcripts(indices)
+
 
 class Trainer:
     """A fresh model on the tiny corpus."""

@@ -1,6 +1,6 @@
 """The embedded data set of speech recognition: Morse code as sound, and what was sent.
 
-A sound is written down as a text, from which `render` makes it: what is sent, how, and when each letter ends. Hands are
+A sound is written down as a text, from which `render` makes it: what is sent, and how. Hands are
 as on the air: 12 to 35 words a minute, speed and pitch drift, strength fades, and there is noise: 0 to 20 dB below the
 tone in train, 10 to 20 dB in dev and test. No text of one split occurs in another.
 """
@@ -26,9 +26,10 @@ class Example(NamedTuple):
     """A sound and its text."""
 
     source: str
-    """The sound, for `render`, with the milliseconds at which letters end: `CQ DE W1AW; 23.1 wpm; 612 Hz; 12.4 dB;
-    fading 0.31; seed 8213; ends 722 1254 1463 1567 2088 2712 2921 3442`."""
+    """The sound, for `render`: `CQ DE W1AW; 23.1 wpm; 612 Hz; 12.4 dB; fading 0.31; seed 8213`."""
     target: str
+    times: str
+    """When each letter begins and ends, in milliseconds: `211-722 890-1254 ...`."""
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
@@ -41,7 +42,8 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
             text = draw_text(rng)
             if text not in sent:
                 sent.add(text)
-                splits[split].append(Example(str(_draw(text, DECIBELS[split], rng)), text))
+                sending = _draw(text, DECIBELS[split], rng)
+                splits[split].append(Example(str(sending), text, sending.keyed().times))
     return splits
 
 

@@ -28,9 +28,14 @@ class Keying(NamedTuple):
 
     marks: np.ndarray
     """[M, 2]: when each dot and dash begins and ends."""
-    ends: list[float]
-    """When each character but the blanks ends."""
+    letters: list[tuple[float, float]]
+    """When each character but the blanks begins and ends."""
     duration: float
+
+    @property
+    def times(self) -> str:
+        """The letters' in whole milliseconds; see `Example.links` of `mt.data.corpus`."""
+        return " ".join(f"{round(1000 * begin)}-{round(1000 * end)}" for begin, end in self.letters)
 
 
 class Sending(NamedTuple):
@@ -49,10 +54,8 @@ class Sending(NamedTuple):
     """Of everything else."""
 
     def __str__(self) -> str:
-        ends = " ".join(str(round(1000 * end)) for end in self.keyed().ends)
         return (
-            f"{self.text}; {self.wpm} wpm; {self.hertz} Hz; {self.decibels} dB; fading {self.fading}; "
-            f"seed {self.seed}; ends {ends}"
+            f"{self.text}; {self.wpm} wpm; {self.hertz} Hz; {self.decibels} dB; fading {self.fading}; seed {self.seed}"
         )
 
     @classmethod
@@ -78,14 +81,15 @@ class Sending(NamedTuple):
             return float(dots * _DOT / self.wpm * drift * jitter)
 
         marks: list[tuple[float, float]] = []
-        ends: list[float] = []
+        letters: list[tuple[float, float]] = []
         for word in self.text.split():
             for letter in word:
+                begin = now
                 for mark in CODE[letter]:
                     marks.append((now, now + lasting(3 if mark == "-" else 1)))
                     now = marks[-1][1]
                     now += lasting(1)
-                ends.append(marks[-1][1])
+                letters.append((begin, marks[-1][1]))
                 now += lasting(2)
             now += lasting(4)
-        return Keying(np.array(marks), ends, now + rng.uniform(0, 0.3))
+        return Keying(np.array(marks), letters, now + rng.uniform(0, 0.3))

@@ -4,12 +4,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field as Option
 
+from mt.data.fields.arriving import Arriving
 from mt.data.fields.audio import AudioConfig, AudioField
 from mt.data.fields.base import Field, Raw, ReadSource, Row, SourceError
+from mt.data.fields.features import FeaturesConfig, FeaturesField
 from mt.data.fields.image import ImageConfig, ImageField
 from mt.data.fields.text import TEXT, TextConfig, TextField
 
-FIELDS: dict[str, type[Field]] = {"text": TextField, "audio": AudioField, "image": ImageField}
+FIELDS: dict[str, type[Field]] = {
+    "text": TextField,
+    "audio": AudioField,
+    "image": ImageField,
+    "features": FeaturesField,
+}
 
 if TYPE_CHECKING:
     # A union that is made from the table is beyond a type checker; pydantic checks it.
@@ -28,9 +35,12 @@ def build_field(config: FieldConfig) -> Field:
 __all__ = [
     "FIELDS",
     "TEXT",
+    "Arriving",
     "AudioConfig",
     "AudioField",
     "SourceError",
+    "FeaturesConfig",
+    "FeaturesField",
     "Field",
     "FieldConfig",
     "ImageConfig",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
-from collections.abc import Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field as Option, field_validator
 
+from mt.backdrop import Sound
 from mt.data.fields.arrays import ArrayField
+from mt.data.fields.arriving import ArrivingSound
 from mt.data.fields.base import Raw, Row, SourceError
-from mt.data.tokenizer import Tokenizer
+from mt.data.fields.samples import FULL_SCALE, framed, mono, quantised, ratio, resampled, resampled_on
+from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
 from mt.parsing import Options
 
@@ -22,10 +27,13 @@ if TYPE_CHECKING:
 
 FRAMES = 100
 """Positions in a second."""
-FULL_SCALE = 1 << 15
 _EXTRA = "sound is read by soundfile, which is not installed: pip install 'mt[speech]'"
+_HEADERS = {b"RIFF": "wav", b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff"}
 _SPAN = re.compile(r"#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)$")
 """Part of a sound, in seconds (W3C Media Fragments URI 1.0, section 4.2.1)."""
+
+_BANDS = 40
+"""Of a spectrogram that is looked at."""
 
 
 class AudioConfig(Options):
@@ -52,6 +60,7 @@ class AudioField(ArrayField):
     [N] or [N, channels], integers of 16 bits or floating-point numbers within [-1, 1]."""
 
     Config: ClassVar[type[Options]] = AudioConfig
+    milliseconds = 1000 // FRAMES
     endings = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au")
 
     def __init__(self, config: AudioConfig) -> None:
@@ -75,41 +84,88 @@ class AudioField(ArrayField):
         step = len(row) / FRAMES / max(positions, 1)
         return [f"{step * position:.2f}" for position in range(positions)]
 
+    def backdrop(self, row: Row, places: int, source: Raw | None) -> Sound:
+        import torch
+
+        from mt.ops.log_mel import log_mel
+
+        samples = torch.from_numpy(np.asarray(row).astype(np.float32)).view(1, -1) / FULL_SCALE
+        energies, _ = log_mel(samples, torch.tensor([samples.shape[1]]), self._rate, _BANDS)
+        return Sound(energies[0].numpy(), len(row) / FRAMES)
+
+    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingSound:
+        """Given are samples, as to `encode`, but of any number."""
+        return ArrivingSound(self._hop, self.milliseconds, needed, lambda given: quantised(mono(given)))
+
+    def pieces(self, name: str) -> Iterator[np.ndarray]:
+        """A file as if it arrived, of any length: its samples at the field's rate, 10 ms or so at a time, [N] int16.
+
+        A piece is there when what its filter reaches of another rate was read. Raises SourceError where the file cannot
+        be read, or no further.
+        """
+        with self._opened(name) as (file, count):
+            rate, new_rate = ratio(file.samplerate, self._rate)
+            state: Any = None
+            while count:
+                size = min(count, -(-file.samplerate // FRAMES))
+                samples = mono(file.read(size, dtype="float32", always_2d=True), name)
+                _require_whole(name, len(samples), size)
+                count -= size
+                if rate != new_rate:
+                    samples, state = resampled_on(samples, state, not count, rate, new_rate)
+                yield quantised(samples)
+
+    def pcm(self, chunks: Iterable[bytes], name: str) -> Iterator[np.ndarray]:
+        """Raw samples, 16 bits each, little-endian, one channel, at the field's rate: 10 ms of them at a time, or what
+        has come, [N] int16. chunks: cut anywhere; half a sample at the end is left out. name: what to call them.
+
+        Raises SourceError where they are a file with a header.
+        """
+        rest, size, begun = b"", 2 * self._hop, False
+        for chunk in chunks:
+            rest += chunk
+            if not begun and len(rest) >= 4:
+                if kind := _HEADERS.get(rest[:4]):
+                    raise SourceError(
+                        f"{name} is a {kind} file, and not samples alone: give the file, or convert it to 16-bit "
+                        f"little-endian samples of one channel, {self._rate:,} a second"
+                    )
+                begun = True
+            whole = len(rest) // 2 * 2 if begun else 0
+            for start in range(0, whole, size):
+                yield np.frombuffer(rest[start : min(start + size, whole)], "<i2").astype(np.int16)
+            rest = rest[whole:]
+        yield np.frombuffer(rest[: len(rest) // 2 * 2], "<i2").astype(np.int16)
+
     def _row(self, source: Raw) -> np.ndarray:
         if isinstance(source, np.ndarray):
-            name, samples, rate = "the sound", source, self._rate
-            if source.ndim not in (1, 2) or source.dtype.kind not in "if":
-                raise SourceError(
-                    f"a sound of shape {list(source.shape)} and type {source.dtype} has another form than [samples] or "
-                    "[samples, channels] of int16 or floating-point numbers"
-                )
-            if source.dtype.kind == "i":
-                samples = source.astype(np.float32) / FULL_SCALE
+            name, rate = "the sound", self._rate
+            samples = mono(source, name)
             self._require_short(name, len(samples) / rate)
         else:
-            name = str(source)
-            samples, rate = self._read(name)
-        if samples.ndim == 2:
-            samples = samples.mean(axis=1)
-        if not np.isfinite(samples).all():
-            raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
-        samples = np.clip(np.rint(_resampled(samples, rate, self._rate) * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1)
-        row = np.zeros((-(-len(samples) // self._hop), self._hop), dtype=np.int16)
-        row.reshape(-1)[: len(samples)] = samples
-        return row
+            name = _named(source)
+            with self._opened(source) as (file, count):
+                rate = file.samplerate
+                self._require_short(name, count / rate)
+                samples = file.read(count, dtype="float32", always_2d=True)
+            _require_whole(name, len(samples), count)
+            samples = mono(samples, name)
+        return framed(quantised(resampled(samples, rate, self._rate)), self._hop)
 
-    def _read(self, name: str) -> tuple[np.ndarray, int]:
-        """The samples [N, channels] of a file or a part of it, float32 within [-1, 1], and its rate."""
+    @contextlib.contextmanager
+    def _opened(self, source: str | Path | bytes) -> Iterator[tuple[Any, int]]:
+        """A file, at the sample where what is wanted of it begins, and how many are to be read."""
         try:
             import soundfile
         except ImportError as error:
             raise UserError(_EXTRA) from error
+        name = _named(source)
         span = _SPAN.search(name)
-        path = Path(name[: span.start()] if span else name)
+        path = name[: span.start()] if span else name
         try:
-            if path.stat().st_size == 0:
+            if (len(source) if isinstance(source, bytes) else os.stat(path).st_size) == 0:
                 raise SourceError(f"{path} is empty: expected a sound", "without sound")
-            with soundfile.SoundFile(path) as file:
+            with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else path) as file:
                 rate, start, count = file.samplerate, 0, file.frames
                 if span:
                     begin, end = (float(second) for second in span.groups())
@@ -122,9 +178,8 @@ class AudioField(ArrayField):
                     count = min(round(end * rate), count) - start
                 if count <= 0:
                     raise SourceError(f"{name} has no samples: expected a sound", "without sound")
-                self._require_short(name, count / rate)
                 file.seek(start)
-                samples = file.read(count, dtype="float32", always_2d=True)
+                yield file, count
         except OSError as error:
             raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
         except soundfile.SoundFileError as error:
@@ -132,9 +187,6 @@ class AudioField(ArrayField):
                 f"{path} is no sound, or cut short ({_reason(error)}): expected wav, flac, ogg or another format that "
                 "libsndfile reads"
             ) from error
-        if len(samples) < count:
-            raise SourceError(f"{name} is cut short: it has {len(samples):,} of {count:,} samples; copy it again")
-        return samples, rate
 
     def _require_short(self, name: str, seconds: float) -> None:
         if seconds > self._longest:
@@ -145,17 +197,13 @@ class AudioField(ArrayField):
             )
 
 
-def _resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
-    if rate == new_rate or not len(samples):
-        return samples
-    import torch
+def _named(source: str | Path | bytes) -> str:
+    return "the sound" if isinstance(source, bytes) else str(source)
 
-    from mt.ops.resample import resample
 
-    # Two rates without a common divisor would need a filter for each of many thousand phases.
-    ratio = Fraction(new_rate, rate).limit_denominator(1_000)
-    numerator = max(ratio.numerator, 1)
-    return resample(torch.from_numpy(np.ascontiguousarray(samples, np.float32)), ratio.denominator, numerator).numpy()
+def _require_whole(name: str, found: int, count: int) -> None:
+    if found < count:
+        raise SourceError(f"{name} is cut short: it has {found:,} of {count:,} samples; copy it again")
 
 
 def _reason(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from mt.backdrop import Backdrop
 from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
 from mt.parsing import Options
@@ -17,8 +19,10 @@ from mt.parsing import Options
 if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from torch import Tensor
 
-Raw = str | Path | np.ndarray
-"""What people give: a text; the path of a sound or a picture, or its samples or pixels."""
+    from mt.data.fields.arriving import Arriving
+
+Raw = str | Path | bytes | np.ndarray
+"""What people give: a text; the path of a sound or a picture, the bytes of such a file, or its samples or pixels."""
 Row = Sequence[int] | np.ndarray
 """What a model is given of one example."""
 
@@ -46,8 +50,12 @@ class ReadSource(NamedTuple):
     """What each place is called."""
     units: Sequence[int | None]
     """Which unit, as a word, each place belongs to; None for none."""
-    arrivals: Sequence[int]
-    """How many places come with each of the parts that a source arrives in, as words."""
+    arrivals: Sequence[int] | np.ndarray
+    """How many positions come with each of the parts that a source arrives in, as words."""
+    part: int = 1
+    """What such a part counts in delays: 1 where it is a word, or its milliseconds."""
+    backdrop: Callable[[], Backdrop | None] | None = None
+    """What its attention is drawn on, made when it is; None for a table."""
 
 
 class Field(ABC):
@@ -63,12 +71,18 @@ class Field(ABC):
     """Whether it is text: it has words to count, and a vocabulary."""
     endings: ClassVar[tuple[str, ...]] = ()
     """Of the names of files that are each a source."""
+    milliseconds: ClassVar[int | None] = None
+    """Of a position; None where sources have no time. Delays count milliseconds then."""
     shard_size: int | None = None
     """Most examples that are prepared at a time; None leaves it to their characters."""
 
     @abstractmethod
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> Sequence[Row]:
         """The rows of what people give. Raises `SourceError` where one cannot be read. tokenizer: None if no text."""
+
+    def require_readable(self, source: Raw) -> None:
+        """Raises `SourceError` where `encode` does, of a source that is no text; with no more work than that takes."""
+        self.encode([source], None)
 
     @abstractmethod
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.Array:
@@ -105,11 +119,22 @@ class Field(ABC):
         return [*range(places)]
 
     def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
-        """A source as alignments and delays see it; by itself each place comes on its own.
+        """A source as alignments and delays see it; by itself each position comes on its own.
 
         source: what people gave; where it is not known, what the row says of it.
         """
-        return ReadSource(self.labels(row, places, tokenizer), [*range(places)], [1] * places)
+        labels, arrivals = self.labels(row, places, tokenizer), np.ones(self.length(row), np.int64)
+        drawn = functools.partial(self.backdrop, row, places, source)
+        return ReadSource(labels, [*range(places)], arrivals, self.milliseconds or 1, drawn)
+
+    def backdrop(self, row: Row, places: int, source: Raw | None) -> Backdrop | None:
+        """What attention to these places of a row is drawn on; None for a table of `labels`. source: as in `read`."""
+        return None
+
+    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> Arriving:
+        """A source that comes bit by bit. unit: what comes of a text. needed: how many positions must have come for so
+        many vectors, see `Frontend.needed`. Raises UserError where its sources do not come so."""
+        raise UserError("a stream is of text or of sound, and this model reads neither: translate whole files")
 
     @abstractmethod
     def blank(self, row: Row) -> bool:

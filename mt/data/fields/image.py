@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field as Option, field_validator
 
+from mt.backdrop import Picture
 from mt.data.fields.arrays import ArrayField
 from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
@@ -43,6 +45,18 @@ class ImageConfig(Options):
         return size
 
 
+def grid_labels(places: int) -> list[str]:
+    """Row and column of each place of a square grid, from 0."""
+    side = max(math.isqrt(places), 1)
+    return [f"{place // side},{place % side}" for place in range(places)]
+
+
+def on_grid(pixels: np.ndarray, places: int) -> Picture | None:
+    """The picture as a square grid of so many places; None where they are no square."""
+    side = math.isqrt(places)
+    return Picture(pixels, (side, side)) if places and side * side == places else None
+
+
 class ImageField(ArrayField):
     """A row is [size, size, 3] uint8: red, green, blue; a batch is [B, size, size, 3] uint8, its mask [B, size] true.
 
@@ -72,9 +86,10 @@ class ImageField(ArrayField):
         return pixels, torch.ones(pixels.shape[:2], dtype=torch.bool)
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
-        """Row and column of the grid, from 0."""
-        side = max(math.isqrt(positions), 1)
-        return [f"{position // side},{position % side}" for position in range(positions)]
+        return grid_labels(positions)
+
+    def backdrop(self, row: Row, places: int, source: Raw | None) -> Picture | None:
+        return on_grid(np.asarray(row), places)
 
     def _row(self, source: Raw) -> np.ndarray:
         side = self._size_of_side
@@ -93,19 +108,20 @@ class ImageField(ArrayField):
             if 0 in source.shape:
                 raise SourceError("the picture has no pixels", "without pixels")
             return self._square(PIL.Image.fromarray(source))
-        path = Path(source)
+        path = "the picture" if isinstance(source, bytes) else Path(source)
+        file = io.BytesIO(source) if isinstance(source, bytes) else path
         try:
-            # More than 89 million pixels are a warning; more than twice as many are refused.
+            # Warnings are of damaged notes, and of more than 89 million pixels; more than twice as many are refused.
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
-                with PIL.Image.open(path, formats=_FORMATS) as picture:
+                warnings.simplefilter("ignore")
+                with PIL.Image.open(file, formats=_FORMATS) as picture:
                     picture.draft("RGB", (side, side))  # JPEG: a fraction of the pixels
                     return self._square(picture)
         except PIL.Image.DecompressionBombError as error:
             raise SourceError(f"{path} has too many pixels ({error}): make it smaller") from error
         except FileNotFoundError as error:
             raise SourceError(f"{path} cannot be read ({error.strerror})") from error
-        except (OSError, SyntaxError, ValueError, EOFError) as error:
+        except Exception as error:  # what is broken can have a decoder raise anything
             reason = " ".join(str(error).split()).rstrip(".")
             raise SourceError(
                 f"{path} is no picture, or broken ({reason}): expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
@@ -115,7 +131,7 @@ class ImageField(ArrayField):
         import PIL.Image
         import PIL.ImageOps
 
-        picture = PIL.ImageOps.exif_transpose(picture)
+        PIL.ImageOps.exif_transpose(picture, in_place=True)  # else a picture that lies right is copied
         if picture.mode.startswith("I"):  # grey of 16 bits, which would be cut off at 255
             picture = picture.point(lambda level: level / 256).convert("L")
         if picture.has_transparency_data:

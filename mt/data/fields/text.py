@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mt.data.fields.arriving import ArrivingText
 from mt.data.fields.base import Field, Raw, ReadSource, Row
 from mt.data.tokenizer import PAD, Tokenizer, Unit
 from mt.parsing import Options
@@ -75,6 +76,9 @@ class TextField(Field):
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
         arrivals = [len(tokenizer.encode_word(word)) for word in text.split()]
         return ReadSource(tokenizer.pieces(ids), units, arrivals)
+
+    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:
+        return ArrivingText(tokenizer, unit)
 
     def blank(self, row: Row) -> bool:
         return len(row) <= 1

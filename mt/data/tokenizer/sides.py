@@ -1,27 +1,42 @@
 """The tokenizers of the two sides of a corpus, on disk and in memory."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from mt.data.tokenizer.config import TokenizerConfig
 from mt.data.tokenizer.processor import Tokenizer
 from mt.data.tokenizer.training import train
 from mt.errors import UserError
 
+_TRANSCRIPT = "tokenizer.transcript.model"
+_CHARACTERS = TokenizerConfig(model_type="char", vocab_size=8000)
 
-class Tokenizers(NamedTuple):
-    """The tokenizers of the two sides: one and the same object where the vocabulary is joint."""
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """The tokenizers of the two sides, which it iterates over: the same object where the vocabulary is joint."""
 
     source: Tokenizer
     target: Tokenizer
+    transcript: Tokenizer | None = None
+    """Of what is said in a sound, where a corpus has that beside its target."""
 
     @classmethod
-    def train(cls, config: TokenizerConfig, pairs: Sequence[tuple[str, str]], *, source: bool = True) -> Self:
+    def train(
+        cls,
+        config: TokenizerConfig,
+        pairs: Sequence[tuple[str, str]],
+        *,
+        source: bool = True,
+        transcripts: Sequence[str] | None = None,
+    ) -> Self:
         """Learn from (source, target) texts; the same texts give the same vocabularies.
 
-        source: whether sources are texts; where not, there is the target's vocabulary alone.
+        source: whether sources are texts; where not, there is the target's vocabulary alone. transcripts: what is said,
+        where that has a vocabulary of its own, of characters.
 
         Raises:
             UserError: the vocabulary's size does not suit the text, or a model_file cannot be used.
@@ -29,20 +44,32 @@ class Tokenizers(NamedTuple):
         if config.joint or not source:
             sides = pairs if source else [pair[1:] for pair in pairs]
             both = train(config.side("target"), (text for side in sides for text in side))
-            return cls(both, both)
+            return cls(both, both, None if transcripts is None else train(_CHARACTERS, transcripts))
         first, second = config.side("source"), config.side("target")
         return cls(train(first, (pair[0] for pair in pairs)), train(second, (pair[1] for pair in pairs)))
+
+    def __iter__(self) -> Iterator[Tokenizer]:
+        return iter((self.source, self.target))
 
     @property
     def joint(self) -> bool:
         return self.source is self.target
 
+    @property
+    def sizes(self) -> tuple[int, int, int | None]:
+        """Of the vocabularies of source, target and transcript."""
+        return len(self.source), len(self.target), None if self.transcript is None else len(self.transcript)
+
     def digest(self) -> str:
         """SHA-256 (hex) of the models: tells whether ids were made by these tokenizers."""
-        return hashlib.sha256(b"".join(side.model for side in self)).hexdigest()
+        transcript = () if self.transcript is None else (self.transcript,)
+        return hashlib.sha256(b"".join(each.model for each in (*self, *transcript))).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`."""
+        """Write `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`; and
+        `tokenizer.transcript.model` where there is one."""
+        if self.transcript is not None:
+            (folder / _TRANSCRIPT).write_bytes(self.transcript.model)
         if self.joint:
             (folder / "tokenizer.model").write_bytes(self.source.model)
         else:
@@ -56,10 +83,12 @@ class Tokenizers(NamedTuple):
         Raises:
             UserError: a file is missing or is no such model.
         """
+        transcript = load_tokenizer(folder / _TRANSCRIPT) if (folder / _TRANSCRIPT).is_file() else None
         if (folder / "tokenizer.model").is_file():
             both = load_tokenizer(folder / "tokenizer.model")
-            return cls(both, both)
-        return cls(load_tokenizer(folder / "tokenizer.source.model"), load_tokenizer(folder / "tokenizer.target.model"))
+            return cls(both, both, transcript)
+        source, target = (load_tokenizer(folder / f"tokenizer.{side}.model") for side in ("source", "target"))
+        return cls(source, target, transcript)
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

@@ -103,6 +103,8 @@ class Attention(nn.Module):
     """Whether it heeds `Memory.visible_from`, and depends on nothing of the source that is not visible."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
+    learns_weights: ClassVar[bool] = True
+    """Whether its weights can be trained."""
 
     @abstractmethod
     def init_memory(self, encoded: Encoded) -> Memory:
@@ -144,6 +146,10 @@ class Attention(nn.Module):
             steps.append(self.step(query, memory, state, hard=hard))
             state = steps[-1].state
         return stacked(steps, memory.mask.shape[1])
+
+    def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
+        """The weights that a loss on them trains: those of the contexts, but for a mechanism that samples."""
+        return output.weights
 
     def auxiliary_loss(
         self,

@@ -22,6 +22,7 @@ class NoneConfig(Options):
 
 class NoAttention(Attention):
     Config = NoneConfig
+    learns_weights = False
 
     def __init__(self, config: NoneConfig, query_size: int, value_size: int) -> None:
         super().__init__()

@@ -80,6 +80,11 @@ class Stochastic(SoftmaxAttention):
             weights = torch.where(sampled[:, None, None], one_hot, alpha)
         return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha)
 
+    def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
+        """The probabilities: a sample has no gradient."""
+        assert output.alpha is not None
+        return output.alpha
+
     def auxiliary_loss(
         self,
         output: AttentionOutput,

@@ -4,6 +4,9 @@ section 3.1).
     c_t = attention(s_{t-1});  s_t = GRU([y_{t-1}; c_t], s_{t-1})
     p(y_t) = softmax(W_o maxout(U s_t + V y_{t-1} + C c_t))
 
+With `gate`, beta_t = sigmoid(w . s_{t-1} + b) scales c_t wherever it goes (Xu et al. 2015, section 4.2.1), so that a
+word that needs nothing of the source can do without.
+
 Target steps must be taken in turn. The readout sees s_t, as in the paper's equation 4 (its appendix writes s_{t-1}).
 """
 
@@ -22,6 +25,8 @@ from mt.models.decoders.recurrence import RecurrenceConfig
 class BahdanauConfig(RecurrenceConfig):
     name: Literal["bahdanau"] = "bahdanau"
     cell: Literal["lstm", "gru"] = "gru"
+    gate: bool = False
+    """Whether beta, a number from 0 to 1 that the previous state gives, scales the context (Xu et al. 2015)."""
 
 
 class BahdanauState(NamedTuple):
@@ -39,12 +44,14 @@ class Bahdanau(Decoder):
         super().__init__(config, parts, fed_size=parts.value_size)
         joint_size = config.hidden_size + parts.embedding.output_size + parts.value_size
         self.readout = nn.Linear(joint_size, 2 * config.readout_size)
+        self.gate = nn.Linear(config.hidden_size, 1) if config.gate else None
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> BahdanauState:
         attention = self.attention.init_state(memory.attention, hard=hard)
         return BahdanauState(self.recurrence.init_state(memory.final_state), attention)
 
     def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+        attended = self._gated(question, attended)
         top, state = self._follow(question, attended)
         return self._prediction(self._readouts(top, question.carry[0], attended.context), attended, state)
 
@@ -56,6 +63,7 @@ class Bahdanau(Decoder):
         for vector in vectors.unbind(1):
             question = self._ask(vector, state)
             attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
+            attended = self._gated(question, attended)
             top, state = self._follow(question, attended)
             tops.append(top)
             steps.append(attended)
@@ -64,6 +72,11 @@ class Bahdanau(Decoder):
 
     def _ask(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> Question:
         return Question(state.recurrent[0][:, -1], state.attention, (vectors, state.recurrent))
+
+    def _gated(self, question: Question, attended: AttentionStep) -> AttentionStep:
+        if self.gate is None:
+            return attended
+        return attended._replace(context=torch.sigmoid(self.gate(question.query)) * attended.context)
 
     def _follow(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B H"], BahdanauState]:
         """The new state of the top layer, and the state after the step."""

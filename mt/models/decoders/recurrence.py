@@ -7,6 +7,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.ops.recurrence import run_layers
 from mt.parsing import MAX_SIZE, Options
 
 
@@ -58,5 +59,5 @@ class Recurrence(nn.Module):
     ) -> tuple[Float[Tensor, "B T H"], tuple[Float[Tensor, "B layers H"], ...]]:
         """Returns the top layer's states and the state after the last step."""
         before = tuple(part.transpose(0, 1).contiguous() for part in state)
-        outputs, after = self.cells(inputs, before if self.parts == 2 else before[0])
-        return outputs, tuple(part.transpose(0, 1) for part in (after if self.parts == 2 else (after,)))
+        outputs, after = run_layers(self.cells, inputs, before)
+        return outputs, tuple(part.transpose(0, 1) for part in after)

@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mt.errors import UserError
 from mt.models.encoders.base import Encoded, Encoder, State
+from mt.ops.recurrence import run_layers, run_whole
 from mt.parsing import MAX_SIZE, Options
 
 
@@ -81,17 +82,16 @@ class Recurrent(Encoder):
         """Values, and the state after the last position: the hidden vectors of all layers and, of an LSTM, the cell
         vectors, each [B, layers * directions, H]."""
         before = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state)
-        initial = before[0] if before is not None and len(before) == 1 else before
         # Packing makes the backward direction begin at each source's own end; a full batch has no need of it.
         if bool(mask.all()):
-            values, after = self.cells(vectors, initial)
+            values, after = run_layers(self.cells, vectors, before)
         else:
             # Packing refuses rows without a position.
             lengths = mask.sum(1).clamp(min=1).cpu()
             packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-            packed_values, after = self.cells(packed, initial)
+            packed_values, after = run_whole(self.cells, packed, before)
             values, _ = pad_packed_sequence(packed_values, batch_first=True, total_length=mask.shape[1])
-        return values, tuple(part.transpose(0, 1) for part in ((after,) if isinstance(after, Tensor) else after))
+        return values, tuple(part.transpose(0, 1) for part in after)
 
     def _encoded(self, values: Float[Tensor, "B S V"], state: State, mask: Bool[Tensor, "B S"]) -> Encoded:
         return Encoded(values, values, mask, state[0][:, -self.directions :].flatten(1))

@@ -7,10 +7,16 @@ from pydantic import Field
 
 from mt.models.frontends.base import Frontend, State as FrontendState
 from mt.models.frontends.embedding import PAD, Embedding, EmbeddingConfig, WordVectors, WordVectorsConfig
+from mt.models.frontends.features import FeatureGrid
 from mt.models.frontends.image import ImageGrid
 from mt.models.frontends.logmel import LogMel
 
-FRONTENDS: dict[str, type[Frontend]] = {"embedding": WordVectors, "logmel": LogMel, "image": ImageGrid}
+FRONTENDS: dict[str, type[Frontend]] = {
+    "embedding": WordVectors,
+    "logmel": LogMel,
+    "image": ImageGrid,
+    "features": FeatureGrid,
+}
 
 if TYPE_CHECKING:
     # A union that is made from the table is beyond a type checker; pydantic checks it.

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from pydantic import BaseModel
 from torch import Tensor, nn
 
@@ -23,6 +23,11 @@ class Frontend(nn.Module):
     """Whether its positions come one after another, as those of a text or a sound, and not those of a picture."""
     incremental: bool = False
     """Whether `extend` is defined: a vector depends on the source up to its position and on a limited part after it."""
+    incremental_with: str | None = None
+    """The option that makes it so; None where it is, or cannot be."""
+    end: ClassVar[int] = 1
+    """1 where a source may go on after its last vector came, until it is known to be the last; 0 where that vector says
+    it, as EOS of a text does."""
     output_size: int
     """D"""
 
@@ -47,6 +52,11 @@ class Frontend(nn.Module):
         `incremental`.
         """
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
+
+    def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+        """How many positions of a source must have come before so many vectors, 1 or more, are known; where it ends
+        before, its end. Rises by one or more for each vector. Defined where `incremental`."""
+        return vectors
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
         """Before training begins: learns what is fixed then from (source, mask) batches of the training set, which are

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int16
+from jaxtyping import Bool, Float, Int, Int16
 from pydantic import BaseModel, Field, model_validator
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -21,6 +21,8 @@ from mt.parsing import MAX_SIZE, Options
 FRAMES = 100
 """Positions of sound in a second."""
 FULL_SCALE = 1 << 15
+LAG = 2
+"""Positions that must have come for a frame from its own on: it reaches 17.5 ms from the beginning of its 10 ms."""
 PRIOR = 200
 """Frames that the moments of the training set are worth at the start of a sound, under `normalization: running`."""
 
@@ -88,6 +90,7 @@ class LogMel(Frontend):
         super().__init__()
         self.config = config
         self.incremental = config.causal
+        self.incremental_with = None if config.causal else "frontend.causal=true"
         self.stride = 2**config.convolutions
         sizes = [1, *[config.channels] * config.convolutions]
         self.convolutions = nn.ModuleList(
@@ -102,15 +105,10 @@ class LogMel(Frontend):
         self, source: Int16[Tensor, "B F H"], mask: Bool[Tensor, "B F"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
         """source: 10 ms of samples each."""
-        sounds = (source.float() / FULL_SCALE).flatten(1)
-        lengths = mask.sum(1) * source.shape[2]
-        if self.training and self.config.speeds:
-            sounds, lengths = self._perturbed(sounds, lengths)
-        features, counts = log_mel(sounds, lengths, FRAMES * source.shape[2], self.config.bands)
-        real = torch.arange(features.shape[1], device=mask.device) < counts[:, None]
+        features, real = self._features(source, mask, perturbed=self.training and bool(self.config.speeds))
         features = self._normalized(features, real)
         if self.training:
-            features = self._masked(features, counts)
+            features = self._masked(features, real.sum(1))
         return self._subsampled(features, real)
 
     def extend(
@@ -135,19 +133,26 @@ class LogMel(Frontend):
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
         if self.config.normalization == "utterance":
             return
-        found: Moments | None = None
-        for source, mask in batches:
-            sounds, hop = (source.to(self.mean.device).float() / FULL_SCALE).flatten(1), source.shape[2]
-            features, counts = log_mel(sounds, mask.sum(1).to(sounds.device) * hop, FRAMES * hop, self.config.bands)
-            real = torch.arange(features.shape[1], device=sounds.device) < counts[:, None]
-            moments = Moments.of(features, real).sum()
-            found = moments if found is None else found + moments
+        found = Moments.of_all(self._features(source.to(self.mean.device), mask) for source, mask in batches)
         if found is not None:
             self.mean.copy_(found.mean[0])
             self.std.copy_(found.std[0])
 
     def places(self, lengths: Tensor) -> Tensor:
         return -(-lengths // self.stride)
+
+    def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+        """A vector needs the frame that it begins with, and the frame what is within `LAG` of its beginning."""
+        return self.stride * (vectors - 1) + LAG
+
+    def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
+        """Log-mel energies, and which of them are real."""
+        sounds, hop = (source.float() / FULL_SCALE).flatten(1), source.shape[2]
+        lengths = mask.sum(1).to(sounds.device) * hop
+        if perturbed:
+            sounds, lengths = self._perturbed(sounds, lengths)
+        features, counts = log_mel(sounds, lengths, FRAMES * hop, self.config.bands)
+        return features, torch.arange(features.shape[1], device=sounds.device) < counts[:, None]
 
     def _masked(self, features: Tensor, counts: Tensor) -> Tensor:
         return spec_augment(
@@ -219,7 +224,7 @@ def _packed(heard: Iterable[Heard]) -> State:
     rows = [*heard]
     numbers = [(row.mel.start, row.mel.frame, len(row.mel.samples), len(row.features), row.vectors) for row in rows]
     return (
-        torch.tensor(numbers),
+        torch.tensor(numbers, device=rows[0].features.device),
         pad_sequence([row.mel.samples for row in rows], batch_first=True),
         pad_sequence([row.features for row in rows], batch_first=True),
         *(torch.cat(parts) for parts in zip(*(row.moments for row in rows), strict=True)),

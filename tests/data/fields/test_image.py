@@ -82,6 +82,42 @@ def test_bad_files_are_one_sentence(field: ImageField, tmp_path: Path) -> None:
         field.encode([np.zeros((4, 4))], None)
 
 
+def test_a_picture_is_turned_as_its_camera_says(field: ImageField, tmp_path: Path) -> None:
+    picture, exif = Image.new("RGB", (40, 20), BLUE), Image.Exif()
+    picture.paste(RED, (0, 0, 20, 20))  # the left
+    exif[0x0112] = 6  # to be turned a quarter to the right
+    picture.save(tmp_path / "turned.jpg", exif=exif, quality=100, subsampling=0)
+    row = encoded(field, tmp_path / "turned.jpg")
+    assert close(row[:6], RED, 12) and close(row[10:], BLUE, 12)
+    picture.save(tmp_path / "upright.jpg", quality=100, subsampling=0)
+    row = encoded(field, tmp_path / "upright.jpg")
+    assert close(row[:, :6], RED, 12) and close(row[:, 10:], BLUE, 12)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I;16", "I", "F"])
+def test_every_mode_is_read(field: ImageField, tmp_path: Path, mode: str) -> None:
+    Image.new(mode, (20, 30)).save(tmp_path / "picture.tif")
+    encoded(field, tmp_path / "picture.tif")
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png", "gif", "tif", "webp", "bmp"])
+def test_whatever_is_broken_is_read_or_one_sentence(field: ImageField, tmp_path: Path, ending: str) -> None:
+    path, draw = tmp_path / f"picture.{ending}", np.random.default_rng(1)
+    Image.fromarray(draw.integers(0, 255, (24, 24, 3), np.uint8)).save(path)
+    whole, outcomes = np.frombuffer(path.read_bytes(), np.uint8), set()
+    for _ in range(40):
+        broken = whole[: draw.integers(len(whole) // 4, len(whole) + 1)].copy()
+        broken[draw.integers(0, len(broken), 4)] = draw.integers(0, 256, 4)
+        path.write_bytes(broken.tobytes())
+        try:
+            encoded(field, path)
+            outcomes.add("read")
+        except SourceError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            outcomes.add("refused")
+    assert "refused" in outcomes
+
+
 def test_pixels_may_be_given(field: ImageField) -> None:
     pixels = np.random.default_rng(0).integers(0, 255, (16, 16, 3), np.uint8)
     assert np.array_equal(encoded(field, pixels), pixels)

@@ -218,5 +218,5 @@ def test_what_does_not_go_together_is_refused(audio: Configure) -> None:
         audio(format="kaldi", field={"name": "text"})
     with pytest.raises(UserError, match=r"dataset.cleaning.truncate_source keeps words, and the sources of audio are"):
         audio(cleaning={"truncate_source": 3})
-    with pytest.raises(UserError, match=r"dataset audio is of audio from the hub, which is not read yet"):
-        audio(hub={"id": "a/b"})
+    with pytest.raises(UserError, match=r"dataset audio is of audio from the hub, whose tables are read row by"):
+        audio(hub={"id": "a/b"}, streaming=True)

@@ -23,8 +23,12 @@ READOUT = [(0.5, 0.9, -0.7, 0.1), (-0.8, -0.6, 0.6, 0.2)]
 TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
 
 
-def build(init_hidden: str) -> Bahdanau:
-    config = BahdanauConfig(hidden_size=1, readout_size=1, init_hidden=init_hidden)
+# Of beta: the state's weight and the bias.
+GATE = (1.7, -0.4)
+
+
+def build(init_hidden: str, gate: bool) -> Bahdanau:
+    config = BahdanauConfig(hidden_size=1, readout_size=1, init_hidden=init_hidden, gate=gate)
     attention = Dot(DotAttentionConfig(scaled=False), 1, 1)
     embedding = Embedding(EmbeddingConfig(embedding_dim=1), 3)
     decoder = Bahdanau(config, DecoderParts(embedding, attention, value_size=1, final_state_size=1, tied=False))
@@ -39,6 +43,8 @@ def build(init_hidden: str) -> Bahdanau:
         "output.weight": [[x] for x in TO_LOGITS],
         "output.bias": LOGIT_BIAS,
     }
+    if gate:
+        numbers |= {"gate.weight": [[GATE[0]]], "gate.bias": [GATE[1]]}
     if init_hidden == "final_state":
         numbers |= {"recurrence.bridge.weight": [[BRIDGE]], "recurrence.bridge.bias": [0.0]}
     decoder.load_state_dict({name: torch.tensor(value) for name, value in numbers.items()})
@@ -49,7 +55,7 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def by_hand(tokens: list[int], init_hidden: str) -> tuple[list[list[float]], list[list[float]], list[int]]:
+def by_hand(tokens: list[int], init_hidden: str, gate: bool) -> tuple[list[list[float]], list[list[float]], list[int]]:
     """Logits and weights of each step, and which of the two maxout chose."""
     s = math.tanh(BRIDGE * FINAL_STATE) if init_hidden == "final_state" else 0.0
     logits, weights, chosen = [], [], []
@@ -58,6 +64,7 @@ def by_hand(tokens: list[int], init_hidden: str) -> tuple[list[list[float]], lis
         shares = [math.exp(s * h) for h in SOURCE]
         weights.append([share / sum(shares) for share in shares])
         context = sum(a * h for a, h in zip(weights[-1], SOURCE, strict=True))
+        context *= sigmoid(GATE[0] * s + GATE[1]) if gate else 1
         y = VECTORS[token]
         fed = [w * y + c * context + b for w, c, b in zip(FROM_INPUT, FROM_CONTEXT, BIAS, strict=True)]
         reset, update = (sigmoid(fed[i] + FROM_STATE[i] * s) for i in (0, 1))
@@ -69,14 +76,15 @@ def by_hand(tokens: list[int], init_hidden: str) -> tuple[list[list[float]], lis
     return logits, weights, chosen
 
 
+@pytest.mark.parametrize("gate", [False, True])
 @pytest.mark.parametrize("init_hidden", ["final_state", "zeros"])
-def test_equations(init_hidden: str):
-    decoder = build(init_hidden)
+def test_equations(init_hidden: str, gate: bool):
+    decoder = build(init_hidden, gate)
     values = torch.tensor([[[h] for h in SOURCE]])
     encoded = Encoded(values, values, torch.ones(1, 2, dtype=torch.bool), torch.tensor([[FINAL_STATE]]))
     memory = decoder.init_memory(encoded)
     readouts, attended = decoder(torch.tensor([[2, 1, 1]]), memory)
-    logits, weights, chosen = by_hand([2, 1, 1], init_hidden)
+    logits, weights, chosen = by_hand([2, 1, 1], init_hidden, gate)
     assert set(chosen) == {0, 1}, "maxout must choose either"
     torch.testing.assert_close(decoder.output(readouts)[0], torch.tensor(logits))
     torch.testing.assert_close(attended.weights[0], torch.tensor(weights))

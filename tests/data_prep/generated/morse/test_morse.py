@@ -16,10 +16,6 @@ def splits() -> dict[str, list[Example]]:
     return generate(3, SMALL)
 
 
-def ends(source: str) -> list[int]:
-    return [int(end) for end in source.rpartition("ends ")[2].split()]
-
-
 def loudness(samples: np.ndarray, rate: int, window: float = 0.01) -> np.ndarray:
     """Root mean square over a window around each sample."""
     width = round(rate * window)
@@ -50,12 +46,16 @@ def test_what_is_drawn_is_as_wide_as_promised(splits: dict[str, list[Example]]):
     assert all(Sending.of(example.source).text == example.target for example in chain(*splits.values()))
 
 
-def test_the_source_says_when_each_letter_ends(splits: dict[str, list[Example]]):
+def test_it_is_known_when_each_letter_begins_and_ends(splits: dict[str, list[Example]]):
     for example in chain(*splits.values()):
         keying = Sending.of(example.source).keyed()
-        assert ends(example.source) == [round(1000 * end) for end in keying.ends]
-        assert len(keying.ends) == len(example.target.replace(" ", ""))
-        assert keying.ends[-1] < keying.duration < 20
+        times = [tuple(map(int, time.split("-"))) for time in example.times.split()]
+        assert len(times) == len(example.target.replace(" ", ""))
+        assert all(0 < begin < end for begin, end in times)
+        assert all(end < begin for (_, end), (begin, _) in pairwise(times))
+        first, last = keying.marks[0, 0], keying.marks[-1, 1]
+        assert (times[0][0], times[-1][1]) == (round(1000 * first), round(1000 * last))
+        assert last < keying.duration < 20
 
 
 def test_marks_and_gaps_have_the_lengths_of_the_code():
@@ -72,7 +72,8 @@ def test_marks_and_gaps_have_the_lengths_of_the_code():
     wanted[last] = 3
     wanted[last[4]] = 7
     assert gaps == pytest.approx(wanted, rel=0.35)
-    assert keying.ends == [keying.marks[i, 1] for i in [*last, -1]]
+    assert [end for _, end in keying.letters] == [keying.marks[i, 1] for i in [*last, -1]]
+    assert [begin for begin, _ in keying.letters] == [keying.marks[i, 0] for i in [0, *(last + 1)]]
     # 5 letters and a gap are 50 dots.
     first = (keying.marks[len("".join(code[:5])), 0] - keying.marks[0, 0]) / dot
     assert first == pytest.approx(50, rel=0.15)

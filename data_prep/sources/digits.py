@@ -1,0 +1,188 @@
+"""Strings of spoken digits, joined from recordings of single ones as the Free Spoken Digit Dataset has them.
+
+A string is written down as what it is joined of, `0.12 + recordings/3_theo_12.wav + 0.21 + recordings/1_theo_7.wav +
+0.3`, where a number is a quiet of so many seconds: noise as loud as the quietest 10 ms of the recordings, or less, down
+to none. Each is of one speaker. Recordings come in turn: all of a speaker's in some order before any comes again.
+"""
+
+import functools
+import os
+import re
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from data_prep.sources.digest import digest
+from mt.data.corpus import SPLITS, Example
+from mt.data.dataset import DatasetConfig
+from mt.data.fields import FieldConfig, build_field
+from mt.data.origins import DigitsConfig
+from mt.errors import UserError, nearest
+
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_JOIN = " + "
+_FRAME = 0.01  # seconds; recordings are read in whole frames, so that quiets are whole frames, too
+_NONE = 1 / 3  # share of the strings whose quiets have no noise
+
+
+class Recording(NamedTuple):
+    """The file `3_theo_12.wav`, in some format that can be read, in a folder or below it."""
+
+    path: str
+    """In the folder."""
+    digit: int
+    speaker: str
+    number: int
+    """Its index."""
+
+
+class DigitStrings:
+    """A source of strings, whose third column has the milliseconds at which each digit's recording begins and ends,
+    `120-540 750-1010`."""
+
+    def __init__(self, config: DatasetConfig, options: DigitsConfig) -> None:
+        self._folder = Path(config.folder or "")
+        self._options = options
+        self._field = config.field
+        self._recordings = _found(self._folder, build_field(config.field).endings)
+        self._parts = _parts(self._recordings, options, self._folder)
+
+    def identity(self) -> str:
+        return "digits " + digest((one.path, self._folder / one.path) for one in self._recordings)
+
+    def size(self, split: str) -> int:
+        return len(self._splits[split])
+
+    def examples(self, split: str) -> Iterator[Example]:
+        return iter(self._splits[split])
+
+    def columns(self, split: str) -> Collection[str]:
+        return ()
+
+    def places(self, split: str) -> tuple[str, str]:
+        return f"{self._folder}, {split}, string", f"{self._folder}, {split}, words of string"
+
+    def notes(self) -> list[str]:
+        counts = (f"{len(self._parts[split]):,} for {split}" for split in SPLITS)
+        return [f"recordings of single digits, none of which two splits share: {', '.join(counts)}"]
+
+    @functools.cached_property
+    def _splits(self) -> dict[str, list[Example]]:
+        return {split: list(self._drawn(split)) for split in SPLITS}
+
+    def _drawn(self, split: str) -> Iterator[Example]:
+        size, rng = getattr(self._options, split), Random(f"{self._options.seed} {split}")
+        count = 0
+        while size is None or count < size:
+            for string in self._once(split, rng)[: None if size is None else size - count]:
+                count += 1
+                yield self._example(string, rng)
+            if size is None:
+                break
+
+    def _once(self, split: str, rng: Random) -> list[list[Recording]]:
+        """Strings that use each recording at most once; what is too little for another string is left out."""
+        fewest, most = self._options.lengths
+        strings = []
+        for speaker in sorted({one.speaker for one in self._parts[split]}):
+            own = [one for one in self._parts[split] if one.speaker == speaker]
+            rng.shuffle(own)
+            while len(own) >= fewest:
+                count = min(rng.randint(fewest, most), len(own))
+                strings.append(own[:count])
+                del own[:count]
+        if not strings:
+            raise UserError(
+                f"no speaker has the {fewest} recordings for {split} of which dataset.digits.lengths makes a string: "
+                "lower it, or change dataset.digits.test_recordings and dev_recordings"
+            )
+        rng.shuffle(strings)
+        return strings
+
+    def _example(self, string: list[Recording], rng: Random) -> Example:
+        shortest, longest = self._options.gaps
+        now = quiet = round(rng.uniform(0, longest) / _FRAME)
+        parts, times = [_seconds(quiet)], []
+        for number, one in enumerate(string, start=1):
+            length = len(_samples(str(self._folder / one.path), self._field))
+            quiet = round(rng.uniform(shortest if number < len(string) else 0, longest) / _FRAME)
+            parts += [one.path, _seconds(quiet)]
+            times.append(f"{10 * now}-{10 * (now + length)}")
+            now += length + quiet
+        return Example(_JOIN.join(parts), " ".join(WORDS[one.digit] for one in string), " ".join(times))
+
+
+def joined(folder: Path, field: FieldConfig, source: str) -> np.ndarray:
+    """[samples] int16 of a string that is written as the source of an example: a function of its arguments.
+
+    Raises SourceError where a recording cannot be read.
+    """
+    parts = source.split(_JOIN)
+    sounds = [_samples(str(folder / part), field) for part in parts[1::2]]
+    rng = np.random.default_rng(zlib.crc32(source.encode()))
+    floor = min(float(np.square(sound, dtype=np.float64).mean(axis=1).min()) ** 0.5 for sound in sounds)
+    loudness = floor * max(0.0, rng.uniform(-_NONE / (1 - _NONE), 1))
+    pieces = []
+    for part, sound in zip(parts[::2], [*sounds, None], strict=True):
+        shape = round(float(part) / _FRAME), *sounds[0].shape[1:]
+        pieces.append(np.rint(loudness * rng.standard_normal(shape)).astype(np.int16))
+        if sound is not None:
+            pieces.append(sound)
+    return np.concatenate(pieces).ravel()
+
+
+def _samples(path: str, field: FieldConfig) -> np.ndarray:
+    """[frames, samples of 10 ms] int16."""
+    return _read(path, os.stat(path).st_mtime_ns if os.path.isfile(path) else 0, field)
+
+
+@functools.lru_cache(maxsize=8192)  # each recording is part of many strings
+def _read(path: str, written: int, field: FieldConfig) -> np.ndarray:
+    return np.asarray(build_field(field).encode([path], None)[0])
+
+
+def _seconds(frames: int) -> str:
+    return f"{frames * _FRAME:.2f}"
+
+
+def _found(folder: Path, endings: Collection[str]) -> list[Recording]:
+    named = re.compile(rf"([0-9])_([^_]+)_([0-9]+)({'|'.join(map(re.escape, endings))})")
+    names = sorted(os.path.relpath(path, folder) for path in folder.rglob("*_*_*.*")) if folder.is_dir() else []
+    matches = ((name, named.fullmatch(os.path.basename(name))) for name in names)
+    found = [Recording(name, int(it[1]), it[2], int(it[3])) for name, it in matches if it]
+    if not found:
+        raise UserError(
+            f"{folder} has no recordings of digits: set dataset.folder to the folder that holds them, below it or in "
+            "it, named <digit>_<speaker>_<index>.wav (or .flac, .ogg) as in the Free Spoken Digit Dataset"
+        )
+    return found
+
+
+def _parts(recordings: list[Recording], options: DigitsConfig, folder: Path) -> dict[str, list[Recording]]:
+    """The recordings of each split."""
+    held_out, speakers = options.held_out, sorted({one.speaker for one in recordings})
+    if held_out is not None and held_out not in speakers:
+        raise UserError(
+            f"{folder} has no speaker {held_out}: {nearest(held_out, speakers)}; set dataset.digits.held_out"
+        )
+    tested = options.test_recordings if held_out is None else 0
+    parts: dict[str, list[Recording]] = {split: [] for split in SPLITS}
+    seen: dict[tuple[int, str], int] = {}
+    for one in sorted(recordings, key=lambda one: (one.number, one.path)):
+        if one.speaker == held_out:
+            parts["test"].append(one)
+            continue
+        place = seen[one.digit, one.speaker] = seen.get((one.digit, one.speaker), -1) + 1
+        split = "test" if place < tested else "dev" if place < tested + options.dev_recordings else "train"
+        parts[split].append(one)
+    for split, found in parts.items():
+        if not found:
+            raise UserError(
+                f"{folder} has no recordings left for {split} ({len(recordings):,} in all, by {', '.join(speakers)}): "
+                "lower dataset.digits.test_recordings and dev_recordings, or leave dataset.digits.held_out out"
+            )
+    return parts

@@ -1,0 +1,72 @@
+"""Samples of sound as numbers: one channel, 16 bits, at another rate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mt.data.fields.base import SourceError
+
+FULL_SCALE = 1 << 15
+
+
+def mono(source: Any, name: str = "the sound") -> np.ndarray:
+    """[N] floating-point numbers, the mean of the channels. Raises SourceError where they are no sound."""
+    if not isinstance(source, np.ndarray) or source.ndim not in (1, 2) or source.dtype.kind not in "if":
+        array = isinstance(source, np.ndarray)
+        found = (
+            f"of shape {list(source.shape)} and type {source.dtype}" if array else f"given as {type(source).__name__}"
+        )
+        raise SourceError(
+            f"a sound {found} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
+        )
+    samples = source.astype(np.float32) / FULL_SCALE if source.dtype.kind == "i" else source
+    if samples.ndim == 2:
+        samples = samples.mean(axis=1)
+    if not np.isfinite(samples).all():
+        raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
+    return samples
+
+
+def quantised(samples: np.ndarray) -> np.ndarray:
+    """As 16 bits."""
+    return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
+
+
+def framed(samples: np.ndarray, hop: int) -> np.ndarray:
+    """[positions, hop] int16, with silence up to a whole position."""
+    row = np.zeros((-(-len(samples) // hop), hop), dtype=np.int16)
+    row.reshape(-1)[: len(samples)] = samples
+    return row
+
+
+def resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
+    if rate == new_rate or not len(samples):
+        return samples
+    import torch
+
+    from mt.ops.resample import resample
+
+    return resample(torch.from_numpy(np.ascontiguousarray(samples, np.float32)), *ratio(rate, new_rate)).numpy()
+
+
+def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new_rate: int) -> tuple[np.ndarray, Any]:
+    """The next samples; see `resample_extend`."""
+    import torch
+
+    from mt.ops.resample import resample_extend
+
+    given = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
+    found, state = resample_extend(given, state, complete=complete, rate=rate, new_rate=new_rate)
+    return found.numpy(), state
+
+
+def ratio(rate: int, new_rate: int) -> tuple[int, int]:
+    """Two rates in the same proportion, or nearly: without a common divisor they would need a filter for each of many
+    thousand phases."""
+    if rate == new_rate:
+        return 1, 1
+    shortened = Fraction(new_rate, rate).limit_denominator(1_000)
+    return shortened.denominator, max(shortened.numerator, 1)

@@ -1,0 +1,55 @@
+"""The features of a frozen, pretrained network as annotation vectors (Xu et al. 2015, section 3.1.1)."""
+
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Bool, Float, Float16
+from pydantic import BaseModel, Field
+from torch import Tensor, nn
+
+from mt.models.frontends.base import Frontend
+from mt.ops.normalization import Moments
+from mt.parsing import MAX_SIZE, Options
+
+SIZE = 112
+"""Of the features of a place, by EfficientNet-Lite0."""
+
+
+class FeatureGridConfig(Options):
+    name: Literal["features"] = "features"
+    channels: int | None = Field(256, gt=0, le=MAX_SIZE)
+    """Size of the annotation vectors, to which a matrix projects the features; null leaves them as they are, 112."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """On the annotation vectors."""
+
+
+class FeatureGrid(Frontend):
+    """Each feature with mean 0 and variance 1 over the training set, and a projection that is trained with the rest."""
+
+    Config: ClassVar[type[BaseModel]] = FeatureGridConfig
+    field = "features"
+    ordered = False
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, config: FeatureGridConfig) -> None:
+        super().__init__()
+        self.output_size = config.channels or SIZE
+        self.project = nn.Linear(SIZE, config.channels) if config.channels else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        self.register_buffer("mean", torch.zeros(SIZE))
+        self.register_buffer("std", torch.ones(SIZE))
+
+    def forward(
+        self, source: Float16[Tensor, "B P F"], mask: Bool[Tensor, "B P"]
+    ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
+        """source: the features of each place; all are real."""
+        return self.dropout(self.project((source.float() - self.mean) / self.std)), mask
+
+    def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+        device = self.mean.device
+        found = Moments.of_all((source.to(device).float(), mask.to(device)) for source, mask in batches)
+        if found is not None:
+            self.mean.copy_(found.mean[0])
+            self.std.copy_(found.std[0])

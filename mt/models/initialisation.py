@@ -1,0 +1,14 @@
+"""How the matrices of a model start."""
+
+from torch import nn
+
+
+def init_matrices(model: nn.Module, limit: float) -> None:
+    """The matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter keeps
+    what its own module gave it: so do word vectors, even where they are the output matrix."""
+    tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.RNNBase)):
+            for parameter in module.parameters():
+                if parameter.dim() == 2 and parameter not in tables:
+                    nn.init.uniform_(parameter, -limit, limit)

@@ -1,0 +1,148 @@
+"""Sound that is not as it should be: accepted as docs/data.md says, or one sentence with file and line."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from data_prep.prepare import prepare
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
+
+RATE = 8000
+
+
+def write(path: Path, seconds: float = 0.2, rate: int = RATE, **how: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(0).normal(0, 0.1, round(rate * seconds))
+    soundfile.write(path, noise, rate, **how)
+
+
+def prepared(folder: Path, **changed: Any) -> Corpus:
+    plain: dict[str, Any] = {
+        "name": "bad",
+        "folder": str(folder),
+        "source": "path",
+        "target": "text",
+        "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
+        "tokenizer": {"model_type": "char", "vocab_size": 50},
+        "workers": 1,
+    }
+    config = DatasetConfig.model_validate(plain | changed, strict=False)
+    return Corpus.open(prepare(config, folder / "corpora", progress=False))
+
+
+def refusal(folder: Path, **changed: Any) -> str:
+    with pytest.raises(UserError) as refused:
+        prepared(folder, **changed)
+    return str(refused.value).replace(str(folder), "DIR")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "good.wav")
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.tsv").write_text("path\ttext\ngood.wav\tgood\n")
+    return tmp_path
+
+
+def added(folder: Path, name: str, split: str = "train") -> None:
+    (folder / f"{split}.tsv").write_text(f"path\ttext\ngood.wav\tgood\n{name}\tbad\n")
+
+
+def frames(folder: Path) -> int:
+    return int(prepared(folder).split("train").lengths()[0][1])
+
+
+@pytest.mark.parametrize("rate", [8_000, 96_000])
+def test_any_rate_and_several_channels_are_accepted(folder: Path, rate: int) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, (rate // 2, 2))
+    soundfile.write(folder / "stereo.wav", noise, rate)
+    added(folder, "stereo.wav")
+    assert frames(folder) == 50
+
+
+@pytest.mark.parametrize(("name", "format"), [("cut.wav", "WAV"), ("cut.ogg", "OGG")])
+def test_what_does_not_tell_that_it_was_cut_is_read_as_far_as_it_goes(folder: Path, name: str, format: str) -> None:
+    write(folder / name, 20.0, format=format)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: len(whole) // 2])
+    added(folder, name)
+    field = {"name": "audio", "rate": RATE, "max_seconds": 30.0}
+    assert 800 < prepared(folder, field=field).split("train").lengths()[0][1] < 1200
+
+
+def test_samples_that_are_no_numbers(folder: Path) -> None:
+    samples = np.zeros(800, np.float32)
+    samples[400] = np.nan
+    soundfile.write(folder / "nan.wav", samples, RATE, subtype="FLOAT")
+    added(folder, "nan.wav")
+    sentence = "DIR/nan.wav has samples that are no finite numbers: record or convert it again"
+    assert refusal(folder) == f"DIR/train.tsv, line 3: {sentence}"
+    (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
+    added(folder, "nan.wav", "test")
+    assert refusal(folder) == f"DIR/test.tsv, line 3: {sentence}"
+
+
+def test_ten_hours_are_not_read(folder: Path) -> None:
+    write(folder / "long.wav")
+    size = 2 * RATE * 36_000
+    with (folder / "long.wav").open("r+b") as file:
+        header = file.read(44)
+        file.seek(4)
+        file.write((36 + size).to_bytes(4, "little"))
+        file.seek(header.index(b"data") + 4)
+        file.write(size.to_bytes(4, "little"))
+        file.truncate(44 + size)  # a file with a hole, which takes no disk
+    added(folder, "long.wav")
+    assert prepared(folder).meta["dropped"] == {"longer than 1 seconds (dataset.field.max_seconds)": 1}
+    (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
+    added(folder, "long.wav", "dev")
+    assert refusal(folder).startswith("DIR/dev.tsv, line 3: DIR/long.wav has 36,000.0 seconds, more than the 1 of ")
+
+
+def write_kaldi(folder: Path, **files: str) -> None:
+    write(folder / "wav/all.wav", 1.0)
+    for split in ("train", "dev", "test"):
+        (folder / split).mkdir()
+        texts = {"wav.scp": "r1 wav/all.wav", "text": "u1 one\nu2 two", "segments": "u1 r1 0 0.5\nu2 r1 0.5 1"}
+        for name, text in (texts | (files if split == "train" else {})).items():
+            (folder / split / name).write_text(f"{text}\n")
+
+
+def test_a_segment_beyond_the_end_is_told_with_its_text(tmp_path: Path) -> None:
+    write_kaldi(tmp_path, segments="u1 r1 0 0.5\nu2 r1 0.5 9")
+    assert refusal(tmp_path, format="kaldi") == (
+        "DIR/train/text, line 2: DIR/wav/all.wav#t=0.5,9.0 is to be read from 0.5 to 9 seconds, but DIR/wav/all.wav "
+        "has 1.00 seconds"
+    )
+
+
+def test_an_utterance_has_one_line(tmp_path: Path) -> None:
+    write_kaldi(tmp_path, text="u1 one\nu2 two\nu1 one more")
+    assert refusal(tmp_path, format="kaldi") == "DIR/train/text, line 3 is of u1, as line 1 is: leave one out"
+    (tmp_path / "train/text").write_text("u1 one\n")
+    (tmp_path / "train/segments").write_text("u1 r1 0 0.5\nu1 r1 0.5 1\n")
+    assert refusal(tmp_path, format="kaldi") == "DIR/train/segments, line 2 is of u1, as line 1 is: leave one out"
+
+
+def test_sound_without_text_is_left_out(tmp_path: Path) -> None:
+    write_kaldi(tmp_path, text="u2 two")
+    assert prepared(tmp_path, format="kaldi").split("train").column("target") == ["two"]
+
+
+def test_text_without_sound_is_refused(tmp_path: Path) -> None:
+    write_kaldi(tmp_path, text="u1 one\nu3 three")
+    assert refusal(tmp_path, format="kaldi").startswith("DIR/train/text, line 2 is of u3, which DIR/train/seg")
+    (tmp_path / "train/wav.scp").write_text("r1 wav/none.wav\n")
+    (tmp_path / "train/text").write_text("u1 one\n")
+    assert refusal(tmp_path, format="kaldi").startswith("DIR/train/text, line 1 names 'wav/none.wav#t=0.0,")
+
+
+def test_a_path_of_kaldis_may_not_leave_the_folder(tmp_path: Path) -> None:
+    write_kaldi(tmp_path, **{"wav.scp": "r1 /etc/passwd"})
+    assert "is not inside DIR: give paths relative" in refusal(tmp_path, format="kaldi")

@@ -1,0 +1,135 @@
+"""Sound with a translation and a transcript, and without a test split: prepared, trained on, scored."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from data_prep.prepare import prepare
+from data_prep.sources import open_source
+from mt.checkpoint import load_model
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+from mt.data.tokenizer import EOS
+from mt.errors import UserError
+from mt.parsing import parse
+from mt.training.run import complete
+from mt.training.state import begin
+
+soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
+
+RATE = 8000
+SAID = ["moro", "ngá", "wa", ""]
+MEANT = ["man", "and I", "he", "nothing"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sounds")
+    lines = ["name\tmbosi\tfrench"]
+    for number in range(40):
+        soundfile.write(folder / f"{number}.wav", np.full(RATE // 4, 100 * number, np.int16), RATE)
+        lines.append(f"{number}.wav\t{SAID[number % 4]}\t{MEANT[number % 4]} {number}")
+    (folder / "all.tsv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def options(folder: Path, **changed: Any) -> dict[str, Any]:
+    return {
+        "name": "sounds",
+        "folder": str(folder),
+        "source": "name",
+        "target": "french",
+        "transcript": "mbosi",
+        "metrics": ["wer"],
+        "splits": {"train": "all", "test": None},
+        "dev_size": 5,
+        "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
+        "tokenizer": {"model_type": "word", "vocab_size": 100},
+        "workers": 1,
+    } | changed
+
+
+def configured(folder: Path, **changed: Any) -> DatasetConfig:
+    return DatasetConfig.model_validate(options(folder, **changed), strict=False)
+
+
+def refusal(folder: Path, **changed: Any) -> str:
+    with pytest.raises(UserError) as refused:
+        source = open_source(configured(folder, **changed))
+        source.size("train")
+    return str(refused.value)
+
+
+def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, tmp_path: Path) -> None:
+    corpus = Corpus.open(prepare(configured(folder), tmp_path, progress=False))
+    said, tokenizers = corpus.tokenizers.transcript, corpus.tokenizers
+    assert said is not None and said is not tokenizers.target and tokenizers.joint
+    assert tokenizers.sizes == (len(tokenizers.target), len(tokenizers.target), len(said))
+    assert set("morongáwa") <= {piece.strip("▁") for piece in said.pieces([*range(len(said))])}
+    for name in ("train", "dev"):
+        split = corpus.split(name)
+        numbers = [int(source.removesuffix(".wav")) for source in split.column("source")]
+        ids = split.transcripts(range(len(split)))
+        assert ids is not None and all(row[-1] == EOS for row in ids)
+        assert [said.decode(row) for row in ids] == [SAID[number % 4] for number in numbers]
+        assert split.column("references") == [[f"{MEANT[number % 4]} {number}"] for number in numbers]
+    assert (len(corpus.split("train")), len(corpus.split("dev")), len(corpus.split("test"))) == (35, 5, 0)
+    assert corpus.scored == "dev"
+
+
+def test_without_them_a_corpus_is_as_it_always_was(folder: Path, tmp_path: Path) -> None:
+    corpus = Corpus.open(prepare(configured(folder, transcript=""), tmp_path, progress=False))
+    names = ["source_ids", "target_ids", "source", "target", "references", "links"]
+    assert corpus.split("train")._dataset.column_names == names
+    assert corpus.split("train").transcripts([0]) is None
+    assert corpus.tokenizers.transcript is None
+
+
+def test_dev_is_cut_by_names_alone(folder: Path) -> None:
+    found = [
+        [example.source for example in open_source(configured(folder, target=target, transcript="")).examples("dev")]
+        for target in ("french", "mbosi")
+    ]
+    # Where the text is blank, a sound stays in train.
+    assert len(found[0]) == len(found[1]) == 5
+    assert {int(name.removesuffix(".wav")) % 4 for name in found[1]} <= {0, 1, 2}
+    assert [name for name in found[0] if int(name.removesuffix(".wav")) % 4 != 3] == [
+        name for name in found[1] if name in found[0]
+    ]
+
+
+def test_what_cannot_be_a_transcript_is_one_sentence(folder: Path) -> None:
+    assert refusal(folder, transcript="mboshi").startswith("train has no column mboshi: did you mean mbosi? choices: ")
+    assert refusal(folder, transcript="french").startswith("dataset.transcript=french of sounds is read already: ")
+    assert refusal(folder, field={"name": "text"}).startswith("dataset.transcript is what is said in a sound, and ")
+    assert refusal(folder, format="kaldi").startswith("dataset.transcript of sounds is a column beside the target's, ")
+    with pytest.raises(UserError, match=r"^dataset.transcript=mbosi is what ctc_weight teaches the encoder, and ctc_w"):
+        parse({"dataset": options(folder), "frontend": {"name": "logmel"}}, Config)
+
+
+def test_a_run_learns_them_and_is_scored_on_dev(folder: Path, tmp_path: Path) -> None:
+    plain = {
+        "dataset": options(folder),
+        "frontend": {"name": "logmel", "bands": 8, "channels": 2},
+        "embedding": {"embedding_dim": 4},
+        "encoder": {"name": "lstm", "hidden_size": 4},
+        "decoder": {"name": "luong", "hidden_size": 4, "readout_size": 4},
+        "ctc_weight": 0.5,
+        "training": {"epochs": 1, "plots": 1, "average_checkpoints": 1},
+        "search": {"name": "greedy"},
+        "device": "cpu",
+    }
+    config = parse(plain, Config)
+    corpus = Corpus.open(prepare(config.dataset, tmp_path, progress=False))
+    run = begin(config, corpus, tmp_path / "run")
+    assert complete(run)["split"] == "dev"
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["wer"]["score"] > 0
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert max(line.get("train/auxiliary_loss", line.get("auxiliary_loss", 0)) for line in lines) > 0
+    model, tokenizers, _ = load_model(tmp_path / "run", "best")
+    assert tokenizers.transcript is not None and model.ctc is not None
+    assert model.ctc.out_features == len(tokenizers.transcript) + 1

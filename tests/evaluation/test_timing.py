@@ -1,0 +1,59 @@
+"""Units of hypotheses, the tokens that they are made of, and those with which they are certain."""
+
+import numpy as np
+import pytest
+
+from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
+from mt.errors import UserError
+from mt.evaluation.timing import _timed, _unit, units, written
+from mt.search.windows import EMPTY
+from mt.translation import Translation
+
+TEXTS = ["the tall tower", "two taller lowlands"] * 10
+
+
+@pytest.fixture(params=["bpe", "char", "word"])
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return train(TokenizerConfig(model_type=request.param, vocab_size=40), TEXTS)
+
+
+def test_units_are_those_of_the_text_and_tokens_those_of_the_unit(tokenizer: Tokenizer):
+    [ids] = tokenizer.encode(["the tall tower"])
+    words = written(tokenizer, ids, "word")
+    assert [word.text for word in words] == ["the", "tall", "tower"]
+    for word, after in zip(words, [*words[1:], None], strict=True):
+        assert tokenizer.decode([ids[i] for i in word.tokens]) == word.text
+        assert word.last == (after.tokens[0] if after else len(ids) - 1)
+    letters = written(tokenizer, ids, "char")
+    assert "".join(letter.text for letter in letters) == "thetalltower"
+    assert all(letter.tokens == [letter.last] for letter in letters)
+    if tokenizer.of_characters:
+        assert [tokenizer.decode([ids[letter.last]]) for letter in letters] == [letter.text for letter in letters]
+
+
+def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer):
+    [ids] = tokenizer.encode(["the tall tower"])
+    *_, last = written(tokenizer, ids[:-1], "word")
+    assert (last.text, last.last) == ("tower", None) and last.tokens[-1] == len(ids) - 2
+    assert written(tokenizer, [EOS], "word") == written(tokenizer, [], "char") == []
+
+
+def test_times_of_a_translation():
+    tokenizer = train(TokenizerConfig(model_type="word", vocab_size=40), TEXTS)
+    [ids] = tokenizer.encode(["the tall tower"])
+    plain = Translation("the tall tower", 0.0, (), (), EMPTY, ids=tuple(ids))
+    assert _timed(tokenizer, plain, "word", 40.0)[:3] == (["the", "tall", "tower"], None, None)
+    stops, read = np.array([0, 3, -1, 9]), np.array([60, 200, 400, 410])
+    online = Translation(
+        "the tall tower", 0.0, (), (), EMPTY, stops=stops, words_read=read, source_words=420, ids=tuple(ids)
+    )
+    found = _timed(tokenizer, online, "word", 40.0)
+    assert found.written == [200, 400, 410]
+    assert found.stops is not None and found.stops[:2] == [[20], [140]] and np.isnan(found.stops[2][0])
+
+
+def test_the_unit_is_what_there_are_as_many_of():
+    assert _unit(["the tall", "tower"], [2, 1]) == "word"
+    assert _unit(["the tall", "tower"], [7, 5]) == "char" and units("A B", "char") == ["A", "B"]
+    with pytest.raises(UserError, match=r"^the times of the examples are neither those of the words of their targets"):
+        _unit(["the tall", "tower"], [2, 5])

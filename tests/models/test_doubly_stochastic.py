@@ -1,0 +1,74 @@
+"""The doubly stochastic penalty in the loss of a model: of every attention whose weights can be trained."""
+
+import pytest
+import torch
+
+from mt.data.batches import Batch
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.encoders.recurrent import BiLSTMConfig
+from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.ops import doubly_stochastic_loss
+from mt.parsing import parse
+
+TRAINED = [name for name, kind in ATTENTIONS.items() if kind.learns_weights]
+
+
+def model(attention: str, weight: float, **options) -> Seq2Seq:
+    encoder = BiLSTMConfig(hidden_size=6, dropout=0.0).model_dump()
+    plain = {
+        "encoder": encoder,
+        "decoder": {"name": "luong", "hidden_size": 6},
+        "attention": {"name": attention, **options},
+        "doubly_stochastic_weight": weight,
+    }
+    torch.manual_seed(3)
+    return Seq2Seq(parse(plain, ModelConfig), 20, 14)
+
+
+@pytest.fixture
+def batch() -> Batch:
+    generator = torch.Generator().manual_seed(1)
+    source_mask = torch.arange(9) < torch.tensor([9, 4, 6])[:, None]
+    mask = torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
+    source = torch.randint(1, 20, (3, 9), generator=generator) * source_mask
+    target = torch.randint(4, 14, (3, 5), generator=generator)
+    return Batch(source, source_mask, target, target * mask, mask)
+
+
+@pytest.mark.parametrize("attention", TRAINED)
+def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is(attention: str, batch: Batch):
+    plain, priced = model(attention, 0.0).eval(), model(attention, 0.5).eval()
+    before, after = plain(batch), priced(batch)
+    assert torch.equal(before.sum, after.sum) and torch.equal(before.attention.weights, after.attention.weights)
+    # In evaluation no mechanism samples.
+    spread = doubly_stochastic_loss(after.attention.weights, batch.source_mask, batch.target_mask).sum()
+    assert spread > 0.1
+    torch.testing.assert_close(after.auxiliary, before.auxiliary + 0.5 * spread)
+    (after.auxiliary - before.auxiliary.detach()).backward()
+    assert any(p.grad is not None and p.grad.any() for p in priced.parameters())
+
+
+def test_of_samples_the_probabilities_are_priced(batch: Batch):
+    options = {"sample_ratio": 1.0, "reinforce_weight": 0.0, "entropy_weight": 0.0}
+    loss = model("stochastic", 1.0, **options).train()(batch)
+    assert ((loss.attention.weights == 0) | (loss.attention.weights == 1)).all()
+    expected = doubly_stochastic_loss(loss.attention.alpha, batch.source_mask, batch.target_mask).sum()
+    torch.testing.assert_close(loss.auxiliary, expected)
+    assert loss.auxiliary.requires_grad
+
+
+def test_autocast_computes_it_in_float32(batch: Batch):
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model("bahdanau", 1.0).eval()(batch).auxiliary
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(model("bahdanau", 1.0).eval()(batch).auxiliary.item(), rel=0.02)
+
+
+@pytest.mark.parametrize("context", ["zeros", "last"])
+def test_without_weights_to_train_it_is_refused(context: str):
+    with pytest.raises(
+        UserError, match=r"^doubly_stochastic_weight=1 prices the weights of an attention, and attention=none "
+    ):
+        model("none", 1.0, context=context)
+    assert model("none", 0.0, context=context)

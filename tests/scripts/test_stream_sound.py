@@ -1,0 +1,204 @@
+"""Sound all the way: a run that hears, its stream from files and pipes, its latency, its real-time factor."""
+
+import json
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import mt
+from data_prep.generated import morse
+from data_prep.prepare import prepare
+from mt.config import Config
+from mt.data.corpus import Corpus, Split
+from mt.evaluation.report import report
+from mt.inference import Translator
+from mt.parsing import parse
+from mt.search.config import OnlineConfig
+from mt.staircase import staircase
+from mt.streaming.words import TargetWords
+from mt.training.run import complete
+from mt.training.state import begin
+
+soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PLAIN = {
+    "dataset": {
+        "name": "morse",
+        "source": "sound",
+        "target": "text",
+        "generator": "morse",
+        "metrics": ["cer", "wer"],
+        "field": {"name": "audio", "rate": morse.RATE, "max_seconds": 60.0},
+        "tokenizer": {"model_type": "char", "vocab_size": 40},
+        "workers": 1,
+    },
+    "frontend": {"name": "logmel", "bands": 12, "channels": 4, "causal": True},
+    "embedding": {"embedding_dim": 16},
+    "encoder": {"name": "lstm", "hidden_size": 24},
+    "decoder": {"name": "luong", "hidden_size": 24, "readout_size": 16, "init_hidden": "zeros"},
+    "attention": {"name": "mocha", "chunk_size": 2, "energy_bias": 0.1},
+    "training": {"max_updates": 3, "batch_tokens": 4000, "average_checkpoints": 1, "plots": 0},
+    "search": {"name": "online", "max_ratio": 0.1},
+    "device": "cpu",
+}
+
+
+class Done(NamedTuple):
+    out: str
+    err: str
+    status: int
+
+
+@pytest.fixture(scope="module")
+def sounds(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    with pytest.MonkeyPatch.context() as patch:
+        small = morse.generate(1, {"train": 30, "dev": 3, "test": 4})
+        patch.setattr(morse, "generate", lambda: small)
+        config = parse(PLAIN, Config)
+        return Corpus.open(prepare(config.dataset, tmp_path_factory.mktemp("corpora"), progress=False))
+
+
+@pytest.fixture(scope="module")
+def run(sounds: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = begin(parse(PLAIN, Config), sounds, tmp_path_factory.mktemp("runs") / "run")
+    complete(run)
+    return run.folder
+
+
+@pytest.fixture(scope="module")
+def translator(run: Path) -> Translator:
+    """Whose run stops early and often, and writes letters."""
+    return mt.load(run, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def sound(sounds: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """The first of the test split as a file, and its samples."""
+    [(row, _)] = sounds.split("test").ids([0])
+    path = tmp_path_factory.mktemp("sounds") / "sound.flac"
+    soundfile.write(path, row.ravel(), morse.RATE)
+    return path, row.ravel()
+
+
+@pytest.fixture
+def stream(
+    capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Path
+) -> Callable[..., Done]:
+    """Runs the script in this process, on a file."""
+
+    def called(*arguments: object, data: bytes = b"", run: Path = run) -> Done:
+        (tmp_path / "input").write_bytes(data)
+        with (tmp_path / "input").open() as file, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", file)
+            status = 0
+            try:
+                main = runpy.run_path(str(SCRIPTS / "stream.py"))["main"]
+                main([str(argument) for argument in (run, "--device", "cpu", *arguments)])
+            except SystemExit as end:
+                status = int(end.code or 0)
+        out, err = capfd.readouterr()
+        return Done(out, err, status)
+
+    return called
+
+
+def test_files_and_raw_samples_are_what_translate_gives(stream, translator: Translator, sound) -> None:
+    path, samples = sound
+    expected = translator.translate(path)
+    assert len(expected.text) > 3
+    assert stream("--audio", path) == (f"{expected.text}\n", "", 0)
+    raw = samples.astype("<i2").tobytes()
+    for odd in (b"", b"x"):
+        assert stream("--audio", "-", data=raw + odd) == (f"{expected.text}\n", "", 0)
+    shown = stream("--audio", path, "--show")
+    session = translator.stream()
+    session.read(samples)
+    session.finish()
+    assert shown.out == "".join(f"{line}\n" for line in [*staircase(session.events), ""]) and shown.err == ""
+    assert session.heard == 10 * -(-len(samples) // 40)
+
+
+def test_what_cannot_be_heard(stream, translator: Translator, sound, tmp_path: Path, trained_hard: Path) -> None:
+    assert stream("--audio", "-") == stream("--audio", "-", data=b"x") == ("\n", "", 0)
+    (tmp_path / "empty.wav").touch()
+    (tmp_path / "text.wav").write_text("no sound")
+    for arguments, sentence in [
+        (["--audio", tmp_path / "empty.wav"], f"{tmp_path}/empty.wav is empty: expected a sound"),
+        (["--audio", tmp_path / "text.wav"], f"{tmp_path}/text.wav is no sound, or cut short ("),
+        (["--audio", tmp_path / "none.wav"], f"{tmp_path}/none.wav cannot be read (No such file or directory)"),
+        ([], "this run reads audio: name the sound by --audio FILE, or send raw samples and add --audio -"),
+    ]:
+        done = stream(*arguments)
+        assert (done.out, done.status, done.err.count("\n")) == ("", 2, 1)
+        assert done.err.startswith(f"error: {sentence}")
+    done = stream("--audio", "-", data=b"RIFF\0\0\0\0WAVEfmt ")
+    assert done.err.startswith("error: standard input is a wav file, and not samples alone") and done.status == 2
+    done = stream("--audio", sound[0], run=trained_hard)
+    assert (done.out, done.status) == ("", 2)
+    assert done.err == (
+        "error: --audio is of runs that read sound, and this one reads text: leave it out, and send words to standard "
+        "input\n"
+    )
+
+
+def test_latency_is_in_milliseconds_and_its_log_is_of_speech(run: Path, translator: Translator, sounds: Corpus) -> None:
+    results = json.loads((run / "results.json").read_text())
+    rows = [row for row, _ in sounds.split("test").ids(range(4))]
+    lines = [json.loads(line) for line in (run / "hypotheses/instances.log").read_text().splitlines()]
+    assert [line["source_length"] for line in lines] == [10 * len(row) for row in rows]
+    for line, row in zip(lines, rows, strict=True):
+        session = translator.stream(unit="word")
+        session.read(row.ravel())
+        session.finish()
+        assert line["prediction"].split() == session.words and line["elapsed"] == line["delays"]
+        # What is known with the last place is counted as written at the end.
+        assert all(0 <= ours - theirs <= 30 for ours, theirs in zip(line["delays"], session.delays, strict=True))
+    assert "|unit:word|source:ms|" in results["al"]["signature"] and results["ap"]["score"] > 0
+    assert (run / "hypotheses/config.yaml").read_text().splitlines()[0] == "source_type: speech"
+
+
+def test_how_late_letters_are_and_where_attention_was(translator: Translator, sounds: Corpus, tmp_path: Path) -> None:
+    """Of targets that are what is written: each letter ends 10 ms after the one before, and begins with the sound."""
+    split, search = sounds.split("test"), OnlineConfig(max_ratio=0.1)
+    rows = [row for row, _ in split.ids(range(4))]
+    late, hits = [], []
+    texts, times = [], []
+    for [found] in translator.decode(rows, search):
+        count = len("".join(found.text.split()))
+        texts.append(found.text)
+        times.append(" ".join(f"0-{10 * (i + 1)}" for i in range(count)))
+        target, number = TargetWords(translator.tokenizers.target, "char"), 0
+        for token, read, stop in zip(found.ids, found.words_read, found.stops, strict=True):
+            if target.add(token):
+                number += 1
+                late.append(read - 10 * number)
+                hits.append(0 <= 40 * stop + 20 <= 10 * number)
+    table = split._dataset.remove_columns(["links", "target"]).add_column("links", times).add_column("target", texts)
+    results = report(translator, Split(table, split.source), "test", tmp_path, search=search)
+    assert len(late) > 10 and results["emission_ms"]["score"] == np.median(late)
+    assert results["emission_ms_p95"]["score"] == pytest.approx(np.percentile(late, 95))
+    assert results["stops_inside"]["score"] == pytest.approx(100 * np.mean(hits))
+    assert "|unit:char|of:right|" in results["emission_ms"]["signature"]
+    assert "aer" not in results
+    offline = report(translator, split, "test", tmp_path, search=search.model_copy(update={"max_length": 1}))
+    assert "aer" not in offline
+
+
+def test_the_real_time_factor(run: Path, sound, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import benchmark_stream
+
+    benchmark_stream.main(["--run", str(run), "--audio", str(sound[0]), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["sound_seconds"] == pytest.approx(len(sound[1]) / morse.RATE, abs=0.01)
+    assert found["real_time_factor"] == pytest.approx(found["processor_seconds"] / found["sound_seconds"])
+    assert 0 < found["longest_piece"] <= found["processor_seconds"]
+    with pytest.raises(SystemExit):
+        benchmark_stream.main(["--run", str(run)])
+    assert capsys.readouterr().err == "error: --run RUN and --audio FILE go together: give both\n"
