@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel
 
 from mt.cli import CONF
-from mt.cli.choices import implied
+from mt.cli.choices import RECIPE_KEYS, implied
 from mt.cli.overrides import parsed as read
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
@@ -35,7 +35,7 @@ NEEDED = {"files": FILES, **dict.fromkeys(OF_A_FOLDER, FILES[:1])}
 OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs"}
 READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
 # What train.py takes for itself.
-OF_THE_ENTRY = {"folder", "resume", "choices"}
+OF_THE_ENTRY = {"folder", "resume", *RECIPE_KEYS}
 # A choice of all the other groups, which would undo theirs: see test_experiments.py.
 OF_GROUPS = "experiment"
 # A recipe that chooses files of other groups goes with its own dataset alone.

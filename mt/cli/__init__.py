@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from pydantic import AfterValidator
 
-from mt.cli.choices import CONF, RECIPE_CHOICES, check_choice, implied
+from mt.cli.choices import CONF, RECIPE_KEYS, check_choice, implied
 from mt.cli.manual import manual
 from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
@@ -111,7 +111,8 @@ def _run(main: Main, name: str, job: Job, flags: Sequence[str], roots: Sequence[
         try:
             with translated():
                 plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
-            plain.pop(RECIPE_CHOICES, None)
+            for key in RECIPE_KEYS:
+                plain.pop(key, None)
             parse(plain, _ENTRIES[name])
             if "folder" in plain:
                 plain["folder"] = str(folder_of(job, Path(plain["folder"])))

@@ -1,7 +1,9 @@
 """`group=choice`: which groups and choices there are, and the refusal of all others before anything is composed."""
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any, cast
 
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
@@ -10,8 +12,9 @@ from mt.errors import UserError, invalid_choice
 
 # In the wheel it is a part of the package, in a clone it stands beside it.
 CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
-RECIPE_CHOICES = "choices"
-"""The key of a recipe that says what else is chosen: Hydra lets no file that it finds by interpolation say so."""
+RECIPE_KEYS = ("choices", "with")
+"""The keys of a recipe that say what else is chosen, and what is set with some choices: Hydra lets no file that it finds
+by interpolation say so."""
 OPTIONAL = ("recipe", "experiment")
 """Groups of which nothing need be chosen."""
 
@@ -27,15 +30,20 @@ def choices(group: str, roots: Sequence[Path]) -> list[str]:
 
 
 def implied(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
-    """`group=choice` for the groups whose choice the recipe of the data set names under `choices`, as sound needs
-    another front-end than text, where `overrides` choose none."""
-    chosen = {override.key_or_group: None if override.is_delete() else override.value() for override in overrides}
-    recipe = chosen.get("recipe", chosen.get("dataset"))
+    """What the recipe of the data set says beyond values, as arguments: under `choices` the choice of other groups, as
+    sound needs another front-end than text; under `with`, where no experiment is chosen, what is to be set with a
+    choice, as few have the same options. What `overrides` say goes before it."""
+    given = {override.key_or_group: None if override.is_delete() else override.value() for override in overrides}
+    recipe = given.get("recipe", given.get("dataset"))
     files = [root / "recipe" / f"{recipe}.yaml" for root in roots]
     for file in files:
         if file.is_file():
-            named = OmegaConf.to_container(OmegaConf.load(file)).get(RECIPE_CHOICES, {})  # type: ignore[union-attr]
-            return [f"{group}={choice}" for group, choice in named.items() if group not in chosen]
+            read = OmegaConf.to_container(OmegaConf.load(file))
+            choices, fitting = (cast(dict[str, Any], read).get(key, {}) for key in RECIPE_KEYS)
+            chosen = [f"{group}={choice}" for group, choice in {**choices, **given}.items()]
+            further = [] if given.get("experiment") else chain(*(fitting.get(one, []) for one in chosen))
+            lines = [*(f"{group}={choice}" for group, choice in choices.items()), *further]
+            return [line for line in lines if line.partition("=")[0] not in given]
     return []
 
 

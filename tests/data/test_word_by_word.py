@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train
 from tests.data.test_tokenizer import ENGLISH, GERMAN, KINDS, SIZES, TEXTS
@@ -57,6 +57,7 @@ ODD = " \t\n\u00a0\u2003\u3000\u200b\u00a8\u2017\ufb01\u0308▁￭\0\x1f\x85İ"
 texts = st.text(st.sampled_from("".join(TEXTS) + ODD) | st.characters(codec="utf-8"), max_size=20)
 
 
+@settings(deadline=None)
 @given(texts, texts)
 def test_a_text_is_its_words_one_after_another(tokenizers: dict[str, Tokenizer], text: str, later: str) -> None:
     for tokenizer in tokenizers.values():
@@ -69,6 +70,7 @@ def test_a_text_is_its_words_one_after_another(tokenizers: dict[str, Tokenizer],
         assert all(0 <= i < len(tokenizer) for i in ids)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("ab￭, é漢", max_size=6), max_size=5))
 def test_a_batch_changes_nothing(tokenizers: dict[str, Tokenizer], batch: list[str]) -> None:
     for tokenizer in tokenizers.values():

@@ -1,5 +1,6 @@
 """Captions of nearest pictures: on photographs that are all of one colour, whose features the colour decides."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -70,9 +71,8 @@ def test_a_caption_of_a_near_picture_is_chosen_and_scored(call, folder: Path, tm
     assert "refs:6|repeats:0" in done.out
 
 
-def test_a_corpus_without_features_is_refused(call, texts: Path, trained: Path, corpora: Path) -> None:
-    [folder] = [path.parent for path in corpora.glob("*/meta.json")]
-    done = call("nearest", folder)
+def test_a_corpus_without_features_is_refused(call, configure: Callable[..., Config], corpora: Path) -> None:
+    done = call("nearest", prepare(configure().dataset, corpora, progress=False))
     assert done.status == 2 and "this corpus has no features to find near pictures by" in done.err
 
 

@@ -3,6 +3,8 @@
 from random import Random
 from string import ascii_uppercase, digits
 
+from data_prep.generated.morse.sending import CODE
+
 WORDS = """
     CQ DE TNX FER CALL UR RST NAME QTH WX HR ES RIG ANT PWR WATTS DIPOLE VERTICAL SUNNY RAIN SNOW COLD WARM TEMP AGE YRS
     HW CPY QRM QRN QSB QRP QRZ QSL QSO QRX QSY VIA BURO DIRECT DR OM GM GA GE GN GUD GLAD TO MEET YOU SKED TEST TU AGN
@@ -25,6 +27,11 @@ def draw_text(rng: Random) -> str:
         if sum(map(len, parts)) + len(parts) + len(part) <= _LONGEST:
             parts.append(part)
     return " ".join(parts)
+
+
+def draw_short(rng: Random) -> str:
+    """One character or, a third of the time, two, all equally often."""
+    return "".join(rng.choices([*CODE], k=rng.choice((1, 1, 2))))
 
 
 def call(rng: Random) -> str:

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mt.models.encoders.base import Encoded, Encoder, State
-from mt.models.encoders.recurrent import BidirectionalConfig
+from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.parsing import MAX_SIZE
 
 
-class LCBiLSTMConfig(BidirectionalConfig):
+class LCBiLSTMConfig(WithForgetGates, BidirectionalConfig):
     name: Literal["lc_bilstm"] = "lc_bilstm"
     chunk_size: int = Field(4, gt=0, le=MAX_SIZE)
     """Tokens of a chunk, whose values are known at the same time."""

@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.encoders.base import Encoded, Encoder
-from mt.models.encoders.recurrent import BidirectionalConfig, BiLSTM, BiLSTMConfig
+from mt.models.encoders.recurrent import BidirectionalConfig, BiLSTM, BiLSTMConfig, WithForgetGates
 
 
-class PyramidConfig(BidirectionalConfig):
+class PyramidConfig(WithForgetGates, BidirectionalConfig):
     name: Literal["pyramid"] = "pyramid"
     num_layers: int = Field(3, gt=0, le=10)
     """The first one, and those that halve the positions (the authors: 1 + 3)."""
@@ -31,7 +31,7 @@ class Pyramid(Encoder):
         super().__init__()
         size = config.hidden_size
         self.value_size = self.final_state_size = size
-        options = BiLSTMConfig(hidden_size=size, dropout=config.dropout)
+        options = BiLSTMConfig(hidden_size=size, dropout=config.dropout, forget_bias=config.forget_bias)
         inputs = [input_size, *[2 * size] * (config.num_layers - 1)]
         self.layers = nn.ModuleList(BiLSTM(options, each) for each in inputs)
         self.dropout = nn.Dropout(config.dropout)

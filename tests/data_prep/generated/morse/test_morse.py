@@ -4,7 +4,7 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 
-from data_prep.generated.morse import RATE, SIZES, Example, generate, render
+from data_prep.generated.morse import RATE, SHORT, SIZES, Example, generate, render
 from data_prep.generated.morse.sending import CODE, Sending
 
 SMALL = {"train": 300, "dev": 40, "test": 40}
@@ -30,8 +30,12 @@ def test_a_function_of_the_seed(splits: dict[str, list[Example]]):
     assert list(SIZES) == ["train", "dev", "test"]
 
 
-def test_texts_have_letters_digits_and_calls_and_none_occurs_twice(splits: dict[str, list[Example]]):
-    texts = [example.target for example in chain(*splits.values())]
+def test_texts_have_letters_digits_and_calls_and_none_occurs_in_two_splits(splits: dict[str, list[Example]]):
+    each = [[example.target for example in examples] for examples in splits.values()]
+    assert sum(map(len, map(set, each))) == len(set(chain(*each)))
+    short = [text for text in each[0] if len(text) <= 2]
+    assert {*"".join(short)} == set(CODE) and len(short) / len(each[0]) == pytest.approx(SHORT, abs=0.1)
+    texts = [text for text in chain(*each) if len(text) > 2]
     assert len(set(texts)) == len(texts)
     assert set("".join(texts)) - {" "} == set(CODE)
     assert max(map(len, texts)) <= 14 and np.mean([len(text) for text in texts]) > 6
