@@ -13,8 +13,8 @@ from mt.errors import UserError, invalid_choice
 # In the wheel it is a part of the package, in a clone it stands beside it.
 CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
 RECIPE_KEYS = ("choices", "with")
-"""The keys of a recipe that say what else is chosen, and what is set with some choices: Hydra lets no file that it finds
-by interpolation say so."""
+"""What of a recipe says what else is chosen, and what is set with some choices: Hydra lets no file that it finds by
+interpolation say so."""
 OPTIONAL = ("recipe", "experiment")
 """Groups of which nothing need be chosen."""
 
