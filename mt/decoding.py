@@ -58,7 +58,8 @@ def decode_ids(
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
-                hypotheses = decode(search, verbs, memory, memory.attention.mask.sum(1), read_for)
+                lengths = model.frontend.places(batch.source_mask.sum(1))
+                hypotheses = decode(search, verbs, memory, lengths, read_for)
             for i, best in zip(indices, hypotheses, strict=True):
                 found[i] = best
             bar.update(len(indices))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.base import Encoded, Encoder, State, appended
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.parsing import MAX_SIZE
 
@@ -106,7 +106,7 @@ class LCBiLSTM(Encoder):
         complete: Bool[Tensor, " B"],
     ) -> tuple[Encoded, State]:
         before = self._begin(vectors) if state is None else _Carried(*state)
-        vectors, mask = _joined(before, vectors.masked_fill(~mask[..., None], 0.0), mask)
+        vectors, mask = appended(before.vectors, before.mask, vectors.masked_fill(~mask[..., None], 0.0), mask)
         lengths = mask.sum(1)
         whole = (lengths - self.look_ahead).clamp(min=0) // self.chunk_size
         chunks = torch.where(complete, -(-lengths // self.chunk_size), whole)
@@ -149,17 +149,6 @@ class LCBiLSTM(Encoder):
             cells.append(last_cells)
         values = blocks[:, :, : self.chunk_size].flatten(1, 2)
         return values, torch.stack(hidden, 1), torch.stack(cells, 1)
-
-
-def _joined(
-    before: _Carried, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]
-) -> tuple[Float[Tensor, "B N E"], Bool[Tensor, "B N"]]:
-    """What was left and what is new, padding on the right."""
-    if not before.mask.shape[1]:
-        return vectors, mask
-    vectors, mask = torch.cat((before.vectors, vectors), 1), torch.cat((before.mask, mask), 1)
-    order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
-    return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[2])), mask.gather(1, order)
 
 
 def _tail(

@@ -5,20 +5,24 @@
 so that each layer but the first has half the positions of the one below.
 """
 
-from typing import ClassVar, Literal
+from collections.abc import Iterable
+from typing import ClassVar, Literal, cast
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from mt.models.encoders.base import Encoded, Encoder
-from mt.models.encoders.recurrent import BidirectionalConfig, BiLSTM, BiLSTMConfig, WithForgetGates
+from mt.models.encoders.base import Encoded, Encoder, State, appended
+from mt.models.encoders.recurrent import LSTM, BidirectionalConfig, BiLSTM, Causal, WithForgetGates
 
 
 class PyramidConfig(WithForgetGates, BidirectionalConfig):
     name: Literal["pyramid"] = "pyramid"
     num_layers: int = Field(3, gt=0, le=10)
     """The first one, and those that halve the positions (the authors: 1 + 3)."""
+    causal: bool = False
+    """Whether its layers go from left to right alone, as online decoding needs."""
 
 
 class Pyramid(Encoder):
@@ -29,11 +33,13 @@ class Pyramid(Encoder):
 
     def __init__(self, config: PyramidConfig, input_size: int) -> None:
         super().__init__()
-        size = config.hidden_size
-        self.value_size = self.final_state_size = size
-        options = BiLSTMConfig(hidden_size=size, dropout=config.dropout, forget_bias=config.forget_bias)
+        self.causal = self.incremental = config.causal
+        self.value_size = self.final_state_size = size = config.hidden_size
+        self.stride = 2 ** (config.num_layers - 1)
         inputs = [input_size, *[2 * size] * (config.num_layers - 1)]
-        self.layers = nn.ModuleList(BiLSTM(options, each) for each in inputs)
+        options = config.model_copy(update={"num_layers": 1})
+        kind = LSTM if config.causal else BiLSTM
+        self.layers = nn.ModuleList(kind(options, each) for each in inputs)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
@@ -42,8 +48,35 @@ class Pyramid(Encoder):
             encoded = layer(*_paired(self.dropout(encoded.values), encoded.mask))
         return encoded
 
+    def extend(
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
+    ) -> tuple[Encoded, State]:
+        if not self.incremental:
+            return super().extend(vectors, mask, state, complete)
+        # Of each layer: the value below that waits for its neighbour, whether there is one, hidden vectors, cells.
+        after: list[Tensor] = []
+        for index, layer in enumerate(cast(Iterable[Causal], self.layers)):
+            waiting, waits = torch.zeros_like(vectors[:, :1]), torch.zeros_like(mask[:, :1])
+            before = None
+            if state is not None:
+                waiting, waits, hidden, cells = state[4 * index : 4 * index + 4]
+                before = hidden, cells
+            if index:
+                vectors, mask, waiting, waits = _grown(waiting, waits, vectors, mask, complete)
+            encoded, grown = layer.extend(vectors, mask, before, complete)
+            after += (waiting, waits, *grown)
+            vectors = self.dropout(encoded.values)
+        return encoded, tuple(after)
+
     def places(self, lengths: Tensor) -> Tensor:
-        return -(-lengths // 2 ** (len(self.layers) - 1))
+        return -(-lengths // self.stride)
+
+    def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
+        return self.stride * (positions + 1) if self.causal else lengths.expand_as(positions)
 
 
 def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[Tensor, Tensor]:
@@ -51,3 +84,19 @@ def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[
     odd = values.shape[1] % 2
     values, mask = nn.functional.pad(values, (0, 0, 0, odd)), nn.functional.pad(mask, (0, odd))
     return values.unflatten(1, (-1, 2)).flatten(2), mask[:, ::2]
+
+
+def _grown(
+    waiting: Float[Tensor, "B 1 V"],
+    waits: Bool[Tensor, "B 1"],
+    values: Float[Tensor, "B S V"],
+    mask: Bool[Tensor, "B S"],
+    complete: Bool[Tensor, " B"],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The pairs that are known with these values, their mask, and the value that waits for its neighbour now."""
+    values, mask = appended(waiting, waits, values, mask)
+    counts = mask.sum(1, keepdim=True)
+    waits = (counts % 2 == 1) & ~complete[:, None]
+    waiting = values.gather(1, (counts - 1).clamp(min=0)[..., None].expand(-1, -1, values.shape[2]))
+    mask = torch.arange(mask.shape[1], device=mask.device) < counts - waits.long()
+    return *_paired(values.masked_fill(~mask[..., None], 0.0), mask), waiting, waits

@@ -25,6 +25,9 @@ class ImageGridConfig(Options):
     channels: int = Field(128, ge=GROUPS, le=MAX_SIZE)
     """Of the last stage, which is the size of the annotation vectors; each stage before has half of the next, at least
     16. A multiple of 8."""
+    coordinates: bool = False
+    """Whether the first convolution sees beside the colours how far right and how far down each pixel is (Liu et al.
+    2018), so that annotation vectors can tell where they are."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """On the annotation vectors."""
 
@@ -65,7 +68,8 @@ class ImageGrid(Frontend):
         super().__init__()
         self.output_size = config.channels
         widths = [max(config.channels >> stage, 2 * GROUPS) // GROUPS * GROUPS for stage in range(config.stages)]
-        sizes = [3, *widths[:0:-1], config.channels]
+        self.coordinates = config.coordinates
+        sizes = [5 if config.coordinates else 3, *widths[:0:-1], config.channels]
         self.stages = nn.Sequential(*(Stage(*pair) for pair in itertools.pairwise(sizes)))
         self.dropout = nn.Dropout(config.dropout)
 
@@ -73,7 +77,12 @@ class ImageGrid(Frontend):
         self, source: UInt8[Tensor, "B Y X 3"], mask: Bool[Tensor, "B Y"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
         """source: pixels, red, green, blue; all are real."""
-        grid = self.stages(source.permute(0, 3, 1, 2).float() / 127.5 - 1)
+        planes = source.permute(0, 3, 1, 2).float() / 127.5 - 1
+        if self.coordinates:
+            down, right = (torch.linspace(-1, 1, size, device=planes.device) for size in planes.shape[2:])
+            where = torch.stack(torch.meshgrid(right, down, indexing="xy"))
+            planes = torch.cat((planes, where.expand(len(planes), -1, -1, -1)), 1)
+        grid = self.stages(planes)
         places = grid.flatten(2).transpose(1, 2)
         return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)
 

@@ -40,3 +40,13 @@ def test_places_run_row_by_row_from_the_upper_left():
 def test_channels_that_cannot_be_grouped_are_refused():
     with pytest.raises(UserError, match=r"frontend.channels=20 is no multiple of 8: choose 24"):
         ImageGridConfig(channels=20)
+
+
+@pytest.mark.parametrize("coordinates", [False, True])
+def test_vectors_tell_where_they_are_if_they_are_told(coordinates: bool):
+    frontend = ImageGrid(ImageGridConfig(stages=2, channels=16, dropout=0.0, coordinates=coordinates))
+    with torch.no_grad():
+        found, _ = frontend(torch.zeros(1, 64, 64, 3, dtype=torch.uint8), torch.ones(1, 64, dtype=torch.bool))
+    grid = found.unflatten(1, (16, 16))[0, 4:12, 4:12]  # away from the padding
+    for other in (grid.roll(1, 0), grid.roll(1, 1)):
+        assert torch.allclose(grid, other, atol=1e-5) != coordinates
