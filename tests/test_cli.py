@@ -50,6 +50,19 @@ def test_a_recipe_can_be_left_out(run: Run):
     assert config.embedding.embedding_dim == 256
 
 
+def test_what_a_recipe_sets_with_a_choice(run: Run):
+    ((config, overrides),) = run("dataset=morse", "attention=mocha")
+    assert (config.encoder.name, config.search.name, config.decoder.init_hidden) == ("lstm", "online", "zeros")
+    assert config.attention.energy_bias == -5 and config.encoder.forget_bias == 2
+    assert overrides == ["dataset=morse", "attention=mocha"]
+    ((config, _),) = run("dataset=morse", "attention=mocha", "search=greedy", "attention.energy_bias=-1", "encoder=gru")
+    assert (config.encoder.name, config.search.name, config.attention.energy_bias) == ("gru", "greedy", -1)
+    ((config, _),) = run("dataset=morse", "attention=general")
+    assert (config.search.name, config.decoder.init_hidden) == ("beam", "final_state")
+    first, second = run("-m", "dataset=morse", "attention=mocha,general")
+    assert (first[0].search.name, second[0].search.name) == ("online", "beam")
+
+
 def test_flags_stand_anywhere(run: Run):
     jobs = run("attention=dot", "-m", "seed=1,2")
     assert [(config.attention.name, config.seed) for config, _ in jobs] == [("dot", 1), ("dot", 2)]

@@ -92,7 +92,8 @@ class DigitStrings:
             own = [one for one in self._parts[split] if one.speaker == speaker]
             rng.shuffle(own)
             while len(own) >= fewest:
-                count = min(rng.randint(fewest, most), len(own))
+                single = split == "train" and rng.random() < self._options.singles
+                count = 1 if single else min(rng.randint(fewest, most), len(own))
                 strings.append(own[:count])
                 del own[:count]
         if not strings:

@@ -46,7 +46,9 @@ class DigitsConfig(Options):
     gaps: tuple[Seconds, Seconds] = (0.05, 0.4)
     """Shortest and longest quiet between two digits, in seconds; before the first and after the last, none to the
     longest."""
-    train: int | None = Field(default=6_000, ge=1, le=MAX_SIZE)
+    singles: float = Field(default=0.5, ge=0, le=1)
+    """Share of the strings to train on that are of one digit: from those one learns soon what each sounds like."""
+    train: int | None = Field(default=9_000, ge=1, le=MAX_SIZE)
     """Strings to train on; null: each recording is used once."""
     dev: int | None = Field(default=300, ge=1, le=MAX_SIZE)
     """Strings of dev, likewise."""

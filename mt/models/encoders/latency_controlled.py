@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 
 from mt.models.encoders.base import Encoded, Encoder, State, appended
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
+from mt.models.initialisation import open_forget_gates
 from mt.parsing import MAX_SIZE
 
 
@@ -89,6 +90,7 @@ class LCBiLSTM(Encoder):
         half = config.hidden_size // 2
         self.layers = nn.ModuleList(_Layer(size, half, config.chunk_size) for size in sizes)
         self.dropout = nn.Dropout(config.dropout)
+        open_forget_gates(self.layers, config.forget_bias)
 
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
         return torch.minimum((positions // self.chunk_size + 1) * self.chunk_size + self.look_ahead, lengths)

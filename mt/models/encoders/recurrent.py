@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mt.errors import UserError
 from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.initialisation import open_forget_gates
 from mt.ops.recurrence import run_layers, run_whole
 from mt.parsing import MAX_SIZE, Options
 
@@ -81,10 +82,7 @@ class Recurrent(Encoder):
             bidirectional=self.directions == 2,
         )
         if isinstance(config, WithForgetGates):
-            with torch.no_grad():
-                for name, bias in self.cells.named_parameters():
-                    if name.startswith("bias_ih"):
-                        bias.chunk(4)[1].add_(config.forget_bias)
+            open_forget_gates(self.cells, config.forget_bias)
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
         return self._encoded(*self._run(vectors, mask, None), mask)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.models.encoders import ENCODERS
@@ -50,3 +50,22 @@ def test_an_odd_size_has_no_half(name: str):
     assert str(refusal.value) == (
         "encoder.hidden_size=7 is odd, and a bidirectional encoder has half of it in each direction: choose 8"
     )
+
+
+@pytest.mark.parametrize("name", ["lstm", "bilstm", "lc_bilstm", "pyramid"])
+def test_forget_gates_begin_open(name: str):
+    """torch has the biases of input, forget, cell and output gates one after another, in two vectors that are added."""
+    kind = ENCODERS[name]
+
+    def biases(forget_bias: float) -> list[Tensor]:
+        torch.manual_seed(0)
+        encoder = kind(kind.Config(hidden_size=8, num_layers=2, forget_bias=forget_bias), 6)
+        return [one for name, one in encoder.named_parameters() if "bias" in name]
+
+    before, after = biases(0.0), biases(2.0)
+    sums = [
+        sum((new - old).chunk(4)[gate].sum().item() for new, old in zip(after, before, strict=True))
+        for gate in range(4)
+    ]
+    cells = sum(map(len, before)) / 8  # of all layers and directions; each has two vectors of four gates
+    assert sums == pytest.approx([0, 2 * cells, 0, 0], abs=1e-4)
