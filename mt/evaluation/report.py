@@ -12,6 +12,7 @@ from mt.data.corpus import Split
 from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
+from mt.evaluation.pointing import pointed
 from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.timing import boundaries, spoken
 from mt.inference import Translator
@@ -64,7 +65,10 @@ def report(
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
     }
-    results |= {metric: asdict(score) for metric, score in spoken(translator, evaluation.translations, split).items()}
+    for known in (spoken, pointed):
+        results |= {
+            metric: asdict(score) for metric, score in known(translator, evaluation.translations, split).items()
+        }
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
