@@ -51,25 +51,26 @@ def decode_ids(
     device, k = next(model.parameters()).device, waits(search)
     precision = "fp32" if is_online(search) else precision
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
+    lengths = np.array([field.length(source) for source in sources], dtype=np.int64)
     with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
-        for indices in _batches(sources, search, vocab_size, field):
+        for indices in _batches(lengths, search, vocab_size):
             batch = collate([(np.asarray(sources[i]), np.array([EOS])) for i in indices], field).to(device)
             with torch.no_grad(), autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
-                lengths = model.frontend.places(batch.source_mask.sum(1))
-                hypotheses = decode(search, verbs, memory, lengths, read_for)
+                vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
+                hypotheses = decode(search, verbs, memory, vectors, read_for)
             for i, best in zip(indices, hypotheses, strict=True):
                 found[i] = best
             bar.update(len(indices))
     return found
 
 
-def _batches(sources: Sequence[Row], search: SearchConfig, vocab_size: int, field: Field) -> Iterator[np.ndarray]:
+def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:
     width = search.beam_size if isinstance(search, BeamConfig) else 1
     most = max(1, MAX_LOGITS // (width * vocab_size))
-    for indices in fixed_order(np.array([field.length(source) for source in sources]), max_tokens=search.batch_tokens):
+    for indices in fixed_order(lengths, max_tokens=search.batch_tokens):
         yield from np.array_split(indices, -(-len(indices) // most))
 
 
