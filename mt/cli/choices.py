@@ -39,10 +39,10 @@ def implied(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
     for file in files:
         if file.is_file():
             read = OmegaConf.to_container(OmegaConf.load(file))
-            choices, fitting = (cast(dict[str, Any], read).get(key, {}) for key in RECIPE_KEYS)
-            chosen = [f"{group}={choice}" for group, choice in {**choices, **given}.items()]
+            named, fitting = (cast(dict[str, Any], read).get(key, {}) for key in RECIPE_KEYS)
+            chosen = [f"{group}={choice}" for group, choice in {**named, **given}.items()]
             further = [] if given.get("experiment") else chain(*(fitting.get(one, []) for one in chosen))
-            lines = [*(f"{group}={choice}" for group, choice in choices.items()), *further]
+            lines = [*(f"{group}={choice}" for group, choice in named.items()), *further]
             return [line for line in lines if line.partition("=")[0] not in given]
     return []
 

@@ -65,10 +65,8 @@ def report(
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
     }
-    for known in (spoken, pointed):
-        results |= {
-            metric: asdict(score) for metric, score in known(translator, evaluation.translations, split).items()
-        }
+    known = (translator, evaluation.translations, split)
+    results |= {metric: asdict(score) for metric, score in (spoken(*known) | pointed(*known)).items()}
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))

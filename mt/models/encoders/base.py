@@ -86,6 +86,11 @@ def appended(
     return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[2])), mask.gather(1, order)
 
 
+def last(values: Float[Tensor, "B S V"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B V"]:
+    """The value of the last real position of each source; of a source without one, of padding. S at least 1."""
+    return values[torch.arange(len(values), device=values.device), (lengths - 1).clamp(min=0)]
+
+
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
     """The mean over real positions of values that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mt.models.encoders.base import Encoded, Encoder, State, appended
+from mt.models.encoders.base import Encoded, Encoder, State, appended, last
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.models.initialisation import open_forget_gates
 from mt.parsing import MAX_SIZE
@@ -172,9 +172,8 @@ def _final_state(values: Float[Tensor, "B S V"], known: Int[Tensor, " B"], befor
     """values: of the next positions; known: how many each source has of them."""
     if not values.shape[1]:
         return before.final_state
-    last = values[torch.arange(len(values), device=values.device), (known - 1).clamp(min=0)]
     (ahead, _), (_, back), (ahead_before, back_before) = (
-        part.chunk(2, -1) for part in (last, values[:, 0], before.final_state)
+        part.chunk(2, -1) for part in (last(values, known), values[:, 0], before.final_state)
     )
     ahead, back = (
         torch.where(known[:, None] > 0, ahead, ahead_before),

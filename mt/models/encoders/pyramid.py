@@ -5,6 +5,7 @@
 so that each layer but the first has half the positions of the one below.
 """
 
+import itertools
 from collections.abc import Iterable
 from typing import ClassVar, Literal, cast
 
@@ -13,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from mt.models.encoders.base import Encoded, Encoder, State, appended
+from mt.models.encoders.base import Encoded, Encoder, State, appended, last
 from mt.models.encoders.recurrent import LSTM, BidirectionalConfig, BiLSTM, Causal, WithForgetGates
 
 
@@ -57,20 +58,17 @@ class Pyramid(Encoder):
     ) -> tuple[Encoded, State]:
         if not self.incremental:
             return super().extend(vectors, mask, state, complete)
-        # Of each layer: the value below that waits for its neighbour, whether there is one, hidden vectors, cells.
-        after: list[Tensor] = []
-        for index, layer in enumerate(cast(Iterable[Causal], self.layers)):
-            waiting, waits = torch.zeros_like(vectors[:, :1]), torch.zeros_like(mask[:, :1])
-            before = None
-            if state is not None:
-                waiting, waits, hidden, cells = state[4 * index : 4 * index + 4]
-                before = hidden, cells
-            if index:
-                vectors, mask, waiting, waits = _grown(waiting, waits, vectors, mask, complete)
-            encoded, grown = layer.extend(vectors, mask, before, complete)
-            after += (waiting, waits, *grown)
-            vectors = self.dropout(encoded.values)
-        return encoded, tuple(after)
+        # Hidden vectors and cells of the bottom; of each layer above the value below that waits for its neighbour,
+        # whether there is one, hidden vectors and cells.
+        bottom, *upper = cast(Iterable[Causal], self.layers)
+        encoded, after = bottom.extend(vectors, mask, state and state[:2], complete)
+        for start, layer in zip(itertools.count(2, 4), upper, strict=False):
+            values = self.dropout(encoded.values)
+            left = state[start : start + 2] if state else (values[:, :0], encoded.mask[:, :0])
+            pairs, mask, waiting, waits = _grown(left, values, encoded.mask, complete)
+            encoded, grown = layer.extend(pairs, mask, state and state[start + 2 : start + 4], complete)
+            after = (*after, waiting, waits, *grown)
+        return encoded, after
 
     def places(self, lengths: Tensor) -> Tensor:
         return -(-lengths // self.stride)
@@ -87,16 +85,16 @@ def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[
 
 
 def _grown(
-    waiting: Float[Tensor, "B 1 V"],
-    waits: Bool[Tensor, "B 1"],
+    left: State,
     values: Float[Tensor, "B S V"],
     mask: Bool[Tensor, "B S"],
     complete: Bool[Tensor, " B"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The pairs that are known with these values, their mask, and the value that waits for its neighbour now."""
-    values, mask = appended(waiting, waits, values, mask)
+    """The pairs that are known with these values, their mask, the value that waits for its neighbour now, and whether
+    there is one. left: the value that waited before, and whether there was one."""
+    before, waited = left
+    values, mask = appended(before, waited, values, mask)
     counts = mask.sum(1, keepdim=True)
     waits = (counts % 2 == 1) & ~complete[:, None]
-    waiting = values.gather(1, (counts - 1).clamp(min=0)[..., None].expand(-1, -1, values.shape[2]))
     mask = torch.arange(mask.shape[1], device=mask.device) < counts - waits.long()
-    return *_paired(values.masked_fill(~mask[..., None], 0.0), mask), waiting, waits
+    return *_paired(values.masked_fill(~mask[..., None], 0.0), mask), last(values, counts[:, 0])[:, None], waits

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mt.errors import UserError
-from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.base import Encoded, Encoder, State, last
 from mt.models.initialisation import open_forget_gates
 from mt.ops.recurrence import run_layers, run_whole
 from mt.parsing import MAX_SIZE, Options
@@ -117,8 +117,7 @@ class Causal(Recurrent):
         # Nothing real comes after padding, so there is no need of packing, which takes five times as long on CPUs.
         values, _ = run_layers(self.cells, vectors, None)
         values = values.masked_fill(~mask[..., None], 0.0)
-        last = (mask.sum(1) - 1).clamp(min=0)
-        return Encoded(values, values, mask, values[torch.arange(len(values), device=values.device), last])
+        return Encoded(values, values, mask, last(values, mask.sum(1)))
 
     def extend(
         self,
