@@ -91,6 +91,12 @@ def last(values: Float[Tensor, "B S V"], lengths: Int[Tensor, " B"]) -> Float[Te
     return values[torch.arange(len(values), device=values.device), (lengths - 1).clamp(min=0)]
 
 
+def mirrored(lengths: Int[Tensor, "*shape"], size: int) -> Int[Tensor, "*shape {size}"]:
+    """Positions that turn the first `lengths` of `size` around and leave the rest."""
+    positions = torch.arange(size, device=lengths.device)
+    return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
+
+
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
     """The mean over real positions of values that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mt.models.encoders.base import Encoded, Encoder, State, appended, last
+from mt.models.encoders.base import Encoded, Encoder, State, appended, last, mirrored
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.models.initialisation import open_forget_gates
 from mt.parsing import MAX_SIZE
@@ -55,7 +55,7 @@ class _Layer(nn.Module):
     ) -> tuple[Float[Tensor, "B K W V"], State]:
         """The outputs of both directions, and the state of the forward one, (hidden, cells), each [B, H].
 
-        mirrored: see `_mirrored`. state: the one before; runs: whether a block is there, and changes it.
+        mirrored: see `mirrored`. state: the one before; runs: whether a block is there, and changes it.
         """
         turned = blocks.gather(2, mirrored[..., None].expand_as(blocks))
         left = self.leftward(turned.flatten(0, 1))[0].unflatten(0, blocks.shape[:2])
@@ -141,12 +141,12 @@ class LCBiLSTM(Encoder):
         # Blocks overlap by the look-ahead. Where a source ends they end with padding, which each direction reads last.
         padded = pad(vectors, (0, 0, 0, self.chunk_size * (count - 1) + size - width))
         blocks = padded.unfold(1, size, self.chunk_size).transpose(2, 3)  # [B, count, size, E]
-        mirrored = _mirrored((lengths[:, None] - starts).clamp(0, size), size)
+        turned = mirrored((lengths[:, None] - starts).clamp(0, size), size)
         runs, hidden, cells = torch.arange(count, device=vectors.device) < chunks[:, None], [], []
         for index, layer in enumerate(self.layers):
             blocks = self.dropout(blocks) if index else blocks
             state = before.hidden[:, index], before.cells[:, index]
-            blocks, (last_hidden, last_cells) = layer(blocks, mirrored, state, runs)
+            blocks, (last_hidden, last_cells) = layer(blocks, turned, state, runs)
             hidden.append(last_hidden)
             cells.append(last_cells)
         values = blocks[:, :, : self.chunk_size].flatten(1, 2)
@@ -160,12 +160,6 @@ def _tail(
     offsets = torch.arange(int((ends - begins).max()), device=vectors.device)
     index = (begins[:, None] + offsets).clamp(max=max(0, vectors.shape[1] - 1))
     return vectors.gather(1, index[..., None].expand(-1, -1, vectors.shape[2])), offsets < (ends - begins)[:, None]
-
-
-def _mirrored(lengths: Int[Tensor, "B K"], size: int) -> Int[Tensor, "B K {size}"]:
-    """Positions that turn the first `lengths` of `size` around and leave the rest."""
-    positions = torch.arange(size, device=lengths.device)
-    return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
 
 
 def _final_state(values: Float[Tensor, "B S V"], known: Int[Tensor, " B"], before: _Carried) -> Float[Tensor, "B V"]:
