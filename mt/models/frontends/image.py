@@ -43,8 +43,8 @@ class ImageGridConfig(Options):
 
 
 class Stage(nn.Module):
-    """Half the sides: a convolution of squares of two pixels, as in ConvNeXt (Liu et al. 2022), since one of three would
-    see half a place too far to the upper left; and one more with a residual connection (He et al. 2016). Group
+    """Half the sides: a convolution of squares of two pixels, as in ConvNeXt (Liu et al. 2022), since one of three
+    would see half a place too far to the upper left; and one more with a residual connection (He et al. 2016). Group
     normalisation (Wu & He 2018), so that a picture alone gives what it gives in any batch."""
 
     def __init__(self, inputs: int, outputs: int) -> None:

@@ -60,6 +60,6 @@ def test_a_place_sees_as_far_to_each_side_of_its_middle():
         torch.nn.init.constant_(parameter, 0.01)  # so that nothing is cut off at 0
     planes = torch.ones(1, 3, 64, 64, requires_grad=True)
     frontend.stages(planes)[0, :, 7, 8].sum().backward()
-    rows, columns = (planes.grad.abs().sum((0, 1, axis)).nonzero()[:, 0] for axis in (2, 1))
+    rows, columns = (planes.grad.abs().sum((0, 1, axis)).nonzero()[:, 0] for axis in (3, 2))
     assert int(rows.min() + rows.max()) == 2 * (4 * 7 + 1.5)
     assert int(columns.min() + columns.max()) == 2 * (4 * 8 + 1.5)
