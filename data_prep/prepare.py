@@ -33,7 +33,7 @@ _LATER = {"field": TextConfig(), "format": "files", "digits": None, "transcript"
 """Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""
 
 
-def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path:
+def prepare(config: DatasetConfig, root: Path, *, progress: bool = True, tokenizers: Tokenizers | None = None) -> Path:
     """The folder of the prepared corpus, `<root>/<name>-<fingerprint>`; made where it is missing.
 
     A corpus is reused as long as the settings and the raw text that made it are the same. What an interrupted
@@ -42,12 +42,13 @@ def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path
     Args:
         root: where corpora are kept.
         progress: show bars, and print what cleaning dropped.
+        tokenizers: those of an earlier run, to use in place of what `config.tokenizer` says; None: learn them.
 
     Raises:
         UserError: the raw text or the settings are not fit for a corpus, or the disk is not.
     """
     source = open_source(config)
-    mark = fingerprint(config, source)
+    mark = fingerprint(config, source, tokenizers)
     folder = root / f"{config.name}-{mark[:12]}"
     if folder.is_dir():
         return folder
@@ -55,8 +56,8 @@ def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path
     with _workshop(folder, progress) as work:
         # Another process may have made it while this one waited.
         if not folder.is_dir():
-            draft = read(config, source, evaluation, work, progress=progress)
-            if fingerprint(config, source) != mark:
+            draft = read(config, source, evaluation, work, progress=progress, tokenizers=tokenizers)
+            if fingerprint(config, source, tokenizers) != mark:
                 raise UserError(f"the text of {config.name} changed while it was read: start again once it is whole")
             if progress:
                 print("\n".join([*source.notes(), *report(config, draft)]))
@@ -65,10 +66,12 @@ def prepare(config: DatasetConfig, root: Path, *, progress: bool = True) -> Path
     return folder
 
 
-def fingerprint(config: DatasetConfig, source: Source) -> str:
-    """SHA-256 (hex) of all that decides what the corpus holds."""
+def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
+    """SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `prepare`."""
     later = {name for name, usual in _LATER.items() if getattr(config, name) == usual}
     settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS | later)
+    if tokenizers is not None:
+        settings["tokenizer"] = tokenizers.digest()
     text = json.dumps([corpus.FORMAT, settings, source.identity()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -92,8 +95,17 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
     return found
 
 
-def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Path, *, progress: bool) -> Draft:
-    """Clean the training pairs and learn the vocabularies. What `work` holds of it already is not done again."""
+def read(
+    config: DatasetConfig,
+    source: Source,
+    evaluation: Evaluation,
+    work: Path,
+    *,
+    progress: bool,
+    tokenizers: Tokenizers | None = None,
+) -> Draft:
+    """Clean the training pairs and learn the vocabularies, where they are not given. What `work` holds of it already is
+    not done again."""
     size = source.size("train")
     limits = [config.limit, config.tokenizer.sample if config.streaming else None]
     limit = min((limit for limit in limits if limit is not None), default=None)
@@ -107,14 +119,19 @@ def read(config: DatasetConfig, source: Source, evaluation: Evaluation, work: Pa
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
     if not (work / _TOKENIZERS).is_dir():
-        examples = kept.sample(config.tokenizer.sample)
-        pairs = [(example.source, example.target) for example in examples]
-        transcripts = [example.transcript for example in examples] if config.transcript else None
-        written = build_field(config.field).written
+        learnt = tokenizers or _learnt(config, kept)
         with replaced_path(work / _TOKENIZERS) as folder:
             folder.mkdir()
-            Tokenizers.train(config.tokenizer, pairs, source=written, transcripts=transcripts).save(folder)
+            learnt.save(folder)
     return Draft(evaluation, kept, Tokenizers.load(work / _TOKENIZERS))
+
+
+def _learnt(config: DatasetConfig, kept: shards.Shards) -> Tokenizers:
+    examples = kept.sample(config.tokenizer.sample)
+    pairs = [(example.source, example.target) for example in examples]
+    transcripts = [example.transcript for example in examples] if config.transcript else None
+    written = build_field(config.field).written
+    return Tokenizers.train(config.tokenizer, pairs, source=written, transcripts=transcripts)
 
 
 @contextlib.contextmanager

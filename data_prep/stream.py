@@ -18,9 +18,12 @@ from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs
 
 
-def open_corpus(config: DatasetConfig, root: Path) -> Corpus:
-    """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself."""
-    folder = prepare(config, root)
+def open_corpus(config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None) -> Corpus:
+    """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself.
+
+    tokenizers: see `prepare`.
+    """
+    folder = prepare(config, root, tokenizers=tokenizers)
     corpus = Corpus.open(folder, Stream(open_source(config), config, folder) if config.streaming else None)
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins

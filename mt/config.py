@@ -24,6 +24,9 @@ from mt.search.config import BeamConfig, SearchConfig
 
 
 class TrainingConfig(Options):
+    freeze: tuple[str, ...] = ()
+    """Modules of the model that stay as they are, by name: encoder, frontend, decoder.embedding. They are not trained,
+    and compute as in decoding, without dropout; see docs/fine-tuning.md."""
     epochs: int = Field(10, gt=0, le=MAX_COUNT)
     """Passes over the training split, at the most."""
     max_updates: int | None = Field(None, gt=0, le=MAX_COUNT)
@@ -48,6 +51,8 @@ class TrainingConfig(Options):
     """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is."""
     validate_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between validations; null validates at the end of each epoch."""
+    validate_first: bool = False
+    """Whether there is a validation before the first update, too: of what a run starts from (`init_from`)."""
     validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     metric: str | None = None
@@ -66,9 +71,24 @@ class TrainingConfig(Options):
     """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""
 
 
+class InitConfig(Options):
+    """What a new run takes of the run that `init_from` names, beside its weights."""
+
+    vocabulary: Literal["keep", "extend"] = "keep"
+    """keep: its tokenizers. extend: these, and pieces for the words and characters of the new training text that they
+    do not know; whatever they know is cut, and translated, as before."""
+    new_pieces: int = Field(1000, gt=0, le=MAX_SIZE)
+    """Pieces of several characters, or words, that `extend` adds to a vocabulary, at the most; each new character has a
+    piece in any case."""
+
+
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
 
+    init_from: str | None = Field(None, min_length=1)
+    """A run folder, or one of its checkpoints', whose weights and tokenizers the run starts from; null: from random
+    weights."""
+    init: InitConfig = InitConfig()
     dataset: DatasetConfig = PHRASEBOOK
     optimizer: OptimizerConfig = AdamConfig()
     training: TrainingConfig = TrainingConfig()
@@ -106,6 +126,12 @@ class Config(ModelConfig):
                 f"dataset.transcript={self.dataset.transcript} is what ctc_weight teaches the encoder, and "
                 "ctc_weight=0 teaches nothing: set ctc_weight=0.3, or leave dataset.transcript out"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _starts_from_a_run(self) -> Self:
+        if self.init_from is None and self.init != InitConfig():
+            raise UserError("init.vocabulary and init.new_pieces are of a run to start from: add init_from=RUN")
         return self
 
     @model_validator(mode="after")

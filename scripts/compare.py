@@ -24,6 +24,7 @@ from mt.comparison.runs import FinishedRun, find
 from mt.comparison.table import compare
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
+from mt.training.initialisation import given_tokenizers
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -50,7 +51,8 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
     texts = {}
     for run in runs:
         if run.config.dataset not in texts:
-            corpus = Corpus.open(prepare(run.config.dataset, corpora))
+            given = given_tokenizers(run.folder)
+            corpus = Corpus.open(prepare(run.config.dataset, corpora, tokenizers=given))
             split = corpus.split(corpus.scored)
             texts[run.config.dataset] = split.column("source"), split.column("references")
         if texts[run.config.dataset] != texts[runs[0].config.dataset]:

@@ -42,11 +42,18 @@ def _can_be_opened(path: str) -> str:
     return path
 
 
+def _can_be_started_from(path: str) -> str:
+    if not path or "\0" in path:
+        raise UserError(f"init_from={shown(path)} names no folder: give that of a run")
+    return path
+
+
 class _TrainOptions(Options, extra="ignore"):
     """What `train.py` takes for itself."""
 
     folder: Annotated[str, AfterValidator(_can_be_made)]
     resume: Annotated[str, AfterValidator(_can_be_opened)] | None
+    init_from: Annotated[str, AfterValidator(_can_be_started_from)] | None
 
 
 class _PrepareOptions(Options, extra="ignore"):

@@ -145,7 +145,9 @@ OptimizerConfig = Annotated[
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
-    parameters, lr, weight_decay = model.parameters(), config.lr, config.weight_decay
+    """Of the parameters that have a gradient: what is frozen has none."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    lr, weight_decay = config.lr, config.weight_decay
     match config:
         case SGDConfig():
             return torch.optim.SGD(parameters, lr, weight_decay=weight_decay)

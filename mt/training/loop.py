@@ -22,6 +22,7 @@ from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
 from mt.parsing import MAX_COUNT
+from mt.training.freezing import train_mode
 
 Fetch = Callable[[], Batch]
 """Reads a batch."""
@@ -111,7 +112,7 @@ class Progress:
 
     def fault(self, metric: str) -> str | None:
         """What cannot be, where the parts contradict one another. metric: what chooses the best validation."""
-        ordered = all(earlier < later for earlier, later in pairwise([0, *self.validations, self.update + 1]))
+        ordered = all(earlier < later for earlier, later in pairwise([-1, *self.validations, self.update + 1]))
         if not ordered or self.position > self.update:
             return "updates out of order"
         if (self.best is None) != (not self.validations) or self.bad_validations[-1] >= max(1, len(self.validations)):
@@ -150,7 +151,7 @@ def updates(
         while group is not None:
             if progress.update >= (config.training.max_updates or math.inf):
                 return
-            model.train()
+            train_mode(model, config.training.freeze)
             following = next(groups, None)
             batches = [fetch() for fetch in group]
             update = _update(model, optimizer, batches, config, progress, ends_epoch=following is None)

@@ -13,6 +13,7 @@ from mt import checkpoint
 from mt.errors import UserError
 from mt.optim.optimizer import OptimizerConfig, build_optimizer
 from mt.parsing import Options, parse
+from mt.training.freezing import trained
 from mt.training.loop import Progress
 
 
@@ -72,12 +73,12 @@ def restore_moments(
     kinds, path = _kinds(config), folder / checkpoint.TRAINING
     expected = {
         f"{name}.{key}": parameter if kind.dim() else kind
-        for name, parameter in model.named_parameters()
+        for name, parameter in trained(model)
         for key, kind in kinds.items()
     }
     tensors = checkpoint.load_training(folder, expected)
     state: dict[int, dict[str, Tensor]] = {}
-    for index, (name, _) in enumerate(model.named_parameters()):
+    for index, (name, _) in enumerate(trained(model)):
         names = {key: f"{name}.{key}" for key in kinds}
         present = [key for key, full in names.items() if full in tensors]
         if not present:

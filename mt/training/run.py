@@ -68,6 +68,8 @@ def train(run: Run) -> None:
     total = total_updates(run.corpus.training, run.config)
     console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
     run.log.layout(score_names(run.config.dataset.metrics))
+    if options.validate_first and not (progress.update or progress.validations):
+        progress.validation_due = True
     if stopped_early(run) or (progress.validation_due and not saved(run)):
         return
     with console.training(progress, total):

@@ -20,6 +20,8 @@ from mt.parsing import Options, parse
 from mt.storage import locked, mend, point, read_json, remove, subfolder, write_json
 from mt.training.checks import chosen_metric, require_fit
 from mt.training.console import Console
+from mt.training.freezing import freeze
+from mt.training.initialisation import initialise
 from mt.training.log import Log
 from mt.training.loop import Progress
 from mt.training.resumption import load_snapshot, moments, restore_generators, restore_moments, snapshot
@@ -105,11 +107,16 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
     require_fit(config, corpus, model)
     model.frontend.fit(sources(corpus.training))
+    taken = initialise(model, corpus.tokenizers, config) if config.init_from else None
+    frozen = freeze(model, config.training.freeze)
     folder = new_folder(wanted)
     lock = _locked(folder)
     write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
     optimizer = build_optimizer(config.optimizer, model)
-    return Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)
+    run = Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)
+    for note in filter(None, (taken, frozen)):
+        run.console.say(note)
+    return run
 
 
 def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
@@ -131,6 +138,7 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
             )
         decodes_hard(config.search, model)
         model = model.to(choose(config.device))
+        freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
         restore_moments(newest, config.optimizer, model, optimizer, about.update)
         restored = load_snapshot(newest, chosen_metric(config))

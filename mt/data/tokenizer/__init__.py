@@ -1,6 +1,7 @@
 """Tokenizers: the one door to SentencePiece."""
 
 from mt.data.tokenizer.config import SideConfig, TokenizerConfig
+from mt.data.tokenizer.extension import extend, extend_sides
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, Unit, normalize, units
 from mt.data.tokenizer.sides import Tokenizers, load_tokenizer
 from mt.data.tokenizer.training import train
@@ -15,6 +16,8 @@ __all__ = [
     "TokenizerConfig",
     "Tokenizers",
     "Unit",
+    "extend",
+    "extend_sides",
     "load_tokenizer",
     "normalize",
     "train",

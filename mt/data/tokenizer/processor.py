@@ -18,7 +18,8 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 Unit = Literal["word", "char"]
 """What alignments link."""
 
-_SPACE = "▁"  # SentencePiece's mark on a piece that starts a word
+SPACE = "▁"
+"""SentencePiece's mark on a piece that starts a word."""
 _JOINER = "￭"  # on a token of a word model that follows without a space
 _UNKNOWN = "⁇"  # as an unknown piece is decoded
 _SPECIAL = {"<pad>", "<s>", "</s>"}
@@ -55,8 +56,8 @@ class Tokenizer:
             raise ValueError("a damaged SentencePiece model (a piece is not UTF-8)") from error
         ordinary = pieces[EOS + 1 :]
         # Every other type of model has pieces for the single characters, which start no word.
-        self._of_words = all(piece.startswith(_SPACE) for piece in ordinary)
-        self.of_characters = not any(len(piece.removeprefix(_SPACE)) > 1 for piece in ordinary)
+        self._of_words = all(piece.startswith(SPACE) for piece in ordinary)
+        self.of_characters = not any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary)
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
@@ -70,6 +71,12 @@ class Tokenizer:
     def encode_word(self, word: str) -> list[int]:
         """The ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
         return self._processor.encode(self._prepared(normalize(word)), out_type=int)
+
+    def unknown_parts(self, word: str) -> list[str]:
+        """What of a word has something in it that the vocabulary lacks, as the model's own normalisation leaves it: the
+        word, or of a model of words the words and marks in it."""
+        parts = self._processor.normalize(self._prepared(normalize(word))).replace(SPACE, " ").split()
+        return [part for part in parts if UNK in self._processor.encode(part)]
 
     def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
         """What `encode` gives, as an Arrow column. A word is cut once, however often it occurs in the texts."""
@@ -87,7 +94,7 @@ class Tokenizer:
         """The ids of a character inside of a word, where the model is `of_characters`."""
         ids = self.encode_word(character)
         # On its own a character begins a word: the mark of that is a piece of its own, or a part of the piece.
-        bare = self._processor.id_to_piece(ids[0]).removeprefix(_SPACE) if ids else ""
+        bare = self._processor.id_to_piece(ids[0]).removeprefix(SPACE) if ids else ""
         if not ids or self._of_words or ids[0] == UNK:
             return ids
         return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
@@ -96,8 +103,8 @@ class Tokenizer:
         """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
         piece = self._processor.id_to_piece(token)
         if self._of_words:
-            return not piece.startswith(_SPACE + _JOINER)
-        return piece.startswith(_SPACE) or UNK in (token, before)  # what is unknown stands between blanks
+            return not piece.startswith(SPACE + _JOINER)
+        return piece.startswith(SPACE) or UNK in (token, before)  # what is unknown stands between blanks
 
     def split(self, text: str) -> list[str]:
         """The pieces of a text, one per id of `encode`, unknown ones as they are spelt; the last is `</s>`.
@@ -135,7 +142,7 @@ class Tokenizer:
         return marked(word) if self._of_words else word
 
     def _readable(self, pieces: list[str]) -> list[str]:
-        return [piece.removeprefix(_SPACE + _JOINER) for piece in pieces] if self._of_words else pieces
+        return [piece.removeprefix(SPACE + _JOINER) for piece in pieces] if self._of_words else pieces
 
 
 def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
@@ -182,7 +189,7 @@ def marked(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Without blanks and the marks that this module and SentencePiece set."""
-    return "".join(text.replace(_SPACE, "").replace(_JOINER, "").split())
+    return "".join(text.replace(SPACE, "").replace(_JOINER, "").split())
 
 
 def _characters(piece: str) -> int:

@@ -19,8 +19,11 @@ from mt.errors import UserError
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 
 
-def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
-    """Learn one vocabulary, or take that of `config.model_file`; see `Tokenizers.train`."""
+def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) -> Tokenizer:
+    """Learn one vocabulary, or take that of `config.model_file`; see `Tokenizers.train`.
+
+    exact: whether a vocabulary of bpe has the size asked for, and not a smaller one where the text gives no more.
+    """
     if config.model_file:
         return _adopted(Path(config.model_file))
     prepare: Callable[[str], str] = marked if config.model_type == "word" else str
@@ -37,7 +40,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 model_writer=model,
                 model_type=config.model_type,
                 vocab_size=config.vocab_size,
-                hard_vocab_limit=config.model_type == "bpe",
+                hard_vocab_limit=exact and config.model_type == "bpe",
                 character_coverage=config.character_coverage,
                 max_sentence_length=1 << 20,  # bytes; the default silently skips lines beyond 4192
                 num_threads=4,  # fixed, because sums in another order could give another vocabulary
@@ -51,6 +54,11 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
     return Tokenizer(model.getvalue())
+
+
+def proto_of(model: bytes) -> Any:
+    """A serialized SentencePiece model as the message it is."""
+    return _ModelProto.FromString(model)
 
 
 def _lowercase_rules() -> str:
@@ -69,7 +77,7 @@ def _adopted(path: Path) -> Tokenizer:
     Raises UserError where the file is none, or a special piece is missing.
     """
     try:
-        proto = _ModelProto.FromString(path.read_bytes())
+        proto = proto_of(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): set dataset.tokenizer.model_file") from error
     except DecodeError as error:

@@ -1,0 +1,78 @@
+"""`init_from=RUN`: the options of the model are the run's own, but for those that the command line sets."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.types import Override
+
+from mt.cli.choices import CONF
+from mt.cli.overrides import parsed
+from mt.config import Config
+from mt.errors import UserError
+from mt.models.seq2seq import ModelConfig
+
+_TOKENIZER = "dataset.tokenizer"
+_SAMPLE = f"{_TOKENIZER}.sample"
+
+
+def started(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
+    """What was composed, with the parts of the model as the earlier run has them.
+
+    A part that the command line chooses (`attention=mocha`) is as composed, and with an experiment all are; of others
+    the single options that it sets are changed. Raises UserError where it sets what cannot differ.
+    """
+    given = parsed(overrides, [CONF])
+    plain, before = dict(composed), earlier.model_dump(mode="json")
+    keys = {override.key_or_group for override in given}
+    for key in sorted(keys - {_SAMPLE}):
+        if key.startswith(_TOKENIZER):
+            raise UserError(
+                f"{key} cannot be chosen with init_from, whose tokenizers are taken: leave it out; "
+                "init.vocabulary=extend adds pieces"
+            )
+    plain["dataset"] = _with_tokenizer(plain["dataset"], before["dataset"])
+    if any(override.key_or_group == "experiment" and not override.is_delete() for override in given):
+        return plain
+    for part in ModelConfig.model_fields:
+        own = [override for override in given if _within(override, part)]
+        if isinstance(plain[part], Mapping) and any("." not in override.key_or_group for override in own):
+            continue
+        value = before[part]
+        for override in own:
+            value = _changed(value, composed[part], override.key_or_group.split(".")[1:])
+        plain[part] = value
+    if not keys & {"folder", "attention"}:  # which has the name of the attention in it
+        folder = Path(plain["folder"])
+        plain["folder"] = str(folder.parent.with_name(plain["attention"]["name"]) / folder.name)
+    return plain
+
+
+def _with_tokenizer(dataset: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the options of a data set those of the tokenizers that are taken, which say how they were made."""
+    field, known = dataset["field"], before["field"]
+    for option in ("name", "rate", "size"):
+        if field.get(option) != known.get(option):
+            one, other = (f"dataset.field.{option}={value.get(option)}" for value in (known, field))
+            raise UserError(
+                f"init_from was trained with {one}, and this run would have {other}: choose data of its kind"
+            )
+    if dataset["transcript"] and not before["transcript"]:
+        raise UserError(
+            f"dataset.transcript={dataset['transcript']} needs a vocabulary of its own, which init_from has not: leave "
+            "it out"
+        )
+    sample = dataset["tokenizer"]["sample"]
+    return {**dataset, "tokenizer": {**before["tokenizer"], "sample": sample}}
+
+
+def _within(override: Override, part: str) -> bool:
+    key = override.key_or_group
+    return key == part or key.startswith((f"{part}.", f"{part}/"))
+
+
+def _changed(value: Any, composed: Any, path: Sequence[str]) -> Any:
+    """The value with one option as it was composed; the option itself where the path ends."""
+    if not path or not isinstance(value, Mapping):
+        return composed
+    return {**value, path[0]: _changed(value.get(path[0]), composed.get(path[0]), path[1:])}

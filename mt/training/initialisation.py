@@ -1,0 +1,209 @@
+"""A run that starts from what another has learnt: its tokenizers and its weights."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.tokenizer import Tokenizer, Tokenizers
+from mt.device import shapes_alone
+from mt.errors import UserError
+from mt.models.growth import grown
+from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.parsing import parse
+
+_SHARING = ("tie_output", "share")
+"""Options of `embedding` that make one tensor of two."""
+_EMBEDDED = ("decoder.embedding", "decoder.output")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The run that a new one starts from."""
+
+    name: str
+    """As the user wrote it."""
+    update: int
+    model: Seq2Seq
+    tokenizers: Tokenizers
+    config: Config
+
+
+def load_earlier(name: str, folder: Path | None = None) -> Earlier:
+    """The best checkpoint of a run, or the one named. folder: of the new run.
+
+    Raises UserError where it cannot be loaded, and where it lies in the folder of the new run.
+    """
+    try:
+        found = checkpoint.locate(Path(name), "best")
+        if folder is not None and found.is_relative_to(folder.resolve()):
+            raise UserError(f"this is the folder of the new run itself: choose another, or go on by resume={folder}")
+        model, tokenizers, config = checkpoint.load_model(found, "best")
+    except UserError as error:
+        raise UserError(f"init_from={name}: {error}") from None
+    return Earlier(name, checkpoint.load_meta(found).update, model, tokenizers, config)
+
+
+def given_tokenizers(run: Path) -> Tokenizers | None:
+    """What the corpus of a run was cut by, where the run took it from another; None: the corpus has its own."""
+    if checkpoint.load_config(run).init_from is None:
+        return None
+    return Tokenizers.load(checkpoint.locate(run, "last"))
+
+
+def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
+    """Puts the weights of the run that `config.init_from` names into a new model; returns a table of what was taken.
+
+    tokenizers: of the new model, which are that run's, or begin with its pieces. Raises UserError where they do not, or
+    tensors differ in size.
+    """
+    earlier = load_earlier(config.init_from or "")
+    require_same_sizes(earlier, config)
+    _require_same_pieces(earlier, tokenizers)
+    state, own = grown(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes), model.state_dict()
+    taken = {name: tensor for name, tensor in state.items() if name in own and tensor.shape == own[name].shape}
+    model.load_state_dict(taken, strict=False)
+    return _table(earlier, model, tokenizers, set(taken))
+
+
+def require_same_sizes(earlier: Earlier, config: Config) -> None:
+    """Raises UserError where the model of this configuration has tensors of other sizes than the earlier run's; of a
+    part of another kind, such as another attention, it may."""
+    for option in _SHARING:
+        if getattr(config.embedding, option) and not getattr(earlier.config.embedding, option):
+            raise UserError(
+                f"embedding.{option}=true makes one table of two, which init_from={earlier.name} has learnt apart: set "
+                f"embedding.{option}=false"
+            )
+    if misfits := _misfits(earlier, config, _parts_of_another_kind(earlier.config, config)):
+        raise UserError(_refusal(earlier, config, misfits[0]))
+
+
+def _require_same_pieces(earlier: Earlier, tokenizers: Tokenizers) -> None:
+    before, after = earlier.tokenizers, tokenizers
+    pairs = [*zip(before, after, strict=True), (before.transcript, after.transcript)]
+    if not all(one is other is None or (one and other and _begins(other, one)) for one, other in pairs):
+        raise UserError(
+            f"the corpus was cut by other tokenizers than those of init_from={earlier.name}, whose weights are of its "
+            "own pieces: prepare it with that run's tokenizers, as `python train.py init_from=...` does"
+        )
+
+
+def _begins(longer: Tokenizer, shorter: Tokenizer) -> bool:
+    pieces = shorter.pieces(range(len(shorter)))
+    return pieces == longer.pieces(range(min(len(longer), len(shorter))))
+
+
+def _parts_of_another_kind(before: ModelConfig, after: ModelConfig) -> set[str]:
+    """Parts, such as attention, of which another kind was chosen: what does not fit them starts anew."""
+    return {path[0] for path, one, _ in _differences(before, after) if isinstance(one, Mapping)}
+
+
+def _part(name: str) -> str:
+    """The part of the configuration that a tensor belongs to."""
+    if name.startswith(_EMBEDDED):
+        return "embedding"
+    return "attention" if name.startswith("decoder.attention.") else name.partition(".")[0]
+
+
+def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
+    """Tensors that the model of a configuration has in another shape. parts: whose tensors may have."""
+    with shapes_alone():
+        wanted = Seq2Seq(config, *earlier.tokenizers.sizes).state_dict()
+    found = earlier.model.state_dict()
+    return [
+        name
+        for name, tensor in found.items()
+        if name in wanted and wanted[name].shape != tensor.shape and _part(name) not in parts
+    ]
+
+
+def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
+    """The option to blame for tensors of other sizes: one that makes them so by itself, else the first that differs and
+    cannot be changed by itself."""
+    parts, culprits = _parts_of_another_kind(earlier.config, config), []
+    for path, one, other in _differences(earlier.config, config):
+        try:
+            alone = parse(_with(earlier.config.model_dump(mode="json"), path, other), Config)
+            blamed = bool(_misfits(earlier, alone, parts))
+        except UserError:
+            culprits.append((path, one, other))
+        else:
+            culprits[:0] = [(path, one, other)] if blamed else []
+    shape = list(earlier.model.state_dict()[misfit].shape)
+    start = f"init_from={earlier.name} has tensors of other sizes than this run ({misfit}: {shape})"
+    if not culprits:
+        return f"{start}: leave out the options of the model, which are that run's then"
+    path, one, other = culprits[0]
+    option = "/".join(path) if isinstance(one, Mapping) else ".".join(path)
+    before, now = (_shown(value) for value in (one, other))
+    differ = f"it has {option}={before}, and this run {option}={now}"
+    return f"{start}: {differ}; leave that out, or set {option}={before}"
+
+
+def _shown(value: Any) -> str:
+    value = value["name"] if isinstance(value, Mapping) else value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _differences(before: ModelConfig, after: ModelConfig) -> list[tuple[tuple[str, ...], Any, Any]]:
+    """Options of the model that differ, with both values; of a part of another kind the whole."""
+    plain = (config.model_dump(mode="json", include=set(ModelConfig.model_fields)) for config in (before, after))
+    return list(_unequal(*plain, ()))
+
+
+def _unequal(
+    before: Mapping[str, Any], after: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    for name, other in after.items():
+        one = before.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping) and one.get("name") == other.get("name"):
+            yield from _unequal(one, other, (*path, name))
+        elif one != other:
+            yield (*path, name), one, other
+
+
+def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Plain data with one value changed."""
+    inner = plain
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    return plain
+
+
+def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:
+    """What was taken, in numbers of each module, and what is new."""
+    counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
+    before = dict(_tensors(earlier.model))
+    for name, tensor in _tensors(model):
+        known = before[name].numel() if name in taken and name in before else tensor.numel() * (name in taken)
+        counts["taken"][_module(name)] += known
+        counts["new"][_module(name)] += tensor.numel() - known
+    for name, tensor in before.items():
+        counts["left out"][_module(name)] += tensor.numel() * (name not in taken)
+    modules = [module for module in dict.fromkeys(chain(*counts.values())) if any(c[module] for c in counts.values())]
+    heading = f"starts from {earlier.name} (update {earlier.update} on {earlier.config.dataset.name})"
+    lines = [heading, f"  {'numbers of':<22}" + "".join(f"{column:>14}" for column in counts)]
+    lines += [f"  {module:<22}" + "".join(f"{c[module]:>14,}" for c in counts.values()) for module in modules]
+    pairs = zip(("source", "target"), earlier.tokenizers, tokenizers, strict=True)
+    pieces = (f"{side} {len(old):,} taken, {len(new) - len(old):,} new" for side, old, new in pairs)
+    return "\n".join([*lines, f"  pieces: {'; '.join(pieces)}"])
+
+
+def _tensors(model: Seq2Seq) -> Iterator[tuple[str, Tensor]]:
+    """Parameters and buffers, each once, by the first of their names."""
+    yield from model.named_parameters()
+    yield from model.named_buffers()
+
+
+def _module(name: str) -> str:
+    """`decoder.attention` of decoder.attention.energy.weight; `encoder` of encoder.lstm.weight."""
+    inner = name.split(".")
+    return ".".join(inner[:2]) if inner[0] == "decoder" and len(inner) > 2 else inner[0]

@@ -1,0 +1,74 @@
+"""`init_from`: whose options a new run has."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mt.cli.start import started
+from mt.config import Config
+from mt.errors import UserError
+from mt.models.seq2seq import ModelConfig
+from mt.parsing import parse
+
+Call = Callable[..., list]
+
+
+@pytest.fixture
+def begun(call: Call) -> Callable[..., tuple[Config, Path]]:
+    """The configuration of `train.py` with these arguments, started from that of the run, and its folder."""
+
+    def of(earlier: Config, *arguments: str) -> tuple[Config, Path]:
+        [(plain, overrides)] = call("init_from=run", *arguments)
+        found = started(plain, overrides, earlier)
+        folder = Path(found.pop("folder"))
+        return parse({name: value for name, value in found.items() if name != "resume"}, Config), folder
+
+    return of
+
+
+def test_the_model_is_the_run_s_and_the_rest_is_new(begun, configure: Callable[..., Config]) -> None:
+    earlier = configure({"attention": {"name": "mocha", "chunk_size": 3}, "init_range": 0.2})
+    config, folder = begun(earlier, "optimizer=sgd", "training.epochs=2", "seed=7")
+    for part in ModelConfig.model_fields:
+        assert getattr(config, part) == getattr(earlier, part), part
+    assert (config.optimizer.name, config.training.epochs, config.seed) == ("sgd", 2, 7)
+    assert config.dataset.name == "phrasebook" and config.search != earlier.search
+    assert config.dataset.tokenizer == earlier.dataset.tokenizer
+    assert folder.parts[:3] == ("outputs", "phrasebook", "mocha")
+
+
+def test_what_the_command_line_says_of_the_model(begun, configure: Callable[..., Config]) -> None:
+    earlier = configure({"attention": {"name": "mocha", "chunk_size": 3}})
+    config, _ = begun(earlier, "encoder.dropout=0.5", "embedding.dropout=0.25", "init_range=0.3")
+    assert config.encoder == earlier.encoder.model_copy(update={"dropout": 0.5})
+    assert config.embedding == earlier.embedding.model_copy(update={"dropout": 0.25}) and config.init_range == 0.3
+    config, folder = begun(earlier, "attention=general", "folder=mine")
+    assert config.attention.name == "general" and config.decoder == earlier.decoder and folder == Path("mine")
+    config, _ = begun(earlier, "experiment=raffel2017_iwslt15_envi", "dataset=phrasebook")
+    assert config.encoder.hidden_size != earlier.encoder.hidden_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["dataset.tokenizer.joint=false"],
+            "dataset.tokenizer.joint cannot be chosen with init_from, whose tokenizers",
+        ),
+        (
+            ["dataset=morse"],
+            "was trained with dataset.field.name=text, and this run would have dataset.field.name=audio",
+        ),
+    ],
+)
+def test_what_cannot_differ(arguments: list[str], sentence: str, begun, configure: Callable[..., Config]) -> None:
+    with pytest.raises(UserError, match=sentence):
+        begun(configure(), *arguments)
+
+
+@pytest.mark.parametrize("value", ["''", '"a\0b"'])
+def test_no_folder(value: str, call: Call, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        call(f"init_from={value}")
+    assert "names no folder: give that of a run" in capsys.readouterr().err

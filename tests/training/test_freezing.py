@@ -1,0 +1,98 @@
+"""Frozen modules stay as they are, in training and after it is resumed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.training.freezing import freeze, train_mode
+from mt.training.run import train
+from mt.training.state import Run, begin, resume
+
+DEEP = {"encoder": {"name": "bilstm", "hidden_size": 16, "num_layers": 2, "dropout": 0.5}}
+
+
+def options(max_updates: int, *frozen: str) -> dict:
+    training = {"freeze": list(frozen), "max_updates": max_updates, "validate_every": 3, "plots": 0}
+    embedding = {"embedding_dim": 32, "dropout": 0.3}
+    return {"training": training, "search": {"name": "greedy"}, "embedding": embedding}
+
+
+def test_what_is_frozen_does_not_move_and_the_rest_does(start: Callable[..., Run]) -> None:
+    run = start(options(3, "encoder", "decoder.attention") | DEEP)
+    before = {name: tensor.clone() for name, tensor in run.model.state_dict().items()}
+    train(run)
+    moved = {name for name, tensor in run.model.state_dict().items() if not torch.equal(tensor, before[name])}
+    run.close()
+    frozen = {name for name in before if name.startswith(("encoder.", "decoder.attention."))}
+    assert frozen and moved == set(before) - frozen
+    saved = load_file(run.checkpoints / "last" / checkpoint.TRAINING)
+    assert saved and not any(name.startswith(("encoder.", "decoder.attention.")) for name in saved)
+
+
+def test_what_is_shared_with_the_frozen_is_frozen(start: Callable[..., Run]) -> None:
+    run = start(options(1, "decoder.embedding"))
+    assert not run.model.decoder.output.weight.requires_grad and run.model.decoder.output.bias.requires_grad
+    run.close()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_resumed_run_is_the_run(
+    optimizer: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    def config(count: int) -> Config:
+        return configure(options(count, "frontend", "encoder") | {"optimizer": {"name": optimizer}})
+
+    for name, counts in {"straight": [6], "broken": [3, 6]}.items():
+        for count in counts:
+            folder = tmp_path / name
+            run = resume(config(count), corpus, folder) if folder.exists() else begin(config(count), corpus, folder)
+            train(run)
+            run.close()
+    one, other = (load_file(tmp_path / name / "checkpoints/last" / checkpoint.MODEL) for name in ("straight", "broken"))
+    assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(start: Callable[..., Run]) -> None:
+    run = start(options(1, "encoder") | DEEP)
+    run.close()
+    torch.manual_seed(1)
+    train_mode(run.model, ["encoder"])
+    vectors, mask = torch.randn(1, 4, 32, requires_grad=True), torch.ones(1, 4, dtype=torch.bool)
+    values = [run.model.encoder(vectors, mask).values for _ in range(2)]
+    assert torch.equal(*values) and run.model.decoder.dropout.training
+    # cuDNN refuses the gradient of recurrent layers in evaluation mode.
+    recurrent = [module for module in run.model.encoder.modules() if isinstance(module, torch.nn.RNNBase)]
+    assert recurrent and all(module.training for module in recurrent)
+
+
+def test_what_cannot_be_frozen(start: Callable[..., Run], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training.freeze=encodr is no module of this model: did you mean encoder\?"):
+        start(options(1, "encodr"))
+    with pytest.raises(UserError, match="leaves nothing to train: name fewer modules"):
+        start(options(1, "frontend", "encoder", "decoder"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_says_what_is_frozen() -> None:
+    model = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1), "b": torch.nn.Linear(3, 1)})
+    assert freeze(model, ["a"]) == "frozen: a, 3 of 7 parameters"
+    assert freeze(torch.nn.Linear(1, 1), []) == ""
+
+
+def test_the_first_validation_can_come_before_the_first_update(start: Callable[..., Run]) -> None:
+    run = start(options(3) | {"training": {**options(3)["training"], "validate_first": True}})
+    train(run)
+    run.close()
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["update"] for line in lines if line["kind"] == "dev"] == [0, 3]
+    again = resume(run.config, run.corpus, run.folder)
+    again.close()
+    assert again.progress.validations == [0, 3]

@@ -1,0 +1,199 @@
+"""A run that starts from another: what is taken, what is new, and what is refused before anything is made."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import mt
+from mt.__main__ import main
+from mt.cli import compose
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
+from mt.errors import UserError
+from mt.training.initialisation import given_tokenizers, load_earlier
+from mt.training.run import train
+from mt.training.state import Run, begin, resume
+
+
+def test_the_first_validation_is_that_of_the_run(trained: Path, start: Callable[..., Run], capsys) -> None:
+    run = start(
+        {
+            "init_from": str(trained),
+            "optimizer": {"name": "sgd", "lr": 0.1},
+            "embedding": {"embedding_dim": 32, "dropout": 0.4},
+            "training": {"validate_first": True, "max_updates": 1, "validate_every": 1, "plots": 0},
+            "seed": 5,
+        }
+    )
+    train(run)
+    run.close()
+    first = next(
+        json.loads(line)
+        for line in (run.folder / "metrics.jsonl").read_text().splitlines()
+        if json.loads(line)["kind"] == "dev"
+    )
+    best = load_earlier(str(trained))
+    progress = json.loads((trained / "checkpoints/best/progress.json").read_text())["progress"]["best"]
+    assert first["update"] == 0
+    assert {name: first[name] for name in ("loss", "bleu", "chrf")} == {
+        name: progress[name] for name in ("loss", "bleu", "chrf")
+    }
+    out = capsys.readouterr().out
+    assert f"starts from {trained} (update {best.update} on tiny)" in out
+    assert re.search(r"  encoder +[\d,]+ +0 +0\n", out) and re.search(r"pieces: source (\d+) taken, 0 new", out)
+
+
+def test_parts_of_another_kind_start_anew(trained: Path, start: Callable[..., Run], capsys) -> None:
+    run = start({"init_from": str(trained), "attention": {"name": "bahdanau"}, "ctc_weight": 0.1})
+    run.close()
+    rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")}
+    assert rows["ctc"][0] == "0" and rows["ctc"][1] != "0"
+    assert rows["decoder.attention"][1] != "0" and rows["decoder.attention"][2] != "0"
+    assert rows["encoder"][1:] == ["0", "0"] and rows["decoder.recurrence"][1:] == ["0", "0"]
+    source = load_earlier(str(trained)).model.state_dict()
+    assert all(
+        torch.equal(tensor, source[name]) for name, tensor in run.model.encoder.state_dict(prefix="encoder.").items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"encoder": {"name": "bilstm", "hidden_size": 16}},
+            "encoder.hidden_size=32, and this run encoder.hidden_size=16",
+        ),
+        ({"encoder": {"name": "lstm", "hidden_size": 16}}, "encoder=bilstm, and this run encoder=lstm; leave that out"),
+        (
+            {"decoder": {"input_feeding": True}},
+            "it has decoder.input_feeding=false, and this run .*=true; leave that out",
+        ),
+        (
+            {"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}},
+            "embedding.embedding_dim=32, and this run embedding.embedding_dim=16; leave that out, or set .*_dim=32",
+        ),
+        (
+            {"embedding": {"share": True}},
+            "embedding.share=true makes one table of two, which init_from=.* has learnt apart",
+        ),
+    ],
+    ids=str,
+)
+def test_sizes_that_differ_are_refused(
+    changes: dict, sentence: str, trained: Path, start: Callable[..., Run], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=sentence) as caught:
+        start({"init_from": str(trained), **changes})
+    assert str(trained) in str(caught.value) and not (tmp_path / "run").exists()
+
+
+def test_what_is_no_run_is_refused(start: Callable[..., Run], trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"init_from=.*: .* is not a run folder: it holds no checkpoints/best"):
+        start({"init_from": str(tmp_path)})
+    with pytest.raises(
+        UserError, match="this is the folder of the new run itself: choose another, or go on by resume="
+    ):
+        load_earlier(str(trained), trained)
+    with pytest.raises(UserError, match="this is the folder of the new run itself"):
+        load_earlier(str(trained / "checkpoints/last"), trained)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corpus_cut_by_others_is_refused(
+    trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    others = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("ab", "cd")] * 3)
+    other = Corpus({name: corpus.split(name) for name in ("train", "dev", "test")}, others, corpus.meta)
+    with pytest.raises(UserError, match="the corpus was cut by other tokenizers than those of init_from="):
+        begin(configure({"init_from": str(trained)}), other, tmp_path / "run")
+
+
+@pytest.fixture
+def run_train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, texts: Path) -> Callable[..., Path]:
+    """`train.py` in this process, from a trained run, on other data: the same words and two more."""
+    for name in ("train", "dev", "test"):
+        for side, more in (("en", "wolves 狼"), ("de", "Wölfe オオカミ")):
+            lines = (texts / f"{name}.{side}").read_text(encoding="utf-8").splitlines()[:40]
+            (tmp_path / f"{name}.{side}").write_text("".join(f"{line} {more}\n" for line in lines), encoding="utf-8")
+
+    def called(*arguments: str) -> Path:
+        monkeypatch.chdir(tmp_path)
+        options = ["dataset=files", f"dataset.folder={tmp_path}", "dataset.source=en", "dataset.target=de"]
+        sizes = [
+            "training.plots=0",
+            "training.average_checkpoints=1",
+            "dataset.workers=1",
+            "device=cpu",
+            "search=greedy",
+        ]
+        options = [] if any(one.startswith("dataset=") for one in arguments) else options
+        given = [] if arguments[0].startswith("resume=") else [*options, *sizes]
+        given += [] if any(one.startswith(("resume=", "folder=")) for one in arguments) else ["folder=new"]
+        monkeypatch.setattr(sys, "argv", ["train.py", *given, *arguments])
+        compose(main, "config")
+        return tmp_path / "new"
+
+    return called
+
+
+def test_other_data_with_new_pieces(run_train: Callable[..., Path], trained: Path, texts: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(trained, tmp_path / "moved", symlinks=True))
+    few = ["init.vocabulary=extend", "training.max_updates=2", "optimizer.warmup=0"]
+    folder = run_train(f"init_from={moved}", "training.validate_first=true", "optimizer.lr=1e-30", *few)
+    old, new = mt.load(trained, device="cpu"), mt.load(folder, device="cpu")
+    assert new.config.encoder == old.config.encoder and new.config.attention == old.config.attention
+    assert not any(UNK in ids for ids in new.tokenizers.target.encode(["zwei Wölfe オオカミ"]))
+    # Old translations are what they were.
+    sources = (texts / "test.en").read_text().splitlines()
+    for one, other in zip(old.translate(sources), new.translate(sources, old.config.search), strict=True):
+        assert (one.text, one.ids) == (other.text, other.ids) and abs(one.score - other.score) < 1e-6
+    # It goes on, and is evaluated, where the run that it started from is gone.
+    shutil.rmtree(moved)
+    assert given_tokenizers(folder) is not None
+    corpora = set((tmp_path / "outputs/corpora").iterdir())
+    run_train(f"resume={folder}", "training.max_updates=3")
+    assert set((tmp_path / "outputs/corpora").iterdir()) == corpora
+    assert json.loads((folder / "results.json").read_text())["updates"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["dataset.tokenizer.vocab_size=50"], "dataset.tokenizer.vocab_size cannot be chosen with init_from"),
+        (["folder=run"], "init_from=run: this is the folder of the new run itself"),
+        (["encoder.hidden_size=8"], "has encoder.hidden_size=32, and this run encoder.hidden_size=8"),
+        (["dataset=morse"], "init_from was trained with dataset.field.name=text, and this run would have .*=audio"),
+    ],
+)
+def test_a_command_that_cannot_work(
+    arguments: list[str], sentence: str, run_train: Callable[..., Path], trained: Path, tmp_path: Path, capsys
+) -> None:
+    shutil.copytree(trained, tmp_path / "run", symlinks=True)
+    before = sorted((tmp_path / "run").rglob("*"))
+    with pytest.raises(SystemExit) as ended:
+        run_train("init_from=run", *arguments)
+    assert ended.value.code == 2 and re.search(sentence, capsys.readouterr().err)
+    assert not (tmp_path / "new").exists() and sorted((tmp_path / "run").rglob("*")) == before
+
+
+def test_resumed_runs_keep_their_start(trained: Path, start: Callable[..., Run]) -> None:
+    run = start({"init_from": str(trained), "training": {"max_updates": 1, "validate_every": 1, "plots": 0}})
+    train(run)
+    run.close()
+    again = resume(run.config, run.corpus, run.folder)
+    again.close()
+    assert again.config.init_from == str(trained) and again.progress.update == 1
+
+
+def test_options_of_a_start_need_one(configure: Callable[..., Config]) -> None:
+    with pytest.raises(
+        UserError, match=r"init.vocabulary and init.new_pieces are of a run to start from: add init_from="
+    ):
+        configure({"init": {"vocabulary": "extend"}})
