@@ -48,9 +48,10 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
     return parsed
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Which model, and where it runs."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
+def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> None:
+    """Which model, and where it runs. several: what to say of several runs, where they are allowed."""
+    help_text = "the folder that training printed" + (f"; {several}" if several else "")
+    parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
     parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
 

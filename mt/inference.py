@@ -5,13 +5,14 @@ translation = translator.translate("The train leaves at half past seven.")
 print(translation.text, translation.links)
 translation.plot("one.png")
 best = translator.n_best(["one text", "another"], n=3)
+together = load(["outputs/phrasebook/general/...", "outputs/phrasebook/mocha/..."])
 session = translator.stream()
 print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import cast, overload
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from mt.data.tokenizer import Unit, normalize
 from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.device import choose
 from mt.errors import UserError
+from mt.models.ensemble import Ensemble
+from mt.models.seq2seq import Loss, Seq2Seq
 from mt.reading import Reading
 from mt.search.config import (
     MAX_BEAM_SIZE,
@@ -165,29 +168,38 @@ class Translator(Reading):
         hard = decodes_hard(search, self.model)
         self.refuse_long(targets)
         rows, ids = self._encoded(sources), self.tokenizers.target.encode(targets)
-        self._refuse_many_places(rows, range(len(rows)))
-        pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, ids, strict=True)]
         results: dict[int, Translation] = {}
-        lengths = np.array([max(self.field.length(row), len(target)) for row, target in pairs])
-        batches = forced_batches(
-            self.model,
-            lengths,
-            lambda indices: [pairs[i] for i in indices],
-            precision=self.config.precision,
-            hard=hard,
-            max_tokens=search.batch_tokens,
-            wait_k=waits(search),
-            source=self.field,
-        )
-        for indices, _, loss in batches:
+        for indices, loss in self.forced(rows, ids, hard=hard, wait_k=waits(search)):
             scores = (-loss.token_losses.sum(1)).tolist()
-            for i, weights, score in zip(indices.tolist(), loss.attention.weights.cpu(), scores, strict=True):
+            for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
                 windows = Windows.whole(weights[: len(ids[i])].clone())
                 forced = Hypothesis(tuple(ids[i]), score, score, windows, None, None)
                 read = self._read(rows[i], sources[i])
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
                 results[i] = self._translation(normalize(targets[i]), read, forced, target_units)
         return [results[i] for i in range(len(ids))]
+
+    def forced(
+        self, rows: Sequence[Row], ids: Sequence[Sequence[int]], *, hard: bool, wait_k: int | None = None
+    ) -> Iterator[tuple[list[int], Loss]]:
+        """What the model says while it is given the targets, batch by batch: indices of the pairs, loss and attention.
+
+        rows: see `decode`; ids: of the targets, EOS last. hard, wait_k: how the attention reads. Raises UserError
+        where the model is not defined for so long a source.
+        """
+        self._refuse_many_places(rows, range(len(rows)))
+        pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, ids, strict=True)]
+        batches = forced_batches(
+            self.model,
+            np.array([max(self.field.length(row), len(target)) for row, target in pairs]),
+            lambda indices: [pairs[i] for i in indices],
+            precision=self.config.precision,
+            hard=hard,
+            max_tokens=self.config.search.batch_tokens,
+            wait_k=wait_k,
+            source=self.field,
+        )
+        yield from ((indices.tolist(), loss) for indices, _, loss in batches)
 
     def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> Session:
         """The translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
@@ -202,10 +214,25 @@ class Translator(Reading):
         return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
 
 
-def load(run: str | Path, *, checkpoint: str = "best", device: str = "auto") -> Translator:
-    """The translator of a run folder (or of one of its checkpoints' folders).
+def load(run: str | Path | Sequence[str | Path], *, checkpoint: str = "best", device: str = "auto") -> Translator:
+    """The translator of a run folder (or of one of its checkpoints' folders); of several the ensemble, with the
+    configuration of the first.
 
-    checkpoint: best, last, or average where the run made one. Raises UserError where the folder is damaged or no run.
+    checkpoint: best, last, or average where the run made one. Raises UserError where a folder is damaged or no run, and
+    where runs have different vocabularies or kinds of sources.
     """
-    model, tokenizers, config = load_model(Path(run), checkpoint)
+    runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
+    if not runs:
+        raise UserError("there is no run to load: give the folder that training printed, or several")
+    models, (tokenizers, *others), (config, *configs) = zip(*(load_model(one, checkpoint) for one in runs), strict=True)
+    for path, side, other in zip(runs[1:], others, configs, strict=True):
+        if [one.model for one in side] != [one.model for one in tokenizers]:
+            raise UserError(
+                f"{path} has another vocabulary than {runs[0]}, and an ensemble averages the probabilities of the same "
+                "pieces: give runs that were trained on one prepared corpus, or from one another (init_from)"
+            )
+        if other.dataset.field != config.dataset.field:
+            raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
+    # To whoever translates, an ensemble is a model like any other.
+    model = models[0] if len(runs) == 1 else cast(Seq2Seq, Ensemble(models))
     return Translator(model.to(choose(device)), tokenizers, config)

@@ -5,6 +5,9 @@
 Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
 RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
 test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched.
+
+Several runs of one vocabulary are decoded together (RUN1 RUN2 ...): the mean of their probabilities, on the data and by
+the search of the first, below which the results are then, as in ensemble-of-2-test-best-beam.
 """
 
 import signal
@@ -30,7 +33,7 @@ from mt.storage import write_json
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
-    add_run_options(parser)
+    add_run_options(parser, several="of several, their ensemble")
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
     parser.add_argument(
@@ -48,20 +51,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         named = variant(options.split, options.checkpoint, search, usual)
         named += f"-{options.latency_unit}s" if options.latency_unit else ""
-        folder = options.out or options.run / "evaluations" / named
+        named = f"ensemble-of-{len(options.run)}-{named}" if len(options.run) > 1 else named
+        folder = options.out or options.run[0] / "evaluations" / named
         split, progress = corpus.split(options.split), sys.stderr.isatty()
         unit = options.latency_unit
         results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
-        results["checkpoint"] = origin(options.run, options.checkpoint)
+        origins = [origin(run, options.checkpoint) for run in options.run]
+        if len(origins) == 1:
+            results["checkpoint"] = origins[0]
+        else:
+            results["ensemble"] = [{"run": str(run)} | own for run, own in zip(options.run, origins, strict=True)]
         write_json(folder / "results.json", results)
         print(f"{table(results)}\n\n{folder}")
 
 
 def _corpus(translator: Translator, options: argparse.Namespace) -> Corpus:
-    corpus = Corpus.open(prepare(translator.config.dataset, options.corpora))
+    config = translator.config
+    given = None if config.init_from is None else translator.tokenizers
+    corpus = Corpus.open(prepare(config.dataset, options.corpora, tokenizers=given))
     if corpus.tokenizers.digest() != translator.tokenizers.digest():
         raise UserError(
-            f"the corpus of {options.run} would now be prepared with another vocabulary, so its training text has "
+            f"the corpus of {options.run[0]} would now be prepared with another vocabulary, so its training text has "
             "changed: restore it, or decode your text with scripts/translate.py and score it with scripts/score.py"
         )
     return corpus

@@ -1,16 +1,22 @@
-"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; or a log of
-simultaneous translation, by its latency too.
+"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
+simultaneous translation, by its latency too; or pairs of lines, by the probability that a run gives them.
 
     python scripts/score.py [--task translation] hypotheses.txt references.txt [more-references.txt ...]
     python scripts/score.py --metrics bleu,chrf,ter,wer,cer,accuracy hypotheses.txt references.txt
     python scripts/score.py --task summarization --lead 10 sources.txt references.txt
     python scripts/score.py --task simultaneous [--unit char] instances.log
+    python scripts/score.py --task likelihood RUN [RUN ...] sources.txt targets.txt
 
 Line n of each file belongs to line n of the others; /dev/stdin is standard input. --lead N scores the first N words of
 each line: the baseline of summarization. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
 
 A log is an instances.log of RUN/hypotheses or of SimulEval, with the references in it. Its latency is that of SimulEval
 1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
+
+The likelihood of a pair is a line `score ||| log-probability ||| pieces ||| log-probability of each piece`, natural
+logarithms, EOS included; with --json an object. The score is the log-probability over ((5 + pieces) / 6)^a, what a beam
+ranks by; a is --length-penalty, else the run's own. The mean over all pieces, and the perplexity, go to standard error.
+Several runs are an ensemble.
 """
 
 import signal
@@ -20,6 +26,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -38,13 +45,18 @@ from mt.metrics.score import Score
 from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
 from mt.text_io import read_parallel
 
-SIMULTANEOUS = "simultaneous"
+SIMULTANEOUS, LIKELIHOOD = "simultaneous", "likelihood"
+OF_LOGS = ("unit", "spm_model", "no_use_ref_len")
+OF_RUNS = ("length_penalty", "checkpoint", "device")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--task", default="translation", choices=DEFAULTS, help="chooses the metrics where none are named"
+        "--task",
+        default="translation",
+        choices=(*DEFAULTS, LIKELIHOOD),
+        help="chooses the metrics where none are named",
     )
     parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
     parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
@@ -57,11 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--unit", choices=get_args(LatencyUnit), help="of a log's targets: word, where none is named")
     parser.add_argument("--spm-model", type=Path, metavar="FILE", help="a run's tokenizer.model, for --unit subword")
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
+    parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")
+    parser.add_argument("--checkpoint", help="of a run: best, where none is named, last or average")
+    parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("hypothesis", type=Path, help="or the log")
+    parser.add_argument("hypothesis", type=Path, help="or the log, or a run")
     parser.add_argument("references", type=Path, nargs="*", metavar="reference")
     options = parser.parse_args(arguments)
     with reported():
+        if options.task == LIKELIHOOD:
+            print_likelihoods(options)
+            return
         scores = score_log(options) if options.task == SIMULTANEOUS else score_files(options)
         if options.json:
             print(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2), flush=True)
@@ -74,11 +92,8 @@ def score_files(options: argparse.Namespace) -> dict[str, Score]:
     """Scores by name; raises UserError for a file that cannot be used, unequal lengths or options that do not fit."""
     if not options.references:
         raise UserError(f"--task {options.task} compares with references: give their files after the hypotheses")
-    for flag in ("unit", "spm_model", "no_use_ref_len"):
-        if getattr(options, flag):
-            raise UserError(
-                f"--{flag.replace('_', '-')} is an option of --task {SIMULTANEOUS}: leave it out, or add that"
-            )
+    _refuse(options, OF_LOGS, SIMULTANEOUS)
+    _refuse(options, OF_RUNS, LIKELIHOOD)
     if options.lead is not None and (options.lead < 1 or options.task != "summarization"):
         raise UserError("--lead N is a baseline of --task summarization: give it there, with N at least 1")
     paths = [options.hypothesis, *options.references]
@@ -92,6 +107,7 @@ def score_files(options: argparse.Namespace) -> dict[str, Score]:
 
 def score_log(options: argparse.Namespace) -> dict[str, Score]:
     """The same of a log of simultaneous translation; its latency comes after the other scores."""
+    _refuse(options, OF_RUNS, LIKELIHOOD)
     if options.references or options.lead is not None:
         raise UserError(f"--task {SIMULTANEOUS} takes a log, which holds the references: give it alone, without --lead")
     unit: LatencyUnit = options.unit or "word"
@@ -111,6 +127,52 @@ def score_log(options: argparse.Namespace) -> dict[str, Score]:
     if degenerate(timed):
         print("note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval", file=sys.stderr)
     return scores | timed
+
+
+def print_likelihoods(options: argparse.Namespace) -> None:
+    """A line for each pair. Raises UserError for a file or run that cannot be used, unequal lengths, blank lines."""
+    # Not above: the other tasks need no torch.
+    from mt.evaluation.likelihood import likelihoods
+    from mt.inference import load
+
+    _refuse(options, OF_LOGS, SIMULTANEOUS)
+    if len(options.references) < 2:
+        raise UserError("--task likelihood takes a run, or several, and two files: RUN sources.txt targets.txt")
+    if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
+        raise UserError(f"--length-penalty {options.length_penalty} is not possible: give a number from 0 to 100")
+    *others, source, target = options.references
+    pairs = [source, target]
+    _refuse_pipes(pairs)
+    texts = read_parallel(pairs, "pair")
+    translator = load(
+        [options.hypothesis, *others], checkpoint=options.checkpoint or "best", device=options.device or "auto"
+    )
+    for path, lines in zip(pairs, texts, strict=True):
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise UserError(
+                    f"{path}, line {number} is blank, and a pair has two sides: remove that line from both files"
+                )
+        if path is target or translator.field.written:
+            translator.refuse_long(lines, f"{path}, line")
+    found = likelihoods(translator, *texts, length_penalty=options.length_penalty)
+    for one in found:
+        if options.json:
+            print(json.dumps(asdict(one) | {"log_prob": one.log_prob}, ensure_ascii=False))
+        else:
+            each = " ".join(f"{log_prob:.6f}" for log_prob in one.token_log_probs)
+            print(f"{one.score:.6f} ||| {one.log_prob:.6f} ||| {' '.join(one.tokens)} ||| {each}")
+    sys.stdout.flush()
+    total, count = sum(one.log_prob for one in found), sum(len(one.tokens) for one in found)
+    mean = total / count
+    told = f"{mean:.4f} a piece, perplexity {math.exp(min(-mean, 700.0)):.4f}"
+    print(f"{len(found):,} pairs, {count:,} pieces: {told}", file=sys.stderr)
+
+
+def _refuse(options: argparse.Namespace, flags: Sequence[str], task: str) -> None:
+    for flag in flags:
+        if getattr(options, flag) not in (None, False):
+            raise UserError(f"--{flag.replace('_', '-')} is an option of --task {task}: leave it out, or add that")
 
 
 def _metrics(options: argparse.Namespace) -> Sequence[str]:

@@ -2,7 +2,9 @@
 
     python scripts/translate.py RUN source.txt > target.txt
     python scripts/translate.py RUN < source.txt > target.txt
+    python scripts/translate.py RUN1 RUN2 ... < source.txt > target.txt
 
+Several runs of one vocabulary translate together: by the mean of their probabilities, and the search of the first.
 A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
 the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
 output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
@@ -39,8 +41,7 @@ INPUT = "standard input"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
-    add_run_options(parser)
-    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="text, plain or .gz; else standard input")
+    add_run_options(parser, several="several: their ensemble; at last FILE, text, plain or .gz, else standard input")
     parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a PNG a line")
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
     options = parser.parse_args(arguments)
+    # What is no folder at the end is the text.
+    options.file = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported():
         translator = loaded(options)
         lines = _lines(options.file, translator.field.endings)

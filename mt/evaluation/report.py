@@ -136,6 +136,7 @@ def _heading(results: Mapping[str, Any]) -> str:
     parts += [f"{size} {search[size]}" for size in ("beam_size", "k") if size in search]
     parts += [f"{search['mode']} attention"] if results["attention"] else []
     parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
+    parts += [f"ensemble of {len(results['ensemble'])} runs"] if "ensemble" in results else []
     return ", ".join(parts)
 
 

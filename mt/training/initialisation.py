@@ -154,8 +154,9 @@ def _shown(value: Any) -> str:
 
 def _differences(before: ModelConfig, after: ModelConfig) -> list[tuple[tuple[str, ...], Any, Any]]:
     """Options of the model that differ, with both values; of a part of another kind the whole."""
-    plain = (config.model_dump(mode="json", include=set(ModelConfig.model_fields)) for config in (before, after))
-    return list(_unequal(*plain, ()))
+    parts = set(ModelConfig.model_fields)
+    one, other = (config.model_dump(mode="json", include=parts) for config in (before, after))
+    return list(_unequal(one, other, ()))
 
 
 def _unequal(

@@ -144,7 +144,7 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
         (["--device", "gpu"], "two\n", "--device gpu is an invalid choice"),
         (["--checkpoint", "beast"], "two\n", "has no checkpoint beast; it has: "),
         (["--alignments", "/"], "two\n", "--alignments / cannot be written (Is a directory): give another"),
-        (["one", "two"], "two\n", "unrecognized arguments: two"),
+        (["one", "two"], "two\n", "one is not a run folder: it holds no checkpoints/best"),
     ],
 )
 def test_refusals(call, trained: Path, arguments: list, stdin: str | bytes, sentence: str) -> None:

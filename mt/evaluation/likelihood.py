@@ -1,0 +1,57 @@
+"""The log-probability of given pairs: what a model, or an ensemble, thinks of a translation that it did not make."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mt.data.fields import Raw
+from mt.decoding import decodes_hard
+from mt.inference import Translator
+from mt.search.beam import penalty
+from mt.search.config import waits
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Of one target, given its source. T tokens, EOS included."""
+
+    tokens: tuple[str, ...]
+    token_log_probs: tuple[float, ...]
+    """Of each token given those before, natural logarithms."""
+    score: float
+    """`log_prob` over the length penalty: what a beam ranks by."""
+
+    @property
+    def log_prob(self) -> float:
+        """Of the whole target."""
+        return sum(self.token_log_probs)
+
+
+def likelihoods(
+    translator: Translator,
+    sources: Sequence[Raw],
+    targets: Sequence[str | Sequence[int]],
+    *,
+    length_penalty: float | None = None,
+) -> list[Likelihood]:
+    """Of each pair, in order. The attention reads as the run decodes, softly or hard, and as far as wait-k lets it.
+
+    targets: texts, cut as the tokenizer cuts them, EOS added; or ids as they are, such as `Translation.ids`: a search
+        may find other pieces of the same text.
+    length_penalty: exponent a of the score, log P(Y) / ((5 + |Y|) / 6)^a (Wu et al. 2016, equation 14), |Y| tokens, EOS
+        included; by default that of the run's search, 0 where that has none.
+
+    Raises UserError for a text that is too long.
+    """
+    search, target = translator.config.search, translator.tokenizers.target
+    exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
+    texts = [*(sources if translator.field.written else []), *targets]
+    translator.refuse_long(text for text in texts if isinstance(text, str))
+    rows = translator.field.encode(sources, translator.tokenizers.source)
+    ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
+    hard = decodes_hard(search, translator.model)
+    found: dict[int, Likelihood] = {}
+    for indices, loss in translator.forced(rows, ids, hard=hard, wait_k=waits(search)):
+        for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
+            each = tuple(row[: len(ids[i])])
+            found[i] = Likelihood(tuple(target.pieces(ids[i])), each, sum(each) / penalty(len(each), exponent))
+    return [found[i] for i in range(len(ids))]

@@ -1,0 +1,103 @@
+"""Several models as one: the mean of what they say of the next token. It has a model's verbs, so that search and
+evaluation know no difference."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from mt.errors import UserError
+from mt.models.batch import Batch
+from mt.models.decoders import DecoderMemory, Prediction
+from mt.models.frontends import Frontend
+from mt.models.seq2seq import Loss, Seq2Seq
+
+
+class Ensemble(nn.Module):
+    """Models of one vocabulary, whose probabilities of each token it averages: P(y | x) = 1/N sum_n P_n(y | x).
+
+    Each reads hard, where steps are to be hard, if it can. Alignments are the mean of the models' where all of them
+    read soft and have as many positions; else they, and where a hard attention stops, are those of the first model.
+    """
+
+    def __init__(self, models: Sequence[Seq2Seq]) -> None:
+        """models: at least one, of the same vocabularies and the same kind of source."""
+        super().__init__()
+        self.models = tuple(models)
+        self.members = nn.ModuleList(models)  # so that they move and change mode with it
+        self.supports_hard = any(model.supports_hard for model in models)
+        self.uses_source = any(model.uses_source for model in models)
+        self.chunk_size = models[0].chunk_size
+        limits = [model.max_source_length for model in models if model.max_source_length is not None]
+        self.max_source_length = min(limits, default=None)
+
+    @property
+    def frontend(self) -> Frontend:
+        """Of the first model, as are `places`."""
+        return self.models[0].frontend
+
+    def places(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        return self.models[0].places(lengths)
+
+    @property
+    def online(self) -> bool:
+        """Raises UserError: it cannot write while it reads."""
+        raise UserError(
+            "an ensemble reads the whole source before it writes, since each of its models would stop elsewhere: give "
+            "one run, or choose search=beam or search=greedy"
+        )
+
+    supports_wait_k = online
+
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> tuple[DecoderMemory, ...]:
+        return tuple(model.encode(source, mask) for model in self.models)
+
+    def init_state(self, memory: tuple[DecoderMemory, ...], *, hard: bool = False) -> tuple[Any, ...]:
+        pairs = zip(self.models, memory, strict=True)
+        return tuple(model.init_state(own, hard=hard and model.supports_hard) for model, own in pairs)
+
+    def step(
+        self,
+        tokens: Int[Tensor, " B"],
+        memory: tuple[DecoderMemory, ...],
+        state: tuple[Any, ...],
+        *,
+        hard: bool = False,
+    ) -> Prediction:
+        """The logits are the logarithms of the mean probabilities."""
+        said = [
+            model.step(tokens, own, before, hard=hard and model.supports_hard)
+            for model, own, before in zip(self.models, memory, state, strict=True)
+        ]
+        logits = _mean([one.logits.float().log_softmax(-1) for one in said])
+        weights = self._weights([one.weights for one in said], hard)
+        return said[0]._replace(logits=logits, weights=weights, state=tuple(one.state for one in said))
+
+    def forward(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss:
+        """The loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.
+
+        wait_k: None, since there is no such ensemble.
+        """
+        losses = [model(batch, hard=hard and model.supports_hard) for model in self.models]
+        each = -_mean([-loss.token_losses for loss in losses])
+        first: Loss = losses[0]
+        weights = self._weights([loss.attention.weights for loss in losses], hard)
+        return first._replace(
+            sum=each.sum(),
+            auxiliary=each.new_zeros(()),
+            token_losses=each,
+            attention=first.attention._replace(weights=weights),
+        )
+
+    def _weights(self, weights: Sequence[Tensor], hard: bool) -> Tensor:
+        if (hard and self.supports_hard) or len({one.shape for one in weights}) > 1:
+            return weights[0]
+        return torch.stack(list(weights)).mean(0)
+
+
+def _mean(log_probs: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean of probabilities, which are given by their logarithms."""
+    return torch.stack(list(log_probs)).logsumexp(0) - math.log(len(log_probs))

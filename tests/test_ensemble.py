@@ -1,0 +1,119 @@
+"""Several runs that translate together."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mt
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.decoding import forced_batches
+from mt.errors import UserError
+from mt.evaluation.likelihood import likelihoods
+from mt.inference import Translator
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.training.run import train
+from mt.training.state import begin
+
+SOURCES = ["the big cats see two green houses", "", "two dogs find bridges"]
+
+
+@pytest.fixture(scope="module")
+def other(configure: Callable[..., Config], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of another seed, size and attention on the same corpus."""
+    changes = {
+        "seed": 3,
+        "encoder": {"name": "bigru", "hidden_size": 16},
+        "attention": {"name": "bahdanau"},
+        "training": {"max_updates": 40, "plots": 0},
+    }
+    run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "other")
+    train(run)
+    run.close()
+    return run.folder
+
+
+def test_a_run_twice_is_the_run(trained: Path, trained_hard: Path) -> None:
+    for folder in (trained, trained_hard):
+        one, twice = mt.load(folder, device="cpu"), mt.load([folder, str(folder)], device="cpu")
+        for search in (GreedyConfig(), BeamConfig(beam_size=3), GreedyConfig(mode="soft")):
+            for before, after in zip(one.translate(SOURCES, search), twice.translate(SOURCES, search), strict=True):
+                assert (before.text, before.ids) == (after.text, after.ids)
+                assert before.score == pytest.approx(after.score, abs=1e-5)
+                np.testing.assert_allclose(before.alignment, after.alignment, atol=1e-6)
+
+
+def test_one_in_a_list_is_the_run_itself(trained: Path) -> None:
+    assert type(mt.load([trained], device="cpu").model) is type(mt.load(trained, device="cpu").model)
+
+
+def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Path) -> None:
+    """Each token's, given those before: of models of any kind, and whichever comes first."""
+    for folders in ([trained, other], [other, trained_hard, trained]):
+        models, together = [mt.load(folder, device="cpu") for folder in folders], mt.load(folders, device="cpu")
+        [found] = together.translate(SOURCES[:1])
+        said = [likelihoods(model, SOURCES[:1], [found.ids])[0].token_log_probs for model in models]
+        [forced] = likelihoods(together, SOURCES[:1], [found.ids])
+        np.testing.assert_allclose(np.exp(forced.token_log_probs), np.exp(said).mean(0), atol=1e-6)
+        assert found.score == pytest.approx(forced.score, abs=1e-5)
+
+
+def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(
+    trained: Path, other: Path, trained_hard: Path
+) -> None:
+    target = ["zwei Hunde finden Brücken"]
+    one, two, hard = (
+        mt.load(folder, device="cpu").align(SOURCES[2:], target)[0] for folder in (trained, other, trained_hard)
+    )
+    both = mt.load([trained, other], device="cpu").align(SOURCES[2:], target)[0]
+    np.testing.assert_allclose(both.alignment, (one.alignment + two.alignment) / 2, atol=1e-6)
+    mixed = mt.load([trained_hard, trained], device="cpu")
+    np.testing.assert_allclose(mixed.align(SOURCES[2:], target)[0].alignment, hard.alignment, atol=1e-6)
+    [translation] = mixed.translate(SOURCES[2:])
+    assert translation.stops is not None
+    first = mt.load([trained, trained_hard], device="cpu")
+    assert first.translate(SOURCES[2:])[0].stops is None and first.translate(SOURCES[1]).text == ""
+
+
+def test_the_loss_is_that_of_the_mean(trained: Path, other: Path, corpus: Corpus) -> None:
+    split = corpus.split("dev")
+
+    def loss(translator: Translator) -> torch.Tensor:
+        forced = forced_batches(
+            translator.model, split.lengths()[0], split.ids, precision="fp32", hard=False, max_tokens=10_000
+        )
+        [(_, _, found)] = list(forced)
+        assert found.sum.item() == pytest.approx(found.token_losses.sum().item(), rel=1e-5)
+        return found.token_losses
+
+    losses = torch.stack([loss(mt.load(folder, device="cpu")) for folder in (trained, other)])
+    torch.testing.assert_close(loss(mt.load([trained, other], device="cpu")), -losses.neg().exp().mean(0).log())
+
+
+def test_what_an_ensemble_cannot_do(trained: Path, trained_hard: Path) -> None:
+    together = mt.load([trained_hard, trained], device="cpu")
+    sentence = "an ensemble reads the whole source before it writes"
+    with pytest.raises(UserError, match=sentence):
+        together.translate(SOURCES, OnlineConfig())
+    with pytest.raises(UserError, match=sentence):
+        together.stream()
+    with pytest.raises(UserError, match="there is no run to load"):
+        mt.load([])
+
+
+def test_runs_that_do_not_go_together(
+    trained: Path, run: Path, configure: Callable[..., Config], tmp_path: Path
+) -> None:
+    from mt import checkpoint
+    from mt.data.tokenizer import TokenizerConfig, Tokenizers
+    from mt.models.seq2seq import Seq2Seq
+
+    config = configure()
+    tokenizers = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("ab", "cd")] * 3)
+    about = checkpoint.About(update=1, averaged=None, metric="bleu", best=None, corpus="none")
+    checkpoint.save(tmp_path / "other", Seq2Seq(config, *tokenizers.sizes), tokenizers, config, about, {}, None)
+    with pytest.raises(UserError, match=r"other has another vocabulary than .*: give runs that were trained on one"):
+        mt.load([trained, tmp_path / "other"])
