@@ -1,0 +1,35 @@
+"""Average the weights of chosen checkpoints of one model into a checkpoint that everything takes as it takes a run.
+
+    python scripts/average.py RUN/checkpoints/update-0000400 RUN/checkpoints/update-0000600 --out DIR
+    python scripts/average.py RUN/checkpoints/update-* --out DIR
+
+A run stands for its best checkpoint. What is averaged has the same vocabulary and the same model: checkpoints of one
+run, or of runs that started from one another (`init_from`), since the mean of models that learnt apart means nothing.
+Training averages the last validations by itself, where that is better on dev (training.average_checkpoints).
+"""
+
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mt.arguments import Parser
+from mt.averaging import average_checkpoints
+from mt.errors import reported
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = Parser(__doc__)
+    parser.add_argument("checkpoints", type=Path, nargs="+", metavar="CHECKPOINT", help="or RUN, for its best one")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the checkpoint to write, a new folder")
+    options = parser.parse_args(arguments)
+    with reported():
+        updates = average_checkpoints(options.checkpoints, options.out)
+        print(f"average of updates {', '.join(map(str, updates))}\n\n{options.out}")
+
+
+if __name__ == "__main__":
+    main()
