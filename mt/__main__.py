@@ -2,7 +2,10 @@
 
 import signal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mt.data.tokenizer import Tokenizers
 
 CORPORA = Path("outputs/corpora")
 
@@ -10,37 +13,50 @@ CORPORA = Path("outputs/corpora")
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.stream import open_corpus
-    from data_prep.vocabulary import extended
     from mt import checkpoint
     from mt.cli import merged, save_composed
-    from mt.cli.start import started
     from mt.config import Config
     from mt.evaluation.report import table
     from mt.parsing import parse
-    from mt.training.initialisation import given_tokenizers, load_earlier, require_same_sizes
+    from mt.training.initialisation import given_tokenizers
     from mt.training.run import complete
     from mt.training.state import begin, resume, run_of
 
-    earlier = composed.pop("resume")
+    earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
     if earlier is not None:
         run_folder = run_of(Path(earlier))
         config = merged(checkpoint.load_config(run_folder), overrides)
-        given = given_tokenizers(run_folder)
-        run = resume(config, open_corpus(config.dataset, CORPORA, given), run_folder)
+        run = resume(config, open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder)), run_folder)
     else:
-        start = load_earlier(composed["init_from"], Path(composed["folder"])) if composed["init_from"] else None
-        composed = composed if start is None else started(composed, overrides, start.config)
-        folder, given = Path(composed.pop("folder")), None
+        composed, folder, given = _started(composed, overrides, folder)
         config = parse(composed, Config)
-        if start is not None:
-            require_same_sizes(start, config)
-            given = start.tokenizers
-            if config.init.vocabulary == "extend":
-                given = extended(config.dataset, given, config.init.new_pieces)
         run = begin(config, open_corpus(config.dataset, CORPORA, given), folder)
         save_composed(composed, run.folder)
     results = complete(run)
     print(f"{table(results)}\n\n{run.folder}")
+
+
+def _started(
+    composed: dict[str, Any], overrides: list[str], folder: Path
+) -> "tuple[dict[str, Any], Path, Tokenizers | None]":
+    """What was composed, and the run's folder, as they are where the run starts from another (`init_from`), with the
+    tokenizers that it takes; else unchanged, and None."""
+    if composed["init_from"] is None:
+        return composed, folder, None
+    from data_prep.vocabulary import extended
+    from mt.cli.start import renamed, started
+    from mt.config import Config
+    from mt.parsing import parse
+    from mt.training.initialisation import load_earlier, require_same_sizes
+
+    earlier = load_earlier(composed["init_from"], folder)
+    composed = started(composed, overrides, earlier.config)
+    config = parse(composed, Config)
+    require_same_sizes(earlier, config)
+    given = earlier.tokenizers
+    if config.init.vocabulary == "extend":
+        given = extended(config.dataset, given, config.init.new_pieces)
+    return composed, renamed(folder, overrides, composed), given
 
 
 def command() -> None:

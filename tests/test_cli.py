@@ -92,7 +92,7 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
 
 TOP = (
     "attention, attention/energy, ctc_weight, dataset, decoder, device, doubly_stochastic_weight, embedding, encoder, "
-    "experiment, folder, frontend, init_range, "
+    "experiment, folder, frontend, init, init_from, init_range, "
 )
 
 
@@ -118,6 +118,8 @@ TOP = (
         (["~attention"], "~attention leaves nothing chosen: write attention=CHOICE; choices: bahdanau, "),
         (["resume=true"], "resume=true is not possible: input should be a valid string"),
         (["resume="], "resume= names no folder: give that of a run"),
+        (["init_from="], "init_from= names no folder: give that of a run"),
+        (["init_from=3"], "init_from=3 is not possible: input should be a valid string"),
         (["optimizer.betas=[0.9,1]"], "optimizer.betas.1=1 is not possible: input should be less than 1"),
         (["init_range=1e999"], "init_range=Infinity is not possible: input should be less than or equal to 1000"),
         (["-m", "seed=interval(0,1)"], "seed=interval(0,1) is no list of values: write seed=A,B,C, or range(1,4)"),

@@ -42,10 +42,14 @@ def started(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Conf
         for override in own:
             value = _changed(value, composed[part], override.key_or_group.split(".")[1:])
         plain[part] = value
-    if not keys & {"folder", "attention"}:  # which has the name of the attention in it
-        folder = Path(plain["folder"])
-        plain["folder"] = str(folder.parent.with_name(plain["attention"]["name"]) / folder.name)
     return plain
+
+
+def renamed(folder: Path, overrides: Sequence[str], plain: Mapping[str, Any]) -> Path:
+    """The run's folder, in which by default the name of the attention is that which was composed, with its own."""
+    given = {override.key_or_group for override in parsed(overrides, [CONF])}
+    own = given & {"folder", "attention"}
+    return folder if own else folder.parent.with_name(plain["attention"]["name"]) / folder.name
 
 
 def _with_tokenizer(dataset: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli.start import started
+from mt.cli.start import renamed, started
 from mt.config import Config
 from mt.errors import UserError
 from mt.models.seq2seq import ModelConfig
@@ -20,9 +20,9 @@ def begun(call: Call) -> Callable[..., tuple[Config, Path]]:
 
     def of(earlier: Config, *arguments: str) -> tuple[Config, Path]:
         [(plain, overrides)] = call("init_from=run", *arguments)
-        found = started(plain, overrides, earlier)
-        folder = Path(found.pop("folder"))
-        return parse({name: value for name, value in found.items() if name != "resume"}, Config), folder
+        folder = Path(plain.pop("folder"))
+        found = started({name: value for name, value in plain.items() if name != "resume"}, overrides, earlier)
+        return parse(found, Config), renamed(folder, overrides, found)
 
     return of
 
