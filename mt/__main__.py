@@ -4,36 +4,54 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mt.training.signals import leave_at_once
+
 if TYPE_CHECKING:
     from mt.data.tokenizer import Tokenizers
+    from mt.training.state import Run
 
 CORPORA = Path("outputs/corpora")
 
 
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
+    from mt.evaluation.report import table
+    from mt.training.run import complete
+
+    run = _opened(composed, overrides)
+    results = complete(run)
+    print(f"{table(results)}\n\n{run.folder}")
+
+
+def _opened(composed: dict[str, Any], overrides: list[str]) -> "Run":
+    """The run that is meant: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
-    from mt.cli import merged, save_composed
+    from mt.cli import agreed, merged, save_composed
+    from mt.cli.start import started
     from mt.config import Config
-    from mt.evaluation.report import table
     from mt.parsing import parse
     from mt.training.initialisation import given_tokenizers
-    from mt.training.run import complete
+    from mt.training.requeue import AUTO, begin_in
     from mt.training.state import begin, resume, run_of
 
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
-    if earlier is not None:
+    if earlier not in (None, AUTO):
         run_folder = run_of(Path(earlier))
         config = merged(checkpoint.load_config(run_folder), overrides)
-        run = resume(config, open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder)), run_folder)
-    else:
-        composed, folder, given = _started(composed, overrides, folder)
-        config = parse(composed, Config)
-        run = begin(config, open_corpus(config.dataset, CORPORA, given), folder)
-        save_composed(composed, run.folder)
-    results = complete(run)
-    print(f"{table(results)}\n\n{run.folder}")
+        return resume(config, open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder)), run_folder)
+    if earlier == AUTO and checkpoint.newest(folder):
+        trained = checkpoint.load_config(folder)
+        if composed["init_from"] is not None:  # which may be gone by now
+            composed = started(composed, overrides, trained)
+        config = agreed(parse(composed, Config), trained, folder)
+        return resume(config, open_corpus(config.dataset, CORPORA, given_tokenizers(folder)), folder)
+    composed, folder, given = _started(composed, overrides, folder)
+    config = parse(composed, Config)
+    corpus = open_corpus(config.dataset, CORPORA, given)
+    run = begin_in(folder, config, corpus) if earlier == AUTO else begin(config, corpus, folder)
+    save_composed(composed, run.folder)
+    return run
 
 
 def _started(
@@ -63,6 +81,7 @@ def command() -> None:
     """Trains what conf/config.yaml and the command line say."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+    leave_at_once()
     from mt.cli import compose
 
     compose(main, "config")

@@ -50,11 +50,26 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.number = signal.Signals(number)
 
+    @property
+    def status(self) -> int:
+        """What the process ends with: as a shell says which signal ended a command."""
+        return 128 + self.number
+
+
+class Preempted(Interrupted):
+    """A queue takes the machine away: the same command, somewhere else or later, goes on."""
+
+    @property
+    def status(self) -> int:
+        """75, EX_TEMPFAIL of sysexits.h: "the user is invited to retry". By it a script knows what to put into the
+        queue again, which neither success (0), nor an error (1, 2), nor a kill (128 and more) is."""
+        return os.EX_TEMPFAIL
+
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives 128
-    and its number, 130 for Ctrl-C.
+    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives the
+    status of its `Interrupted`, Ctrl-C 130.
 
     What is still buffered for standard output is written here, where its failure can be told. A reader that has seen
     enough, as in `| head`, ends the process quietly, with status 141 as other tools.
@@ -77,9 +92,9 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace
-        number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
-        by = "" if number == signal.SIGINT else f" by {number.name}"
-        sys.exit(_told(f"interrupted{by}{': ' if str(interrupt) else ''}{interrupt}", 128 + number))
+        told = interrupt if isinstance(interrupt, Interrupted) else Interrupted(signal.SIGINT)
+        by = "" if told.number == signal.SIGINT else f" by {told.number.name}"
+        sys.exit(_told(f"interrupted{by}{': ' if str(told) else ''}{told}", told.status))
 
 
 def output_fault() -> str | None:

@@ -66,7 +66,11 @@ def replaced_path(path: Path) -> Iterator[Path]:
     """As `replaced`, without a flush, for libraries that open files themselves: the name of what they are to make."""
     draft = path.with_name(f"{path.name}.draft")
     _discard(draft)
-    yield draft
+    try:
+        yield draft
+    except BaseException:
+        _discard(draft)
+        raise
     draft.replace(path)
 
 

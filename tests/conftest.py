@@ -39,8 +39,8 @@ Configure = Callable[..., Config]
 def foreground() -> Iterator[None]:
     """Signals as in a process that a terminal started. In the background of a script, some would be ignored, and what
     a test starts would inherit that."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    usual = (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+    usual = (signal.default_int_handler, *(signal.SIG_DFL,) * 4)
     before = [signal.signal(number, handler) for number, handler in zip(numbers, usual, strict=True)]
     yield
     after = tuple(signal.getsignal(number) for number in numbers)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from mt.cli import compose, merged
+from mt.cli import agreed, compose, merged
 from mt.config import Config
 from mt.errors import UserError
 from mt.parsing import parse
+from mt.training import signals
 
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., list[tuple[Config, list[str]]]]
@@ -66,6 +67,17 @@ def test_what_a_recipe_sets_with_a_choice(run: Run):
 def test_flags_stand_anywhere(run: Run):
     jobs = run("attention=dot", "-m", "seed=1,2")
     assert [(config.attention.name, config.seed) for config, _ in jobs] == [("dot", 1), ("dot", 2)]
+
+
+def test_going_on_by_itself_needs_a_folder_that_is_the_same_every_time(run: Run, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        run("resume=auto")
+    assert (end.value.code, capfd.readouterr().err) == (
+        2,
+        "error: resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
+        "folder=outputs/NAME\n",
+    )
+    assert len(run("resume=auto", "folder=mine")) == 1
 
 
 def test_choices_of_a_folder_of_ones_own(run: Run, tmp_path: Path):
@@ -181,6 +193,20 @@ def test_a_resumed_run_may_be_told_to_go_on_for_longer():
     assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before
 
 
+def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
+    given = Config(seed=5).model_dump(mode="json")
+    changed = {"training": given["training"] | {"epochs": 99}, "search": {"name": "greedy"}, "device": "cpu"}
+    config = parse(given | changed, Config)
+    assert agreed(config, Config(seed=5), Path("run")) is config
+    sentence = (
+        "^run was trained with optimizer.betas=[0.9,0.98], and optimizer.betas=[0.5,0.98] would be another run: leave "
+        "it as it was, or give another folder=$"
+    ).replace("[", r"\[")
+    other = parse(given | {"optimizer": given["optimizer"] | {"betas": [0.5, 0.98]}}, Config)
+    with pytest.raises(UserError, match=sentence):
+        agreed(other, Config(seed=5), Path("run"))
+
+
 @pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "training.batch_tokens=9"])
 def test_a_resumed_run_stays_the_run_that_it_is(override: str):
     key = override.partition("=")[0]
@@ -197,6 +223,7 @@ def test_a_resumed_run_stays_the_run_that_it_is(override: str):
     ids=["train.py", "data_prep"],
 )
 def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch, tmp_path: Path, capfd):
+    monkeypatch.setattr(signals, "leave_at_once", lambda: None)  # for the rest of the process, which is the tests'
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["entry", "dataset=phrasbook"])
     with pytest.raises(SystemExit) as end:

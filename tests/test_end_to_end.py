@@ -92,9 +92,10 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
 
 
 ENDING = {
-    signal.SIGINT: "interrupted",
-    signal.SIGTERM: "interrupted by SIGTERM",
-    signal.SIGHUP: "interrupted by SIGHUP",
+    signal.SIGINT: ("interrupted", 130),
+    signal.SIGTERM: ("interrupted by SIGTERM", 75),
+    signal.SIGUSR1: ("interrupted by SIGUSR1", 75),
+    signal.SIGHUP: ("interrupted by SIGHUP", 129),
 }
 
 
@@ -109,12 +110,13 @@ def test_a_signal_before_the_first_checkpoint(
         time.sleep(0.01)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 128 + number, err
+    told, status = ENDING[number]
+    assert process.returncode == status, err
     assert "Traceback" not in err
     update = json.loads((run / "checkpoints/last/meta.json").read_text())["update"]
     assert update >= 1 and not (run / ".lock").exists()
     assert err.splitlines()[-1] == (
-        f"{ENDING[number]}: the checkpoint of update {update} is complete; resume with `python train.py resume={run}`"
+        f"{told}: the checkpoint of update {update} is complete; resume with `python train.py resume={run}`"
     )
 
 
@@ -153,6 +155,24 @@ def test_an_interrupt_while_modules_load_leaves_no_trace(script: Path, delay: fl
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode in (130, -signal.SIGINT, 2) and b"Traceback" not in err, err
+
+
+@pytest.mark.parametrize("delay", [0.3, 1.5, 3.0])
+@pytest.mark.usefixtures("foreground")
+def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: float, tmp_path: Path) -> None:
+    program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
+    command = [sys.executable, "-c", program, "resume=auto", f"folder={tmp_path / 'run'}", "dataset.workers=1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGUSR1):
+            process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 75 and b"Traceback" not in err, err
+    assert err.splitlines()[-1].endswith(b": no update is lost; run the same command again")
 
 
 def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.FixtureRequest) -> None:

@@ -53,7 +53,7 @@ def names(group: str) -> list[str]:
 def choices() -> list[list[str]]:
     """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests."""
     columns = []
-    for group in sorted({path.name for path in CONF.iterdir() if path.is_dir()} - {OF_GROUPS, WITH_THE_DATASET}):
+    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {OF_GROUPS, WITH_THE_DATASET}):
         nested = sorted(path.name for path in (CONF / group).iterdir() if path.is_dir())
         column = []
         for name in names(group):

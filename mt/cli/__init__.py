@@ -13,12 +13,14 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from pydantic import AfterValidator
 
+from mt.cli import launch
 from mt.cli.choices import CONF, RECIPE_KEYS, check_choice, implied
 from mt.cli.manual import manual
 from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
 from mt.errors import UserError, reported, shown
 from mt.parsing import Options, parse
+from mt.storage import write_text
 
 if TYPE_CHECKING:  # preparation comes this way too, and would wait for torch
     from mt.config import Config
@@ -86,15 +88,23 @@ def compose(main: Main, name: str) -> None:
         flags = [argument for argument in sys.argv[1:] if argument not in arguments.overrides]
         if not arguments.multirun:
             _check(overrides, roots, _ENTRIES[name])
-        # A launcher or sweeper of Hydra's plugins is Hydra's to run.
-        elif not any(override.key_or_group.startswith(("hydra/", "hydra.")) for override in overrides):
-            jobs = expand(overrides)
+        elif launch.chosen(overrides) or not any(map(_of_hydra, overrides)):
+            jobs = expand([one for one in overrides if not _of_hydra(one)])
             _check([override for job in jobs for override in parsed(job.overrides, roots)], roots, _ENTRIES[name])
             flags = [flag for flag in flags if flag not in ("-m", "--multirun")]
-            if not run_all(jobs, lambda job: _run(main, name, job, flags, roots)):
+            if launch.chosen(overrides):
+                succeeded = _launch(main, name, jobs, [one for one in overrides if _of_hydra(one)], roots)
+            else:
+                succeeded = run_all(jobs, lambda job: _run(main, name, job, flags, roots))
+            if not succeeded:
                 sys.exit(1)
             return
+        # A sweeper of Hydra's plugins is Hydra's to run.
         _run(main, name, Job(arguments.overrides), flags, roots)
+
+
+def _of_hydra(override: Override) -> bool:
+    return override.key_or_group.startswith(("hydra/", "hydra."))
 
 
 def _check(overrides: Sequence[Override], roots: Sequence[Path], entry: type[Options]) -> None:
@@ -116,14 +126,8 @@ def _run(main: Main, name: str, job: Job, flags: Sequence[str], roots: Sequence[
 
     def task(composed: DictConfig) -> None:
         try:
-            with translated():
-                plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
-            for key in RECIPE_KEYS:
-                plain.pop(key, None)
-            parse(plain, _ENTRIES[name])
-            if "folder" in plain:
-                plain["folder"] = str(folder_of(job, Path(plain["folder"])))
-            main(plain, [one for one in HydraConfig.get().overrides.task if one not in further])
+            _require_lasting_folder(composed)
+            _call(main, name, job, further, composed)
         except Exception as error:
             # Hydra would write a line of its own about an exception that leaves the task.
             failures.append(error)
@@ -134,6 +138,41 @@ def _run(main: Main, name: str, job: Job, flags: Sequence[str], roots: Sequence[
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
     if failures:
         raise failures[0]
+
+
+def _launch(main: Main, name: str, jobs: list[Job], options: Sequence[Override], roots: Sequence[Path]) -> bool:
+    """All jobs, by the launcher that the options choose. They go on where they were when a queue starts them again."""
+    further = [_implied(parsed(job.overrides, roots), roots, name) for job in jobs]
+    for job, implied_lines in zip(jobs, further, strict=True):
+        if name == "config" and not any(line.startswith("resume=") for line in job.overrides):
+            implied_lines.append("resume=auto")
+
+    def call(number: int, composed: DictConfig) -> None:
+        _call(main, name, jobs[number], further[number], composed)
+
+    with translated():
+        return launch.launch(name, jobs, further, options, roots, call)
+
+
+def _call(main: Main, name: str, job: Job, further: Sequence[str], composed: DictConfig) -> None:
+    """Calls `main` for a job. further: its arguments that nobody typed."""
+    with translated():
+        plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True))
+    for key in RECIPE_KEYS:
+        plain.pop(key, None)
+    parse(plain, _ENTRIES[name])
+    if "folder" in plain:
+        plain["folder"] = str(folder_of(job, Path(plain["folder"])))
+    main(plain, [one for one in HydraConfig.get().overrides.task if one not in further])
+
+
+def _require_lasting_folder(composed: DictConfig) -> None:
+    raw = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
+    if raw.get("resume") == "auto" and "${now:" in str(raw["folder"]):
+        raise UserError(
+            "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
+            "folder=outputs/NAME"
+        )
 
 
 def merged(config: "Config", overrides: Sequence[str]) -> "Config":
@@ -157,6 +196,24 @@ def merged(config: "Config", overrides: Sequence[str]) -> "Config":
     return revised.model_copy(update={"search": revised_search(config.search, search)})
 
 
+def agreed(config: "Config", trained: "Config", folder: Path) -> "Config":
+    """The configuration of a command line that goes on with a run.
+
+    trained: that of its checkpoint. Raises UserError where they differ in more than may change on the way.
+    """
+    from mt.comparison.runs import flat, shown as written  # Not above, as in `merged`.
+
+    here, there = (dict(flat(one.model_dump(mode="json"))) for one in (config, trained))
+    for key in sorted(here.keys() | there.keys()):
+        now, then = (shown(written(values.get(key))) for values in (here, there))
+        if now != then and key not in RESUMABLE and not key.startswith("search."):
+            raise UserError(
+                f"{folder} was trained with {key}={then}, and {key}={now} would be another run: leave it as it was, or "
+                "give another folder="
+            )
+    return config
+
+
 def save_composed(composed: Mapping[str, Any], folder: Path) -> None:
     """Writes `config.yaml`: what was composed for a run."""
-    OmegaConf.save(OmegaConf.create(dict(composed)), folder / "config.yaml")
+    write_text(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(dict(composed))).splitlines())

@@ -22,7 +22,8 @@ OPTIONAL = ("recipe", "experiment")
 def groups(roots: Sequence[Path]) -> list[str]:
     """Groups such as `attention` and `attention/energy`, below any of the folders of configuration files."""
     found = {path.relative_to(root).as_posix() for root in roots for path in root.rglob("*") if path.is_dir()}
-    return sorted(group for group in found if "__pycache__" not in group)
+    # What is chosen in Hydra's own groups is Hydra's to check.
+    return sorted(group for group in found if "__pycache__" not in group and group.split("/")[0] != "hydra")
 
 
 def choices(group: str, roots: Sequence[Path]) -> list[str]:

@@ -102,15 +102,27 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
                 run(job)
                 job.outcome = "done"
             except (UserError, OSError) as error:
-                job.outcome = f"failed: {shown(str(error), limit=1000)}"
+                job.outcome = failed(error)
                 print(f"error: {shown(str(error), limit=1000)}", file=sys.stderr, flush=True)
             except Exception as error:
                 traceback.print_exc()
-                job.outcome = f"failed: {type(error).__name__}: {shown(str(error), limit=1000)}"
+                job.outcome = failed(error)
     finally:
-        failed = sum(job.outcome != "done" for job in jobs)
-        print(f"\n{len(jobs)} jobs, {failed} of them not done" if failed else f"\n{len(jobs)} jobs, all done")
-        width = max(len(job.title) for job in jobs)
-        for number, job in enumerate(jobs, start=1):
-            print(f"  {number:>{len(str(len(jobs)))}}  {job.title:<{width}}  {job.outcome}", flush=True)
-    return not failed
+        done = tell(jobs)
+    return done
+
+
+def failed(error: Exception) -> str:
+    """The outcome of a job that ended by this error."""
+    kind = "" if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: "
+    return f"failed: {kind}{shown(str(error), limit=1000)}"
+
+
+def tell(jobs: Sequence[Job]) -> bool:
+    """Prints what became of each job; returns whether all succeeded."""
+    undone = sum(job.outcome != "done" for job in jobs)
+    print(f"\n{len(jobs)} jobs, {undone} of them not done" if undone else f"\n{len(jobs)} jobs, all done")
+    width = max(len(job.title) for job in jobs)
+    for number, job in enumerate(jobs, start=1):
+        print(f"  {number:>{len(str(len(jobs)))}}  {job.title:<{width}}  {job.outcome}", flush=True)
+    return not undone

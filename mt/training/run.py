@@ -14,6 +14,7 @@ from mt.storage import explained, write_json
 from mt.training.console import heading, scores_shown
 from mt.training.loop import Window, total_updates, updates
 from mt.training.selection import improves
+from mt.training.signals import interruption
 from mt.training.state import Run, averaged, keep, save, save_average
 from mt.training.validation import measure, say_advice, validate
 
@@ -25,17 +26,21 @@ def complete(run: Run) -> dict[str, Any]:
     write, with a sentence that says how to go on.
     """
     try:
-        with contextlib.closing(run), run.signals:
-            try:
-                train(run)
-            except Interrupted:
-                keep(run)
-                raise
-            with run.signals.at_once():
-                choose_best(run)
-                return final_results(run)
+        # In this order: handlers of others, which may put the run into a queue again, find its folder free.
+        with run.signals:
+            with contextlib.closing(run):
+                try:
+                    train(run)
+                except Interrupted:
+                    keep(run)
+                    raise
+                with run.signals.at_once():
+                    choose_best(run)
+                    results = final_results(run)
+            run.signals.check()
+        return results
     except KeyboardInterrupt:
-        raise Interrupted(run.signals.received or signal.SIGINT, _how_to_go_on(run)) from None
+        raise interruption(run.signals.received or signal.SIGINT, _how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{explained(error, run.folder)}; {_how_to_go_on(run)}") from error
 
@@ -84,14 +89,21 @@ def train(run: Run) -> None:
             progress.validation_due = due
             if due or progress.update % options.log_every == 0:
                 log_window(run, update.lr)
-            saves = due or run.signals.received or (options.save_every and progress.update % options.save_every == 0)
+            stops = stop_requested(run)
+            saves = due or stops or (options.save_every and progress.update % options.save_every == 0)
             if saves and not saved(run):
                 return
-            run.signals.check()
+            if stops:
+                raise interruption(run.signals.received or signal.SIGTERM)
             began = time.perf_counter()
     if not progress.validations:  # fewer updates were asked for than an interrupted run had done
         progress.validation_due = True
         saved(run)
+
+
+def stop_requested(run: Run) -> bool:
+    """Whether a signal asks the run to end after this update. Asked once in an update, for all that follows from it."""
+    return run.signals.received is not None
 
 
 def saved(run: Run) -> bool:

@@ -1,29 +1,66 @@
-"""Signals that ask a run to end: it finishes its update and saves, where it would have died on the spot."""
+"""Signals that ask a run to end: it finishes its update and saves, where it would have died on the spot.
+
+A terminal's (Ctrl-C, SIGHUP) end it for good; after those of a queue, `QUEUE`, it is to go on elsewhere.
+"""
 
 import contextlib
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Self
+from typing import Any, Self
 
-from mt.errors import Interrupted
+from mt.errors import Interrupted, Preempted
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+QUEUE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+"""What clusters send before they take a machine away: SLURM the first, or which it was told to; submitit the last."""
+_ENDING = (signal.SIGINT, signal.SIGHUP, *QUEUE)
 _NOTICE = "\n{}: finishing the update, then saving; Ctrl-C once more ends at once, from the last checkpoint\n"
+_LEFT = "interrupted by {}: no update is lost; run the same command again\n"
+
+
+def interruption(number: int, message: str = "") -> Interrupted:
+    """What a signal raises. The message, where there is one, says how to go on."""
+    return Preempted(number, message) if number in QUEUE else Interrupted(number, message)
+
+
+def leave_at_once() -> None:
+    """For entry points, which begin with it: until a run has handlers of its own, a signal of a queue ends the process
+    as a kill would, which loses nothing then, but with the status of `Preempted`.
+
+    No exception can do that while modules load: many catch it, or print a trace.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in QUEUE:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _leave)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    with contextlib.suppress(Exception):  # either may be closed, or be just at it
+        sys.stdout.flush()
+        os.write(2, _LEFT.format(signal.Signals(number).name).encode())
+    os._exit(Preempted(number).status)
 
 
 class Signals:
     """A context in which a signal raises Interrupted at the next `check`, or at once inside of `at_once`.
 
-    A second Ctrl-C raises KeyboardInterrupt anywhere; other signals that follow the first are ignored.
+    A second Ctrl-C raises KeyboardInterrupt anywhere; other signals that follow the first are ignored. A handler that
+    was there before is called at the end, when all is saved, for it may end the process, as that of submitit does.
     """
 
     def __init__(self) -> None:
-        self.received: signal.Signals | None = None
+        self._received: list[signal.Signals] = []
         self._at_once = self._given_up = False
-        self._before: dict[signal.Signals, object] = {}
+        self._before: dict[signal.Signals, Any] = {}
+
+    @property
+    def received(self) -> signal.Signals | None:
+        """The first signal that has come."""
+        return self._received[0] if self._received else None
 
     def __enter__(self) -> Self:
         # Python delivers signals to the main thread alone. What a shell or nohup ignores stays ignored.
@@ -33,15 +70,20 @@ class Signals:
                     self._before[number] = signal.signal(number, self._handle)
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
-        self._before.clear()
+    def __exit__(self, raised: object, *_: object) -> None:
+        found, self._before = self._before, {}
+        for number, handler in found.items():
+            # The process is about to end then, and nothing that comes meanwhile may change its status.
+            ignored = handler is _leave and self._received and raised
+            signal.signal(number, signal.SIG_IGN if ignored else handler)
+        for number in self._received:
+            if _is_foreign(handler := found[number]):
+                handler(number, None)
 
     def check(self) -> None:
         """Raises Interrupted where a signal has come."""
         if self.received is not None:
-            raise Interrupted(self.received)
+            raise interruption(self.received)
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
@@ -54,13 +96,20 @@ class Signals:
             self._at_once = before
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        first, self.received = self.received is None, self.received or signal.Signals(number)
+        first = not self._received
+        if number not in self._received:
+            self._received.append(signal.Signals(number))
         if self._at_once:
             self._at_once = False
             self.check()
         if first:
             # Not `print`, which the signal may have interrupted.
-            os.write(2, _NOTICE.format(self.received.name).encode())
+            os.write(2, _NOTICE.format(self._received[0].name).encode())
         elif number == signal.SIGINT and not self._given_up:
             self._given_up = True
             raise KeyboardInterrupt
+
+
+def _is_foreign(handler: Callable[..., object] | int) -> bool:
+    """Whether somebody else put a function there."""
+    return callable(handler) and handler not in (_leave, signal.default_int_handler)

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,10 +97,10 @@ def run_of(path: Path) -> Path:
     return path
 
 
-def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
+def begin(config: Config, corpus: Corpus, wanted: Path, place: Callable[[Path], Path] = new_folder) -> Run:
     """A new run, in the folder wanted or, where that is taken, in one beside it.
 
-    Raises UserError where the parts do not fit together; no folder is made then.
+    place: makes the folder. Raises UserError where the parts do not fit together; no folder is made then.
     """
     device = choose(config.device)
     reset_peak_memory(device)
@@ -109,8 +110,11 @@ def begin(config: Config, corpus: Corpus, wanted: Path) -> Run:
     model.frontend.fit(sources(corpus.training))
     taken = initialise(model, corpus.tokenizers, config) if config.init_from else None
     frozen = freeze(model, config.training.freeze)
-    folder = new_folder(wanted)
+    folder = place(wanted)
     lock = _locked(folder)
+    if checkpoint.newest(folder) is not None:
+        lock.close()
+        raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
     write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
     optimizer = build_optimizer(config.optimizer, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)

@@ -1,15 +1,18 @@
 """Several jobs of one command line: all of them run, and their folders are named by what differs."""
 
 import re
+import signal
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mt.cli import launch
 from mt.cli.choices import CONF
 from mt.cli.overrides import parsed
 from mt.cli.sweep import Job, expand, folder_of
-from mt.errors import UserError
+from mt.errors import Preempted, UserError
 
 from .conftest import Call
 
@@ -168,5 +171,61 @@ def test_jobs_get_their_folders(call: Call):
     assert [folder.name.split("_")[0] for folder in folders] == ["seed-1", "seed-2"] * 2
 
 
-def test_another_launcher_is_left_to_hydra(call: Call):
-    assert len(call("-m", "hydra/launcher=basic", "seed=1,2")) == 2
+def test_jobs_of_a_launcher_are_those_of_a_sweep(call: Call, capfd: pytest.CaptureFixture[str]):
+    """Named by what differs, with what the recipe implies; and they go on when they are started again."""
+    given = ["hydra/launcher=basic", "dataset=morse", "attention=mocha,general", "seed=1,2"]
+    jobs = call("-m", *given)
+    assert [(plain["encoder"]["name"], plain["search"]["name"], plain["resume"]) for plain, _ in jobs] == [
+        *[("lstm", "online", "auto")] * 2,
+        *[(plain["encoder"]["name"], "beam", "auto") for plain, _ in jobs[2:]],
+    ]
+    assert [Path(plain["folder"]).parts[1:-1] for plain, _ in jobs] == [("morse", "mocha")] * 2 + [
+        ("morse", "general")
+    ] * 2
+    assert [Path(plain["folder"]).name.split("_")[0] for plain, _ in jobs] == ["seed-1", "seed-2"] * 2
+    assert jobs[0][1] == ["dataset=morse", "attention=mocha", "seed=1"]
+    assert "\n4 jobs, all done\n  1  attention=mocha seed=1    done\n" in capfd.readouterr().out
+    ((plain, overrides),) = call("-m", "hydra/launcher=basic", "seed=1", "resume=RUN")
+    assert (plain["resume"], overrides) == ("RUN", ["seed=1", "resume=RUN"])
+
+
+def test_jobs_of_a_launcher_that_fail_are_told(call: Call, capfd: pytest.CaptureFixture[str]):
+    def body(plain: dict[str, Any]) -> None:
+        refuse_dot(plain)
+        raise ZeroDivisionError("of ours")
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "hydra/launcher=basic", "attention=dot,none", body=body)
+    output, errors = capfd.readouterr()
+    assert end.value.code == 1
+    assert "error: dot does not suit: choose general\n" in errors and "Traceback" in errors
+    assert output.endswith(
+        "\n2 jobs, 2 of them not done\n"
+        "  1  attention=dot   failed: dot does not suit: choose general\n"
+        "  2  attention=none  failed: ZeroDivisionError: of ours\n"
+    )
+
+
+def test_a_job_of_a_launcher_that_is_preempted_has_no_result(call: Call, capfd: pytest.CaptureFixture[str]):
+    def body(plain: dict[str, Any]) -> None:
+        raise Preempted(signal.SIGTERM, "it is saved")
+
+    with pytest.raises(SystemExit) as end:
+        call("-m", "hydra/launcher=basic", "seed=1,2", body=body)
+    assert end.value.code == 75
+    assert capfd.readouterr().err.endswith("interrupted by SIGTERM: it is saved\n")
+
+
+def test_a_launcher_that_is_not_installed(call: Call, capfd: pytest.CaptureFixture[str], monkeypatch):
+    def nowhere(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(launch, "distribution", nowhere)
+    for launcher in ("submitit_slurm", "submitit_local"):
+        with pytest.raises(SystemExit) as end:
+            call("-m", f"hydra/launcher={launcher}", "seed=1,2")
+        assert (end.value.code, capfd.readouterr().err) == (
+            2,
+            "error: hydra/launcher=submitit_... needs hydra-submitit-launcher, which is not installed: pip install "
+            "'mt[slurm]', or pip install -e '.[slurm]' in a clone\n",
+        )

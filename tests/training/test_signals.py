@@ -18,17 +18,18 @@ from mt.errors import Interrupted
 from mt.evaluation.score import dev_scores
 from mt.training import run as training, validation
 from mt.training.run import complete
-from mt.training.signals import Signals
+from mt.training.signals import QUEUE, Signals, leave_at_once
 from mt.training.state import Run, begin, resume
 
 pytestmark = pytest.mark.usefixtures("foreground")
-ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+OTHERS = [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
 
 
 def interrupted(run: Run, number: int) -> str:
     with pytest.raises(Interrupted) as caught:
         complete(run)
     assert caught.value.number == number
+    assert caught.value.status == (75 if number in QUEUE else 128 + number)
     with pytest.raises(ValueError, match="closed file"):
         run.log.scalars("train", 1, {})
     return str(caught.value)
@@ -63,7 +64,7 @@ MOMENTS = ["update 1", "update 3", "update 4", "validation 1", "validation 2", "
 
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [*((moment, signal.SIGTERM) for moment in MOMENTS), *(("update 4", number) for number in ENDING[::2])],
+    [*((moment, signal.SIGTERM) for moment in MOMENTS), *(("update 4", number) for number in OTHERS)],
 )
 def test_a_signal_at_any_moment_loses_nothing(
     moment: str,
@@ -188,3 +189,66 @@ def test_a_run_in_a_thread_leaves_signals_alone() -> None:
     thread.start()
     thread.join()
     assert found == [signal.SIG_DFL]
+
+
+@pytest.mark.parametrize("moment", ["update 4", "validation 2", "test"])
+def test_a_handler_that_was_there_is_called_when_all_is_saved(
+    moment: str, straight: tuple, config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As submitit's, which puts the job into the queue again, and ends the process."""
+
+    def requeue(number: int, frame: object) -> None:
+        resume(config, corpus, run.folder).close()  # no lock is left, and the checkpoint is whole
+        saved.append((number, checkpoint.load_meta(run.checkpoints / "last").update))
+        raise SystemExit(144)
+
+    saved: list[tuple[int, int]] = []
+    where, _, at = moment.partition(" ")
+    before = signal.signal(signal.SIGUSR2, requeue)
+    try:
+        with monkeypatch.context() as patch:
+            # SLURM may send SIGTERM, too, before; one that cuts a validation short leaves it there.
+            numbers = [signal.SIGTERM, signal.SIGUSR2] if where == "update" else [signal.SIGUSR2]
+            replace(patch, where, int(at or 1), lambda: [os.kill(os.getpid(), number) for number in numbers])
+            run = begin(config, corpus, tmp_path / "run")
+            with pytest.raises(SystemExit) as end:
+                complete(run)
+        assert signal.getsignal(signal.SIGUSR2) is requeue
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert (end.value.code, saved) == (144, [(signal.SIGUSR2, {"update": 4, "validation": 6, "test": 6}[where])])
+    complete(resume(config, corpus, run.folder))
+    assert outcome(run.folder) == straight
+
+
+def test_a_signal_at_the_very_end_is_not_lost(
+    config: Config, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begin(config, corpus, tmp_path / "run")
+    close = run.log.close
+    monkeypatch.setattr(run.log, "close", lambda: [os.kill(os.getpid(), signal.SIGTERM), close()])
+    assert interrupted(run, signal.SIGTERM).startswith("the checkpoint of update 6 is complete")
+    assert (run.folder / "results.json").is_file()
+
+
+def test_until_a_run_has_handlers_a_signal_ends_the_process_with_the_status_of_a_queue() -> None:
+    for number in QUEUE:
+        child = os.fork()
+        if not child:
+            leave_at_once()
+            os.close(2)
+            os.kill(os.getpid(), number)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == os.EX_TEMPFAIL == 75
+
+
+def test_after_a_run_that_was_interrupted_nothing_changes_the_status() -> None:
+    leave_at_once()
+    try:
+        with pytest.raises(Interrupted), Signals() as signals:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signals.check()
+        assert [signal.getsignal(number) for number in QUEUE] == [signal.SIG_IGN] * 3
+    finally:
+        for number in QUEUE:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,30 @@
+"""`resume=auto`: one command for the first start of a run, and for all that follow when a queue took its machine."""
+
+from pathlib import Path
+
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.storage import mend, subfolder
+from mt.training.state import Run, begin
+
+AUTO = "auto"
+"""What `resume=` takes in place of a run folder."""
+
+
+def begin_in(folder: Path, config: Config, corpus: Corpus) -> Run:
+    """A new run in this folder and no other, where an earlier start may have left all but a checkpoint.
+
+    Raises UserError as `begin` does, and where another process trains there, or has trained there meanwhile.
+    """
+    run = begin(config, corpus, folder, _made)
+    mend(subfolder(folder, run.checkpoints.name))
+    return run
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"folder={folder} is a file, or within one: give the path of a folder") from None
+    return folder

@@ -1,0 +1,85 @@
+"""Jobs of a sweep that submitit runs, here as processes of this machine: preempted, they end as if nothing had been."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mt.cli import CONF
+
+from .test_end_to_end import OPTIONS, finish, records, timeless, train
+
+__all__ = ["train"]  # a fixture
+
+submitit = pytest.importorskip("submitit", reason="submitit is not installed: pip install -e '.[slurm]'")
+config = pytest.importorskip("hydra_plugins.hydra_submitit_launcher.config")
+
+
+def processes(folder: Path) -> Iterator[int]:
+    """Those in which submitit runs jobs of a sweep in this folder."""
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue  # it has just ended
+        if b"submitit.core._submit" in line and str(folder).encode() in line:
+            yield int(entry.name)
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
+def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
+    train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+) -> None:
+    options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=8", "training.save_every=null"]
+    options += ["training.validate_every=60"]
+    finish(train(*options, f"folder={tmp_path / 'straight'}"))
+    sweep, run = tmp_path / "sweep", tmp_path / "run"
+    job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")
+    for _ in range(2):
+        update = records(run)[-1]["update"] if records(run) else 0
+        while job.poll() is None and not (records(run) and records(run)[-1]["update"] > update + 10):
+            time.sleep(0.01)
+        (number,) = processes(sweep)
+        os.kill(number, signal.SIGUSR2)
+        while number in processes(sweep):
+            time.sleep(0.01)
+        assert not (run / "results.json").exists()
+    assert finish(job).endswith("\n1 jobs, all done\n  1  " + " ".join([*options, f"folder={run}"]) + "  done\n")
+    assert not (tmp_path / "run-2").exists()
+    whole, found = records(tmp_path / "straight"), records(run)
+    assert found == whole
+    results = [json.loads((folder / "results.json").read_text()) for folder in (run, tmp_path / "straight")]
+    assert timeless(results[0]) == timeless(results[1])
+
+
+def test_what_a_job_refuses_is_in_the_table(train: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
+    own = ["hydra/launcher=submitit_local", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m"]
+    job = train(*OPTIONS, *own, f"dataset.folder={tmp_path / 'nothing'}")
+    out, err = job.communicate(timeout=300)
+    assert job.returncode == 1, err
+    assert "\n1 jobs, 1 of them not done\n" in out and "failed: " in out and "Traceback" not in err
+
+
+def test_without_slurm_the_launcher_says_so(train: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
+    job = train("hydra/launcher=submitit_slurm", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m", "seed=1,2")
+    _, err = job.communicate(timeout=300)
+    assert job.returncode == 2
+    assert err.startswith(
+        'error: the launcher could not run all jobs (Could not detect "srun", are you indeed on a slurm'
+    )
+    assert err.count("\n") == 1
+
+
+def test_the_configuration_has_every_option_of_the_launcher() -> None:
+    found: dict[str, Any] = yaml.safe_load((CONF / "hydra/launcher/submitit_slurm.yaml").read_text())
+    theirs = vars(config.SlurmQueueConf())
+    assert found.keys() == theirs.keys()
+    assert found["_target_"] == theirs["_target_"]
+    assert found["max_num_timeout"] > 0 and found["signal_delay_s"] >= 60

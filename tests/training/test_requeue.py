@@ -1,0 +1,100 @@
+"""`resume=auto`: the same command begins a run, and goes on with it after a queue took its machine away."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mt import checkpoint
+from mt.__main__ import main
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import Preempted, UserError
+from mt.training.requeue import begin_in
+from mt.training.run import complete
+
+from .test_signals import outcome, replace
+
+
+@pytest.fixture
+def command(configure: Callable[..., Config], corpora: Path, tmp_path: Path, monkeypatch) -> Callable[..., Path]:
+    """Calls `train.py resume=auto folder=run ...`; gives the folder."""
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "corpora").symlink_to(corpora)
+    monkeypatch.chdir(tmp_path)
+
+    def called(changes: dict[str, Any] | None = None, folder: str = "run", resume: str | None = "auto") -> Path:
+        options = {"max_updates": 6, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
+        small = {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
+        config = configure(small | (changes or {})).model_dump(mode="json")
+        main(config | {"resume": resume, "folder": folder}, [])
+        return tmp_path / folder
+
+    return called
+
+
+@pytest.mark.usefixtures("foreground")
+def test_one_command_begins_goes_on_and_ends(command: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    straight = command(folder="straight", resume=None)
+    for where, at in (("update", 2), ("validation", 1), ("update", 2), ("test", 1)):
+        with monkeypatch.context() as patch, pytest.raises(Preempted):
+            replace(patch, where, at, lambda: [os.kill(os.getpid(), signal.SIGTERM) for _ in range(10)])
+            command()
+    run = command()
+    assert outcome(run) == outcome(straight)
+    scores = [json.loads((folder / "results.json").read_text())["bleu"] for folder in (run, straight)]
+    assert scores[0] == scores[1]
+    assert not [path for path in run.rglob("*") if path.name.endswith((".part", ".draft", ".old", ".lock"))]
+    before = outcome(command())  # a run that has ended is tested again
+    assert before == outcome(straight)
+
+
+def test_a_start_that_saved_nothing_is_begun_again_in_its_folder(
+    command: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def die(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(torch.nn.utils, "clip_grad_norm_", die)
+        command()
+    assert (tmp_path / "run" / "run.json").is_file() and checkpoint.newest(tmp_path / "run") is None
+    draft = tmp_path / "run" / "checkpoints" / ".update-0000001.part"
+    draft.mkdir(parents=True)
+    run = command()
+    assert outcome(run)[1:] == outcome(command(folder="straight", resume=None))[1:]
+    assert not draft.exists() and not (tmp_path / "run-2").exists()
+
+
+def test_another_configuration_is_refused(command: Callable[..., Path]) -> None:
+    command()
+    with pytest.raises(UserError, match=r"^run was trained with seed=1, and seed=2 would be another run: leave it as "):
+        command({"seed": 2})
+
+
+def test_a_file_is_no_folder(command: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    for folder in ("taken", "taken/run"):
+        with pytest.raises(UserError, match=rf"^folder={folder} is a file, or within one: give the path of a folder$"):
+            command(folder=folder)
+
+
+def test_a_second_process_is_refused_and_the_first_goes_on(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    config = configure({"training": {"max_updates": 2, "plots": 0}})
+    first = begin_in(tmp_path / "run", config, corpus)
+    with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
+        begin_in(tmp_path / "run", config, corpus)
+    complete(first)
+    # It had looked for a checkpoint before the first had one.
+    with pytest.raises(
+        UserError, match=r"^another process has trained in .*run meanwhile: run the same command again$"
+    ):
+        begin_in(tmp_path / "run", config, corpus)
+    assert not (tmp_path / "run" / ".lock").exists()
