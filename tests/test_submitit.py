@@ -37,8 +37,8 @@ def processes(folder: Path) -> Iterator[int]:
 def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
     train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
 ) -> None:
-    options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=8", "training.save_every=null"]
-    options += ["training.validate_every=60"]
+    options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=4", "training.save_every=null"]
+    options += ["training.validate_every=1000", "training.plots=0"]
     finish(train(*options, f"folder={tmp_path / 'straight'}"))
     sweep, run = tmp_path / "sweep", tmp_path / "run"
     job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")
