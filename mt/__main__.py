@@ -31,9 +31,10 @@ def _opened(composed: dict[str, Any], overrides: list[str]) -> "Run":
     from mt.cli.start import started
     from mt.config import Config
     from mt.parsing import parse
+    from mt.training.folder import run_of
     from mt.training.initialisation import given_tokenizers
     from mt.training.requeue import AUTO, begin_in
-    from mt.training.state import begin, resume, run_of
+    from mt.training.state import begin, resume
 
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
     if earlier not in (None, AUTO):

@@ -1,7 +1,6 @@
 """The live parts of a run: made, saved, and made again from what was saved."""
 
 import contextlib
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from mt.parsing import Options, parse
 from mt.storage import locked, mend, point, read_json, remove, subfolder, write_json
 from mt.training.checks import chosen_metric, require_fit
 from mt.training.console import Console
+from mt.training.folder import new_folder
 from mt.training.freezing import freeze
 from mt.training.initialisation import initialise
 from mt.training.log import Log
@@ -70,31 +70,6 @@ class Run:
         """Lets go of the folder."""
         with self.lock:
             self.log.close()
-
-
-def new_folder(wanted: Path) -> Path:
-    """Makes the run's folder; a number is appended where the name is taken. Raises UserError where it can have none."""
-    if wanted.name in ("", "..") or "\0" in str(wanted):
-        raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
-    wanted.parent.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count(1):
-        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        return folder
-    raise AssertionError("unreachable: count never ends")
-
-
-def run_of(path: Path) -> Path:
-    """The run folder that is meant by its own name, or by that of one of its checkpoints."""
-    for folder in (path, path.resolve()):
-        if folder.parent.name == "checkpoints" and not (folder / "checkpoints").exists():
-            return folder.parent.parent
-    if (path / checkpoint.META).is_file():
-        raise UserError(f"{path} is a checkpoint without its run: resume the run folder that training printed")
-    return path
 
 
 def begin(config: Config, corpus: Corpus, wanted: Path, place: Callable[[Path], Path] = new_folder) -> Run:

@@ -14,9 +14,10 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
+from mt.training.folder import run_of
 from mt.training.loop import updates
 from mt.training.run import choose_best, complete, train
-from mt.training.state import Run, begin, keep, resume, run_of
+from mt.training.state import Run, begin, keep, resume
 
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
 """What two runs of the same need not have in common."""

@@ -14,8 +14,9 @@ from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
+from mt.training.folder import new_folder
 from mt.training.run import complete, train
-from mt.training.state import Run, new_folder
+from mt.training.state import Run
 from mt.training.validation import validate
 
 
