@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import datasets
 import pyarrow as pa
@@ -17,14 +18,24 @@ from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs
 
+if TYPE_CHECKING:  # the processes that prepare text would wait for torch
+    from mt.distributed import Gather, World
 
-def open_corpus(config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None) -> Corpus:
+
+def open_corpus(
+    config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None, world: "World | None" = None
+) -> Corpus:
     """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself.
 
-    tokenizers: see `prepare`.
+    tokenizers: see `prepare`. world: processes that open it together; the first of them makes it.
     """
-    folder = prepare(config, root, tokenizers=tokenizers)
-    corpus = Corpus.open(folder, Stream(open_source(config), config, folder) if config.streaming else None)
+
+    def prepared() -> Path:
+        return prepare(config, root, tokenizers=tokenizers)
+
+    folder = prepared() if world is None else world.decided(prepared)
+    stream = Stream(open_source(config), config, folder, world) if config.streaming else None
+    corpus = Corpus.open(folder, stream)
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins
     return corpus
@@ -33,21 +44,34 @@ def open_corpus(config: DatasetConfig, root: Path, tokenizers: Tokenizers | None
 class Stream:
     """Cleaned and encoded pairs of a source, `shuffle_buffer` at a time; they are shuffled within such a part alone.
 
-    Duplicates stay, since nothing remembers what has been read.
+    Duplicates stay, since nothing remembers what has been read. Of several processes all read the source, each cleans
+    and encodes a share of its blocks, and they tell one another: parts are those of one process.
     """
 
-    def __init__(self, source: Source, config: DatasetConfig, tokenizers: Path) -> None:
+    def __init__(self, source: Source, config: DatasetConfig, tokenizers: Path, world: "World | None" = None) -> None:
         self._source = source
         self._config = config
         self._tokenizers = tokenizers
+        self._rank, self._size = (0, 1) if world is None else (world.rank, world.size)
+        self._gather: Gather[pa.Table | None] | None = None if world is None else world.channel()
 
     def parts(self) -> Iterator[Split]:
         raw = itertools.islice(self._source.examples("train"), self._config.limit)
         reader = open_reader(self._config)
         given = blocks(raw, reader.field.shard_size)
-        tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in given)
-        for table in _cut(ordered(_encoded_block, tasks, self._config.workers), self._config.shuffle_buffer):
+        mine = itertools.islice(given, self._rank, None, self._size)
+        tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in mine)
+        encoded = ordered(_encoded_block, tasks, self._config.workers)
+        for table in _cut(self._of_all(encoded), self._config.shuffle_buffer):
             yield Split(datasets.Dataset(table, fingerprint="stream"), reader.field)
+
+    def _of_all(self, mine: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """What all processes have encoded, in the order of the source."""
+        if self._gather is None:
+            yield from mine
+            return
+        while tables := [table for table in self._gather(next(mine, None)) if table is not None]:
+            yield from tables
 
 
 def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:

@@ -1,29 +1,35 @@
 """Training: prepare, train, validate, test, draw. `python train.py`, `python -m mt` and `mt-train` are this file."""
 
+import functools
+import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt.training.signals import leave_at_once
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.data.tokenizer import Tokenizers
+    from mt.distributed import World
     from mt.training.state import Run
 
 CORPORA = Path("outputs/corpora")
 
 
-def main(composed: dict[str, Any], overrides: list[str]) -> None:
+def main(composed: dict[str, Any], overrides: list[str], world: "World | None" = None) -> None:
+    """world: the processes that train together, where this is not the only one."""
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
+    from mt.distributed import ALONE
     from mt.evaluation.report import table
     from mt.training.run import complete
 
-    run = _opened(composed, overrides)
+    run = _opened(composed, overrides, world or ALONE)
     results = complete(run)
     print(f"{table(results)}\n\n{run.folder}")
 
 
-def _opened(composed: dict[str, Any], overrides: list[str]) -> "Run":
+def _opened(composed: dict[str, Any], overrides: list[str], world: "World") -> "Run":
     """The run that is meant: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
@@ -37,21 +43,25 @@ def _opened(composed: dict[str, Any], overrides: list[str]) -> "Run":
     from mt.training.state import begin, resume
 
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
+    world.require_shared(CORPORA)
     if earlier not in (None, AUTO):
         run_folder = run_of(Path(earlier))
         config = merged(checkpoint.load_config(run_folder), overrides)
-        return resume(config, open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder)), run_folder)
-    if earlier == AUTO and checkpoint.newest(folder):
+        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder), world)
+        return resume(config, corpus, run_folder, world)
+    if earlier == AUTO and world.decided(lambda: checkpoint.newest(folder)):
         trained = checkpoint.load_config(folder)
         if composed["init_from"] is not None:  # which may be gone by now
             composed = started(composed, overrides, trained)
         config = agreed(parse(composed, Config), trained, folder)
-        return resume(config, open_corpus(config.dataset, CORPORA, given_tokenizers(folder)), folder)
+        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(folder), world)
+        return resume(config, corpus, folder, world)
     composed, folder, given = _started(composed, overrides, folder)
     config = parse(composed, Config)
-    corpus = open_corpus(config.dataset, CORPORA, given)
-    run = begin_in(folder, config, corpus) if earlier == AUTO else begin(config, corpus, folder)
-    save_composed(composed, run.folder)
+    corpus = open_corpus(config.dataset, CORPORA, given, world)
+    run = begin_in(folder, config, corpus, world) if earlier == AUTO else begin(config, corpus, folder, world)
+    if world.first:
+        save_composed(composed, run.folder)
     return run
 
 
@@ -83,9 +93,23 @@ def command() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
     leave_at_once()
-    from mt.cli import compose
+    from mt.cli import compose, composed
 
-    compose(main, "config")
+    if int(os.environ.get("WORLD_SIZE") or 1) == 1:  # as `torchrun` sets it
+        compose(main, "config")
+        return
+    from mt.errors import UserError, reported
+
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # torch would tell of a process that is gone, at length
+    with reported():
+        from mt.cli.processes import joined
+
+        with joined() as world:
+            if {"-m", "--multirun"} & {*sys.argv[1:]}:
+                raise UserError(
+                    "-m runs one job after another, and torchrun starts the processes of one: leave one out"
+                )
+            composed(functools.partial(main, world=world), "config")
 
 
 if __name__ == "__main__":

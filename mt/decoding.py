@@ -13,6 +13,7 @@ from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
 from mt.device import autocast
+from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
@@ -40,10 +41,12 @@ def decode_ids(
     precision: str,
     field: Field = TEXT,
     progress: bool = False,
+    world: World = ALONE,
 ) -> list[Sequence[Hypothesis]]:
     """For each source, a row of its field, its hypotheses, best first.
 
     vocab_size: of the target. precision: fp32 or bf16, see `autocast`; online searches compute in fp32 all the same.
+    world: of processes that are given the same and share the batches, which are those of one process.
     Raises UserError as `decodes_hard` and `decode`.
     """
     hard = decodes_hard(search, model)
@@ -52,8 +55,10 @@ def decode_ids(
     precision = "fp32" if is_online(search) else precision
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     lengths = np.array([field.length(source) for source in sources], dtype=np.int64)
-    with tqdm(total=len(sources), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
-        for indices in _batches(lengths, search, vocab_size):
+    share: list[tuple[np.ndarray, Sequence[Sequence[Hypothesis]]]] = []
+    mine = world.share([*_batches(lengths, search, vocab_size)])
+    with tqdm(total=sum(map(len, mine)), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
+        for indices in mine:
             batch = collate([(np.asarray(sources[i]), np.array([EOS])) for i in indices], field).to(device)
             with torch.no_grad(), autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
@@ -61,9 +66,11 @@ def decode_ids(
                 read_for = model.read_for(memory) if is_online(search) else None
                 vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
                 hypotheses = decode(search, verbs, memory, vectors, read_for)
-            for i, best in zip(indices, hypotheses, strict=True):
-                found[i] = best
+            share.append((indices, hypotheses))
             bar.update(len(indices))
+    for indices, hypotheses in world.merged(share):
+        for i, best in zip(indices, hypotheses, strict=True):
+            found[i] = best
     return found
 
 
@@ -84,14 +91,16 @@ def forced_batches(
     max_tokens: int,
     wait_k: int | None = None,
     source: Field = TEXT,
+    world: World = ALONE,
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Teacher forcing, batch by batch: the indices, what the model was given, its loss and attention.
 
     lengths: [N], by which pairs are put into batches of at most `max_tokens`. pairs: gives the (source ids, target ids)
-    of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources.
+    of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources. world: of processes that each go
+    through a share of the batches.
     """
     device = next(model.parameters()).device
-    for indices in fixed_order(lengths, max_tokens=max_tokens):
+    for indices in world.share(fixed_order(lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
         with torch.no_grad(), autocast(device, precision):

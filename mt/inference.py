@@ -128,6 +128,7 @@ class Translator(Reading):
             precision=self.config.precision,
             field=self.field,
             progress=progress,
+            world=self.world,
         )
         for i, row, hypotheses in zip(wanted, given, found, strict=True):
             read = self._read(row, None if texts is None else texts[i])

@@ -9,6 +9,7 @@ from mt.data.fields import Raw, ReadSource, Row, build_field
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.data.words import count_words
 from mt.delays import delays
+from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.hypothesis import Hypothesis
@@ -18,10 +19,12 @@ from mt.translation import Translation
 class Reading:
     """A trained model with its tokenizers, and the field of its sources."""
 
-    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> None:
+    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config, world: World = ALONE) -> None:
+        """world: of several processes that decode together, each a share of what all of them are given alike."""
         self.model = model.eval()
         self.tokenizers = tokenizers
         self.config = config
+        self.world = world
         self.field = build_field(config.dataset.field)
         """What the sources are."""
         self.device = next(model.parameters()).device

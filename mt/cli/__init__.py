@@ -74,9 +74,15 @@ def compose(main: Main, name: str) -> None:
     plain: the resolved configuration; overrides: the `key=value` arguments. What a user can mend ends as one sentence;
     in a sweep, whose other jobs run, as a line of the table at its end.
     """
+    with reported():
+        composed(main, name)
+
+
+def composed(main: Main, name: str) -> None:
+    """As `compose`, inside of `reported`."""
     # Otherwise Hydra prints a report of its own and ends the process.
     os.environ["HYDRA_FULL_ERROR"] = "1"
-    with reported(), translated():
+    with translated():
         arguments = get_args_parser().parse_intermixed_args()
         roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
         overrides = parsed(arguments.overrides, roots)

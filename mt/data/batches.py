@@ -1,5 +1,6 @@
 """Batches of similar length under a token budget, and the padded tensors they become."""
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -57,6 +58,7 @@ def batch_order(
     seed: int,
     epoch: int,
     part: int = 0,
+    together: int = 1,
 ) -> list[np.ndarray]:
     """The batches of one epoch: every example once, a pure function of the arguments.
 
@@ -67,6 +69,8 @@ def batch_order(
         max_tokens: most tokens of a padded batch (longest x count), on either side. A longer example comes alone.
         max_sentences: most examples of a batch; None for any number.
         part: number of the part of the epoch, where it comes in several.
+        together: how many batches make an update, of which the last may have fewer. They are of like lengths, since
+            processes that share them wait for one another.
 
     Returns:
         Arrays of indices, one per batch.
@@ -79,7 +83,12 @@ def batch_order(
     turned = np.where(longer % 2 == 0, difference, -difference)
     order = np.lexsort((random.permutation(len(longer)), turned, longer))
     batches = _cut(order, longer, max_tokens, max_sentences or len(order))
-    return [batches[i] for i in random.permutation(len(batches))]
+    whole, rest = divmod(len(batches), together)
+    # Those that are left over are of any length, as the others.
+    start = int(random.integers(whole + 1)) * together if rest else len(batches)
+    others = batches[:start] + batches[start + rest :]
+    updates = (others[i * together : (i + 1) * together] for i in random.permutation(whole))
+    return [*itertools.chain.from_iterable(updates), *batches[start : start + rest]]
 
 
 def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarray]:

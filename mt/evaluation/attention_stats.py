@@ -44,6 +44,13 @@ class AttentionStats:
             p_choose = output.p_choose[target_mask[..., None] & source_mask[:, None]]
             self._mean("saturation", (p_choose - 0.5).abs() > 0.5 - DECIDED)
 
+    def merge(self, other: "AttentionStats") -> None:
+        """Adds what another one was given."""
+        for name, total in other._sums.items():
+            self._sums[name] = self._sums.get(name, 0.0) + total
+            self._counts[name] = self._counts.get(name, 0) + other._counts[name]
+        self._positions += other._positions
+
     def scores(self) -> dict[str, float]:
         """entropy: of the weights, in nats; normalized_entropy: entropy as a share of the largest that is possible;
         at_first, at_last: share of steps whose most probable position is the first or the last; jump: positions between

@@ -1,7 +1,9 @@
 """One pass over a split under teacher forcing: loss, attention statistics and word links."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mt.data.corpus import Split
 from mt.decoding import forced_batches
@@ -31,8 +33,7 @@ def forced_pass(
 ) -> Forced:
     """hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
     alignments, too."""
-    loss = tokens = 0.0
-    stats, lines = AttentionStats(), [""] * (len(split) if links else 0)
+    world, share = translator.world, []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
     # Gold links join words, and are compared with.
     unit = "word" if links and any(split.links()) else translator.unit
@@ -45,16 +46,39 @@ def forced_pass(
         max_tokens=translator.config.training.batch_tokens,
         wait_k=wait_k,
         source=split.source,
+        world=world,
     )
     for indices, batch, found in batches:
-        loss += found.sum.item()
-        tokens += found.tokens.item()
-        stats.add(found.attention, found.source_mask, batch.target_mask)
+        part = _Part(found.sum.item(), found.tokens.item(), AttentionStats(), {})
+        part.stats.add(found.attention, found.source_mask, batch.target_mask)
+        share.append(part)
         if not links:
             continue
         lengths = found.source_mask.sum(1).tolist()
         for i, weights, length in zip(indices, found.attention.weights.float().cpu().numpy(), lengths, strict=True):
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
-            lines[i] = pharaoh(weights[: len(target), : len(source)], source, target)
-    return Forced(loss / tokens, stats, lines)
+            part.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
+    return _joined(world.merged(share))
+
+
+class _Part(NamedTuple):
+    """Of one batch."""
+
+    loss: float
+    tokens: float
+    stats: AttentionStats
+    links: dict[int, str]
+    """By the index of the pair."""
+
+
+def _joined(parts: Sequence[_Part]) -> Forced:
+    """parts: in the order of the batches, in which their numbers are added up."""
+    loss = tokens = 0.0
+    stats, lines = AttentionStats(), dict[int, str]()
+    for part in parts:
+        loss += part.loss
+        tokens += part.tokens
+        stats.merge(part.stats)
+        lines |= part.links
+    return Forced(loss / tokens, stats, [lines[i] for i in sorted(lines)])

@@ -70,17 +70,24 @@ def report(
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
+    if translator.world.first:
+        _write(folder, name, translator, split, evaluation, forced.links)
+    return results
+
+
+def _write(
+    folder: Path, name: str, translator: Translator, split: Split, evaluation: Evaluation, links: Sequence[str]
+) -> None:
     _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
     refuse_link(folder / "alignments")
     for stale in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
         stale.unlink()
-    if model.uses_source:
+    if translator.model.uses_source:
         alignments = subfolder(folder, "alignments")
-        write_text(alignments / f"{name}.pharaoh", forced.links)
+        write_text(alignments / f"{name}.pharaoh", links)
         drawn = zip(evaluation.translations, boundaries(split, translator.config.training.plots), strict=False)
         for number, (translation, marked) in enumerate(drawn):
             _keep(translation, alignments / f"{number:04d}", marked)
-    return results
 
 
 def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation) -> None:

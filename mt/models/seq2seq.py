@@ -213,6 +213,10 @@ class Seq2Seq(nn.Module):
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
         return Loss(total, auxiliary, mask.sum(), each, source_mask, attended)
 
+    def after_update(self, loss: float) -> None:
+        """See `Attention.after_update`."""
+        self.decoder.attention.after_update(loss)
+
 
 def _require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
     if config.frontend.name != "embedding":

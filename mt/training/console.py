@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
+from mt.distributed import ALONE, World
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import Progress
 
@@ -23,8 +24,9 @@ _LABEL = 8
 class Console:
     """Text goes to standard output, and bars to standard error, where that is a terminal."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self.bars = sys.stderr.isatty()
+    def __init__(self, seconds: float = SECONDS, *, quiet: bool = False) -> None:
+        """quiet: of a process whose standard output nobody sees, beside another that shows the same."""
+        self.bars = sys.stderr.isatty() and not quiet
         """Whether to show bars."""
         self._lines = not (self.bars and sys.stdout.isatty())
         self._seconds, self._said = seconds, time.monotonic()
@@ -64,7 +66,15 @@ class Console:
             self.say(_line(progress, means, self._total))
 
 
-def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progress: Progress, total: int | None) -> str:
+def heading(
+    config: Config,
+    corpus: Corpus,
+    model: Seq2Seq,
+    folder: Path,
+    progress: Progress,
+    total: int | None,
+    world: World = ALONE,
+) -> str:
     """What begins: where, on what, of what size."""
     parameters, device = sum(p.numel() for p in model.parameters()), next(model.parameters()).device
     sizes = {name: len(corpus.split(name)) for name in SPLITS}
@@ -78,6 +88,8 @@ def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progre
     epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
     amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
     begun = f", from update {progress.update:,}" if progress.update else ""
+    together, size = config.training.gradient_accumulation, config.training.batch_tokens
+    update = f"{together} batches of {size:,} tokens, in all {together * size:,}"
     rows = {
         "folder": str(folder),
         "device": f"{device}, {config.precision}",
@@ -87,6 +99,8 @@ def heading(config: Config, corpus: Corpus, model: Seq2Seq, folder: Path, progre
         "training": f"{amount}{begun}",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
+    if together > 1:
+        rows["update"] = f"{update}, of {world.size} processes" if world.size > 1 else update
     notes = [("note", metric.notice) for metric in config.metrics() if metric.notice]
     return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))
 

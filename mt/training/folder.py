@@ -1,10 +1,23 @@
-"""The folder of a run: made, and found."""
+"""The folder of a run: made, marked, found and locked."""
 
+import contextlib
 import itertools
 from pathlib import Path
 
 from mt import checkpoint
+from mt.distributed import World
 from mt.errors import UserError
+from mt.parsing import Options, parse
+from mt.storage import locked, read_json, write_json
+
+RUN = "run.json"
+"""Tells a folder for a run's, and in which format it is."""
+
+
+class Marked(Options):
+    """`run.json`."""
+
+    format: int
 
 
 def new_folder(wanted: Path) -> Path:
@@ -30,3 +43,33 @@ def run_of(path: Path) -> Path:
     if (path / checkpoint.META).is_file():
         raise UserError(f"{path} is a checkpoint without its run: resume the run folder that training printed")
     return path
+
+
+def mark(folder: Path) -> None:
+    write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
+
+
+def take(folder: Path, world: World) -> contextlib.ExitStack:
+    """The lock of a run's folder; of several processes the first holds it. Raises UserError where others have it."""
+    stack = contextlib.ExitStack()
+    if not world.first:
+        return stack
+    try:
+        stack.enter_context(locked(folder / ".lock"))
+    except BlockingIOError:
+        raise UserError(f"another process trains in {folder}: wait for its end, or start a new run") from None
+    return stack
+
+
+def require_format(folder: Path) -> None:
+    """Raises UserError where the run is of another format."""
+    path, newest = folder / RUN, checkpoint.locate(folder, "last")
+    checkpoint.load_meta(newest)
+    if not path.is_file():
+        raise UserError(f"{path} is missing: copy the whole run folder again")
+    about = parse(read_json(path, "copy the whole run folder again"), Marked, str(path))
+    if about.format != checkpoint.FORMAT:
+        raise UserError(
+            f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "
+            "with the version that began it, or train again"
+        )

@@ -108,6 +108,31 @@ class Log:
             self._hook(failure)
 
 
+class NoLog(Log):
+    """Of a process that keeps nothing, since another does."""
+
+    def __init__(self) -> None:
+        pass
+
+    def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
+        pass
+
+    def figure(self, name: str, update: int, figure: Figure) -> None:
+        pass
+
+    def text(self, name: str, update: int, text: str) -> None:
+        pass
+
+    def layout(self, scores: Sequence[str]) -> None:
+        pass
+
+    def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any], metric: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 def _name(folder: Path) -> str:
     """Of a run, beginning with what tells it apart, since some 14 characters are shown: the time of a day, or what
     differs in a sweep."""

@@ -1,51 +1,29 @@
 """The training loop as a generator: one optimizer update at a time, resumable between any two."""
 
-import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sized
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sized
+from dataclasses import field
 from itertools import pairwise
 from typing import Annotated
 
-import numpy as np
 import pydantic.dataclasses
 import torch
 from pydantic import ConfigDict, Field
 
 from mt.config import Config
-from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import Split, Training
-from mt.device import autocast
-from mt.errors import UserError
+from mt.data.batches import batch_order
+from mt.data.corpus import Training
+from mt.distributed import ALONE, World
 from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
 from mt.parsing import MAX_COUNT
 from mt.training.freezing import train_mode
-
-Fetch = Callable[[], Batch]
-"""Reads a batch."""
-
+from mt.training.update import Learner, Objective, Unread, Update
 
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Score = Annotated[float, Field(allow_inf_nan=True)]
-
-
-@dataclass(frozen=True)
-class Update:
-    loss: float
-    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
-    smoothed_loss: float
-    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
-    auxiliary_loss: float
-    """Nats per target token that the attention adds to it."""
-    gradient_norm: float
-    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
-    lr: float
-    tokens: int
-    """Real target tokens, EOS included."""
-    ends_epoch: bool
 
 
 # Read from checkpoints, as is `Progress`, so that what they hold is checked. Strict would take no mapping for it.
@@ -122,11 +100,17 @@ class Progress:
         return None
 
 
-def updates_per_epoch(training: Training, config: Config) -> int | None:
-    """None where only the end of an epoch can tell."""
+def batches_per_update(training: Training, config: Config) -> list[int] | None:
+    """Of each update of the first epoch; None where only the end of an epoch can tell."""
     if not isinstance(training.parts(), Sized):
         return None
-    return sum(1 for _ in _groups(training, config, epoch=1))
+    return [len(group) for group in _groups(training, config, epoch=1)]
+
+
+def updates_per_epoch(training: Training, config: Config) -> int | None:
+    """None where only the end of an epoch can tell."""
+    counts = batches_per_update(training, config)
+    return None if counts is None else len(counts)
 
 
 def total_updates(training: Training, config: Config) -> int | None:
@@ -139,12 +123,19 @@ def total_updates(training: Training, config: Config) -> int | None:
 
 
 def updates(
-    model: Seq2Seq, optimizer: torch.optim.Optimizer, training: Training, config: Config, progress: Progress
+    model: Seq2Seq,
+    optimizer: torch.optim.Optimizer,
+    training: Training,
+    config: Config,
+    progress: Progress,
+    world: World = ALONE,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
-    Raises UserError where the loss or the gradient is not a finite number, and leaves the weights of the update before.
+    world: the processes that do this together, each a share of the batches of every update. Raises UserError where the
+    loss or the gradient is not a finite number, and leaves the weights of the update before.
     """
+    learner = Learner(Objective(model, config), optimizer, world)
     while progress.epoch <= config.training.epochs:
         groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
         group = next(groups, None)
@@ -153,8 +144,13 @@ def updates(
                 return
             train_mode(model, config.training.freeze)
             following = next(groups, None)
-            batches = [fetch() for fetch in group]
-            update = _update(model, optimizer, batches, config, progress, ends_epoch=following is None)
+            lr = rate(
+                config.optimizer,
+                update=progress.update + 1,
+                epoch=progress.epoch,
+                bad_validations=progress.bad_validations,
+            )
+            update = learner.update(group, progress.update + 1, lr, ends_epoch=following is None)
             progress.update += 1
             progress.position += 1
             progress.tokens += update.tokens
@@ -164,61 +160,20 @@ def updates(
         progress.position = 0
 
 
-def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Fetch]]:
-    """The batches of an epoch, those of one update together; read when they are fetched, so skipping is cheap."""
-    fetches: Iterator[Fetch] = (
-        functools.partial(_batch, part, indices)
-        for number, part in enumerate(training.parts())
-        for indices in batch_order(
-            *part.lengths(),
-            max_tokens=config.training.batch_tokens,
-            max_sentences=config.training.batch_sentences,
+def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Unread]]:
+    """The batches of an epoch, those of one update together; nothing is read of them yet, so skipping is cheap."""
+    options = config.training
+    for number, part in enumerate(training.parts()):
+        lengths = part.lengths()
+        order = batch_order(
+            *lengths,
+            max_tokens=options.batch_tokens,
+            max_sentences=options.batch_sentences,
             seed=config.seed,
             epoch=epoch,
             part=number,
+            together=options.gradient_accumulation,
         )
-    )
-    while group := list(itertools.islice(fetches, config.training.gradient_accumulation)):
-        yield group
-
-
-def _batch(part: Split, indices: np.ndarray) -> Batch:
-    return collate(part.ids(indices), part.source, part.transcripts(indices))
-
-
-def _update(
-    model: Seq2Seq,
-    optimizer: torch.optim.Optimizer,
-    batches: list[Batch],
-    config: Config,
-    progress: Progress,
-    ends_epoch: bool,
-) -> Update:
-    number, device = progress.update + 1, next(model.parameters()).device
-    lr = rate(config.optimizer, update=number, epoch=progress.epoch, bad_validations=progress.bad_validations)
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-    optimizer.zero_grad()
-    tokens = sum(int(batch.target_mask.sum()) for batch in batches)
-    share = tokens if config.training.normalization == "token" else sum(len(batch.source) for batch in batches)
-    sums = []
-    for batch in batches:
-        batch = batch.to(device)
-        with autocast(device, config.precision):
-            loss = model(batch, label_smoothing=config.training.label_smoothing, wait_k=_drawn(config.training.wait_k))
-        sums.append(torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()]))
-        ((loss.sum + loss.auxiliary) / share).backward()
-    plain, total, auxiliary = (torch.stack(sums).cpu().double().sum(0) / tokens).tolist()
-    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.max_grad_norm or math.inf))
-    if not (math.isfinite(total + auxiliary) and math.isfinite(norm)):
-        raise UserError(
-            f"the loss is {total + auxiliary} and its gradient's norm {norm} at update {number}: training has "
-            "diverged; the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
-        )
-    optimizer.step()
-    return Update(plain, total, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
-
-
-def _drawn(choices: tuple[int, ...] | None) -> int | None:
-    """One of them at random, by the generator whose state checkpoints keep; None where there are none."""
-    return None if choices is None else choices[int(torch.randint(len(choices), ()))]
+        batches = (Unread(part, indices, int(lengths[1][indices].sum())) for indices in order)
+        while group := list(itertools.islice(batches, options.gradient_accumulation)):
+            yield group

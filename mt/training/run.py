@@ -7,6 +7,7 @@ from typing import Any
 
 from mt import checkpoint
 from mt.device import peak_memory
+from mt.distributed import LostError
 from mt.errors import Interrupted, UserError
 from mt.evaluation.report import origin, report, weights_name
 from mt.metrics import score_names
@@ -22,8 +23,8 @@ from mt.training.validation import measure, say_advice, validate
 def complete(run: Run) -> dict[str, Any]:
     """Trains to the end, then tests, draws and reports; returns what `results.json` holds.
 
-    After a signal the present update is saved. Raises Interrupted then, and UserError where the system refuses to
-    write, with a sentence that says how to go on.
+    After a signal, and where another process that trains with this one has gone, the present update is saved. Raises
+    Interrupted or LostError then, and UserError where the system refuses to write, with a sentence that says how to go on.
     """
     try:
         # In this order: handlers of others, which may put the run into a queue again, find its folder free.
@@ -31,7 +32,7 @@ def complete(run: Run) -> dict[str, Any]:
             with contextlib.closing(run):
                 try:
                     train(run)
-                except Interrupted:
+                except (Interrupted, LostError):
                     keep(run)
                     raise
                 with run.signals.at_once():
@@ -39,8 +40,13 @@ def complete(run: Run) -> dict[str, Any]:
                     results = final_results(run)
             run.signals.check()
         return results
-    except KeyboardInterrupt:
-        raise interruption(run.signals.received or signal.SIGINT, _how_to_go_on(run)) from None
+    except LostError as error:
+        if run.signals.received:  # which the others had first
+            raise interruption(run.signals.received, _how_to_go_on(run)) from None
+        raise LostError(_how_to_go_on(run)) from error
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
+        raise interruption(run.signals.received or number, _how_to_go_on(run)) from None
     except OSError as error:
         raise UserError(f"{explained(error, run.folder)}; {_how_to_go_on(run)}") from error
 
@@ -50,12 +56,13 @@ def final_results(run: Run) -> dict[str, Any]:
     of a run."""
     progress, name = run.progress, run.corpus.scored
     results = report(run.translator, run.corpus.split(name), name, run.folder, progress=run.console.bars)
-    results |= {"checkpoint": origin(run.folder, "best"), "updates": progress.update}
+    results |= {"checkpoint": run.world.decided(lambda: origin(run.folder, "best")), "updates": progress.update}
     results |= {"training_seconds": progress.seconds, "training_tokens": progress.tokens}
     # The mean over the whole run; that of a part of it is in metrics.jsonl.
     results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
     results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
-    write_json(run.folder / "results.json", results)
+    if run.world.first:
+        write_json(run.folder / "results.json", results)
     run.log.hyperparameters(run.config.model_dump(), results, run.metric)
     return results
 
@@ -71,7 +78,7 @@ def _how_to_go_on(run: Run) -> str:
 def train(run: Run) -> None:
     options, progress, console = run.config.training, run.progress, run.console
     total = total_updates(run.corpus.training, run.config)
-    console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total))
+    console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.world))
     run.log.layout(score_names(run.config.dataset.metrics))
     if options.validate_first and not (progress.update or progress.validations):
         progress.validation_due = True
@@ -79,7 +86,7 @@ def train(run: Run) -> None:
         return
     with console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress):
+        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress, run.world):
             seconds = time.perf_counter() - began
             progress.seconds += seconds
             progress.window.add(update, seconds)
@@ -94,16 +101,17 @@ def train(run: Run) -> None:
             if saves and not saved(run):
                 return
             if stops:
-                raise interruption(run.signals.received or signal.SIGTERM)
+                raise interruption(stops)
             began = time.perf_counter()
     if not progress.validations:  # fewer updates were asked for than an interrupted run had done
         progress.validation_due = True
         saved(run)
 
 
-def stop_requested(run: Run) -> bool:
-    """Whether a signal asks the run to end after this update. Asked once in an update, for all that follows from it."""
-    return run.signals.received is not None
+def stop_requested(run: Run) -> int:
+    """The signal that asks the run to end after this update, whichever of its processes has received it; 0: none. Asked
+    once in an update, for all that follows from it."""
+    return run.world.largest(run.signals.received or 0)
 
 
 def saved(run: Run) -> bool:
@@ -134,10 +142,12 @@ def stopped_early(run: Run) -> bool:
 
 def choose_best(run: Run) -> None:
     """Leaves the best weights in the model, after trying the average of the last validations'."""
-    folders, progress, console = averaged(run), run.progress, run.console
+    folders, progress, console = run.world.decided(lambda: averaged(run)), run.progress, run.console
     say_advice(run, at_the_end=True)
     if len(folders) > 1:
-        checkpoint.fill(run.model, checkpoint.average(folders))
+        if run.world.first:
+            checkpoint.fill(run.model, checkpoint.average(folders))
+        run.world.share_weights(run.model)
         scores = measure(run).scores
         won = improves(scores, progress.best, run.metric)
         note = "  (best)" if won else "  (not better than the best)"
@@ -145,6 +155,12 @@ def choose_best(run: Run) -> None:
         if won:
             progress.best = scores
             save_average(run, progress.validations[-len(folders) :])
+    name = run.world.decided(lambda: _take_best(run))
+    run.world.share_weights(run.model)
+    console.say(f"testing the {name}")
+
+
+def _take_best(run: Run) -> str:
     model, _, _ = checkpoint.load_model(run.folder, "best")
     run.model.load_state_dict(model.state_dict())
-    console.say(f"testing the {weights_name(origin(run.folder, 'best'))}")
+    return weights_name(origin(run.folder, "best"))

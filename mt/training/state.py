@@ -11,36 +11,27 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding import decodes_hard
-from mt.device import choose, reset_peak_memory
+from mt.device import reset_peak_memory
+from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
-from mt.parsing import Options, parse
-from mt.storage import locked, mend, point, read_json, remove, subfolder, write_json
-from mt.training.checks import chosen_metric, require_fit
+from mt.storage import mend, point, remove, subfolder
+from mt.training.checks import chosen_metric, require_alike, require_fit, require_work
 from mt.training.console import Console
-from mt.training.folder import new_folder
+from mt.training.folder import mark, new_folder, require_format, take
 from mt.training.freezing import freeze
 from mt.training.initialisation import initialise
-from mt.training.log import Log
+from mt.training.log import Log, NoLog
 from mt.training.loop import Progress
 from mt.training.resumption import load_snapshot, moments, restore_generators, restore_moments, snapshot
 from mt.training.signals import Signals
 
-RUN = "run.json"
-"""Tells a folder for a run's, and in which format it is."""
-
-
-class Marked(Options):
-    """`run.json`."""
-
-    format: int
-
 
 @dataclass
 class Run:
-    """The live parts of a run. No other process can have them while they are open."""
+    """The live parts of a run. No other process can have them while they are open, but those that train with it."""
 
     config: Config
     corpus: Corpus
@@ -48,10 +39,15 @@ class Run:
     model: Seq2Seq
     optimizer: torch.optim.Optimizer
     progress: Progress
-    log: Log
     lock: contextlib.ExitStack
+    world: World = ALONE
     signals: Signals = field(default_factory=Signals)
-    console: Console = field(default_factory=Console)
+    log: Log = field(init=False)
+    console: Console = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = Log(self.folder, update=self.progress.update) if self.world.first else NoLog()
+        self.console = Console(quiet=not self.world.first)
 
     @property
     def checkpoints(self) -> Path:
@@ -59,7 +55,7 @@ class Run:
 
     @property
     def translator(self) -> Translator:
-        return Translator(self.model, self.corpus.tokenizers, self.config)
+        return Translator(self.model, self.corpus.tokenizers, self.config, self.world)
 
     @property
     def metric(self) -> str:
@@ -72,12 +68,21 @@ class Run:
             self.log.close()
 
 
-def begin(config: Config, corpus: Corpus, wanted: Path, place: Callable[[Path], Path] = new_folder) -> Run:
+def begin(
+    config: Config,
+    corpus: Corpus,
+    wanted: Path,
+    world: World = ALONE,
+    place: Callable[[Path], Path] = new_folder,
+) -> Run:
     """A new run, in the folder wanted or, where that is taken, in one beside it.
 
+    world: the processes that begin it.
     place: makes the folder. Raises UserError where the parts do not fit together; no folder is made then.
     """
-    device = choose(config.device)
+    require_work(config, corpus.training, world)
+    require_alike(config, corpus, world)
+    device = world.device(config.device)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
@@ -85,29 +90,40 @@ def begin(config: Config, corpus: Corpus, wanted: Path, place: Callable[[Path], 
     model.frontend.fit(sources(corpus.training))
     taken = initialise(model, corpus.tokenizers, config) if config.init_from else None
     frozen = freeze(model, config.training.freeze)
-    folder = place(wanted)
-    lock = _locked(folder)
-    if checkpoint.newest(folder) is not None:
+    folder = world.decided(lambda: place(wanted))
+    try:
+        world.require_shared(folder)
+    except UserError:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        raise
+    optimizer = build_optimizer(config.optimizer, model)
+    lock = take(folder, world)
+    if world.decided(lambda: checkpoint.newest(folder)) is not None:
         lock.close()
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
-    write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
-    optimizer = build_optimizer(config.optimizer, model)
-    run = Run(config, corpus, folder, model, optimizer, Progress(), Log(folder, update=0), lock)
+    if world.first:
+        mark(folder)
+    run = Run(config, corpus, folder, model, optimizer, Progress(), lock, world)
     for note in filter(None, (taken, frozen)):
         run.console.say(note)
     return run
 
 
-def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
+def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -> Run:
     """A run as its newest checkpoint left it, to the bit on the CPU. config: the checkpoint's, or with more epochs.
 
-    What a killed process left half done in the folder is mended. Raises UserError where another process has the run,
-    or a file is damaged, or of another format or corpus.
+    world: the processes that go on with it, as many as before or not. What a killed process left half done in the
+    folder is mended. Raises UserError where another process has the run, or a file is damaged, or of another format or
+    corpus.
     """
-    _require_format(folder)
-    with _locked(folder) as lock:
-        mend(subfolder(folder, "checkpoints"))
-        newest = checkpoint.locate(checkpoint.newest(folder) or folder, "last")
+    require_work(config, corpus.training, world)
+    require_alike(config, corpus, world)
+    require_format(folder)
+    with take(folder, world) as lock:
+        if world.first:
+            mend(subfolder(folder, "checkpoints"))
+        newest = world.decided(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))
         model, _, _ = checkpoint.load_model(newest, "last")
         about = checkpoint.load_meta(newest)
         if about.corpus != corpus.meta["fingerprint"]:
@@ -116,22 +132,25 @@ def resume(config: Config, corpus: Corpus, folder: Path) -> Run:
                 "or start a new run"
             )
         decodes_hard(config.search, model)
-        model = model.to(choose(config.device))
+        model = model.to(world.device(config.device))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
         restore_moments(newest, config.optimizer, model, optimizer, about.update)
         restored = load_snapshot(newest, chosen_metric(config))
-        progress = _linked(folder / "checkpoints", newest, restored.progress, chosen_metric(config))
+        metric = chosen_metric(config)
+        progress = world.decided(lambda: _linked(folder / "checkpoints", newest, restored.progress, metric))
         restore_generators(newest, restored)
-        run = Run(
-            config, corpus, folder, model, optimizer, progress, Log(folder, update=progress.update), lock.pop_all()
-        )
-    prune(run)
+        run = Run(config, corpus, folder, model, optimizer, progress, lock.pop_all(), world)
+    if world.first:
+        prune(run)
     return run
 
 
 def save(run: Run, *, is_best: bool) -> None:
-    """Writes this update's checkpoint, points `best` and `last` to it, and deletes those no longer of use."""
+    """Writes this update's checkpoint, points `best` and `last` to it, and deletes those no longer of use. Of several
+    processes the first does."""
+    if not run.world.first:
+        return
     folder = _folder(run.checkpoints, run.progress.update)
     _write(run, folder)
     if is_best:
@@ -147,7 +166,10 @@ def keep(run: Run) -> None:
 
 
 def save_average(run: Run, updates: list[int]) -> None:
-    """Makes the model's present weights, the mean of those of some updates, and the progress the best checkpoint."""
+    """Makes the model's present weights, the mean of those of some updates, and the progress the best checkpoint. Of
+    several processes the first does."""
+    if not run.world.first:
+        return
     folder = run.checkpoints / "average"
     _write(run, folder, averaged=updates)
     point(run.checkpoints / "best", folder)
@@ -205,25 +227,3 @@ def _linked(checkpoints: Path, newest: Path, progress: Progress, metric: str) ->
     if last.resolve() != newest:
         point(last, newest)
     return progress
-
-
-def _locked(folder: Path) -> contextlib.ExitStack:
-    stack = contextlib.ExitStack()
-    try:
-        stack.enter_context(locked(folder / ".lock"))
-    except BlockingIOError:
-        raise UserError(f"another process trains in {folder}: wait for its end, or start a new run") from None
-    return stack
-
-
-def _require_format(folder: Path) -> None:
-    path, newest = folder / RUN, checkpoint.locate(folder, "last")
-    checkpoint.load_meta(newest)
-    if not path.is_file():
-        raise UserError(f"{path} is missing: copy the whole run folder again")
-    about = parse(read_json(path, "copy the whole run folder again"), Marked, str(path))
-    if about.format != checkpoint.FORMAT:
-        raise UserError(
-            f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "
-            "with the version that began it, or train again"
-        )

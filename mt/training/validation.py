@@ -36,7 +36,8 @@ def validate(run: Run) -> bool:
         run.console.say(f"  warning: {warning}")
     say_advice(run)
     log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
-    drawn = zip(translations, boundaries(run.corpus.split("dev"), count), strict=False) if run.model.uses_source else []
+    draws = run.model.uses_source and run.world.first
+    drawn = zip(translations, boundaries(run.corpus.split("dev"), count), strict=False) if draws else []
     for number, (translation, marked) in enumerate(drawn):
         if translation.tokens:
             log.figure(f"dev/alignment_{number}", progress.update, translation.figure(boundaries=marked))

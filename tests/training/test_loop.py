@@ -122,7 +122,8 @@ def test_the_loss_is_of_a_kind_with_the_one_on_dev(smoothing: float, trainer: Ca
     options = {"epochs": 1, "batch_tokens": 600, "gradient_accumulation": 2, "label_smoothing": smoothing}
     training = trainer(options | {"normalization": "sentence"})
     model, split = training.model, training.split.split
-    rows = [i for batch in batch_order(*split.lengths(), max_tokens=600, seed=1, epoch=1)[:2] for i in batch]
+    order = batch_order(*split.lengths(), max_tokens=600, seed=1, epoch=1, together=2)
+    rows = [i for batch in order[:2] for i in batch]
     batch = collate(split.ids(np.array(rows)))
     with torch.no_grad():
         plain, smoothed = model(batch), model(batch, label_smoothing=smoothing)

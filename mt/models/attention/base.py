@@ -164,6 +164,13 @@ class Attention(nn.Module):
         """
         return None
 
+    def after_update(self, loss: float) -> None:
+        """Called in training after each update, which may be of several batches, in several processes: what depends on
+        them together. Nothing by default.
+
+        loss: the mean cross entropy of all their target tokens, in nats, without smoothing.
+        """
+
 
 def _appended(memory: Memory, added: Memory) -> Memory:
     """One source with its next positions."""

@@ -35,7 +35,7 @@ class StochasticConfig(ScaledConfig):
     entropy_weight: float = Field(0.002, ge=0, le=1e6)
     """lambda_e: weight of the entropy of the attention (the authors' code: 0.002)."""
     baseline_decay: float = Field(0.9, ge=0, lt=1)
-    """Decay of b, the moving average of the reward, per batch (section 4.1: 0.9)."""
+    """Decay of b, the moving average of the reward, per update (section 4.1: 0.9)."""
 
 
 class Stochastic(SoftmaxAttention):
@@ -48,7 +48,7 @@ class Stochastic(SoftmaxAttention):
         super().__init__(energy, scaled=config.scaled)
         self.sample_ratio, self.reinforce_weight = config.sample_ratio, config.reinforce_weight
         self.entropy_weight, self.baseline_decay = config.entropy_weight, config.baseline_decay
-        # Not a number, and taken for 0, until a first batch has been seen: the mean of the same samples is no baseline,
+        # Not a number, and taken for 0, until a first update is done: the mean of the same samples is no baseline,
         # since it depends on them, and leaves a single token without any gradient.
         self.register_buffer("baseline", torch.tensor(torch.nan))
 
@@ -97,10 +97,12 @@ class Stochastic(SoftmaxAttention):
         log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
         # log p(s_t | x) of sampled positions. Of the expectation its gradient is zero, the sum of d alpha.
         log_p = (output.weights.detach() * log_alpha).sum(-1)
-        mean, unknown = -losses.sum() / target_mask.sum(), self.baseline.isnan()
-        advantages = (-losses - self.baseline.masked_fill(unknown, 0.0)).masked_fill(~target_mask, 0.0)
+        advantages = (-losses - self.baseline.nan_to_num(0.0)).masked_fill(~target_mask, 0.0)
         returns = advantages.flip(1).cumsum(1).flip(1)
-        if self.training:
-            self.baseline.copy_(torch.where(unknown, mean, torch.lerp(mean, self.baseline, self.baseline_decay)))
         entropy = -(alpha * log_alpha).sum()
         return -self.reinforce_weight * (returns * log_p).sum() - self.entropy_weight * entropy
+
+    def after_update(self, loss: float) -> None:
+        reward = torch.full_like(self.baseline, -loss)
+        moved = torch.lerp(reward, self.baseline, self.baseline_decay)
+        self.baseline.copy_(torch.where(self.baseline.isnan(), reward, moved))

@@ -142,19 +142,14 @@ def test_the_entropy_term_evens_the_attention_out(shake):
 
 def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
     attention = Stochastic(StochasticConfig(baseline_decay=0.75), 1, 1).train()
-    source, target = torch.ones(2, 1, dtype=torch.bool), torch.ones(2, 2, dtype=torch.bool)
-    output = AttentionOutput(torch.zeros(2, 2, 1), torch.ones(2, 2, 1), torch.ones(2, 2, 1))
 
-    def after(*losses: float) -> float:
-        """The baseline after a batch of two sentences, each of whose two tokens has this loss."""
-        attention.auxiliary_loss(output, torch.tensor(losses)[:, None].expand(2, 2), source, target)
+    def after(loss: float) -> float:
+        attention.after_update(loss)
         return attention.baseline.item()
 
     assert math.isnan(attention.baseline)
-    assert after(1.0, 3.0) == -2.0
-    assert after(6.0, 6.0) == -3.0  # 0.75 * -2 + 0.25 * -6
-    attention.eval()
-    assert after(100.0, 100.0) == -3.0
+    assert after(2.0) == -2.0
+    assert after(6.0) == -3.0  # 0.75 * -2 + 0.25 * -6
     again = Stochastic(StochasticConfig(baseline_decay=0.75), 1, 1)
     again.load_state_dict(attention.state_dict())
     assert again.baseline.item() == -3.0
@@ -179,7 +174,7 @@ def test_the_advantage_does_not_grow_with_the_length():
         """In the probability of what was sampled, [2, 40], at the second update."""
         attention = Stochastic(StochasticConfig(reinforce_weight=1.0, entropy_weight=0.0), 1, 1).train()
         output = steps_of([[0.5, 0.5]] * 40, sentences=2)
-        attention.auxiliary_loss(output, torch.full((2, 40), 1.5), SOURCE[:, :2].expand(2, 2), mask | ~mask)
+        attention.after_update(1.5)
         loss = attention.auxiliary_loss(output, losses, SOURCE[:, :2].expand(2, 2), mask)
         return torch.autograd.grad(loss, output.alpha)[0][..., 0]
 

@@ -1,0 +1,84 @@
+"""The processes that `torchrun` starts: how they meet, and how one sentence tells what ended them all."""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from mt.distributed import PATIENCE, World
+from mt.errors import UserError
+
+MEETING = timedelta(minutes=5)
+"""Until all processes must have found one another."""
+_FAREWELL = 10.0
+"""Seconds for which process 0 stays after a failure, where the others ask it whether that has been told."""
+
+
+@contextlib.contextmanager
+def joined() -> Iterator[World]:
+    """Around an entry point, inside of `reported`: the world of the processes that were started together.
+
+    Only process 0 has a standard output. Of what ends one of them, and with it all, the first to fail tells; of a
+    signal, process 0. Raises UserError where they do not find one another.
+    """
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = _meeting(rank, size)
+    try:
+        host = dist.new_group(backend="gloo", timeout=PATIENCE)
+        with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w", encoding="utf-8")):
+            world = World(rank, size, int(os.environ.get("LOCAL_RANK", 0)), host)
+            yield world
+            world.wait()
+    except BaseException as error:
+        if not _is_ours_to_tell(error, store, rank):
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
+        dist.destroy_process_group()  # by which the others notice
+        _part(store, rank, size)
+        raise
+    dist.destroy_process_group()
+
+
+def _meeting(rank: int, size: int) -> dist.Store:
+    """Where the processes have met; what they tell one another besides is kept there."""
+    try:
+        store, *_ = next(dist.rendezvous("env://", rank, size, timeout=MEETING))
+        backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "cpu:gloo"
+        dist.init_process_group(backends, store=dist.PrefixStore("group", store), rank=rank, world_size=size)
+    except (RuntimeError, ValueError) as error:
+        address = ":".join(os.environ.get(name, "?") for name in ("MASTER_ADDR", "MASTER_PORT"))
+        if "EADDRINUSE" in str(error):
+            raise UserError(
+                f"port {address.rpartition(':')[2]} of this machine is in use: choose another with torchrun "
+                "--master-port, or let torchrun --standalone find one"
+            ) from error
+        raise UserError(
+            f"process {rank} of {size} did not find the others at {address} within {MEETING.seconds // 60} minutes: "
+            "start all of them by torchrun, with the same address and port, and let that port through"
+        ) from error
+    return dist.PrefixStore("mt", store)
+
+
+def _is_ours_to_tell(error: BaseException, store: dist.Store, rank: int) -> bool:
+    if isinstance(error, KeyboardInterrupt):
+        return rank == 0
+    try:
+        return store.add("told", 1) == 1
+    except RuntimeError:  # process 0 kept the store, and was killed
+        return rank == 1
+
+
+def _part(store: dist.Store, rank: int, size: int) -> None:
+    """After a failure: process 0 keeps what the others ask, unless torchrun does."""
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        return
+    until = time.monotonic() + _FAREWELL
+    with contextlib.suppress(RuntimeError):
+        left = store.add("left", 1)
+        while rank == 0 and left < size and time.monotonic() < until:
+            time.sleep(0.05)
+            left = store.add("left", 0)

@@ -1,0 +1,213 @@
+"""Several processes that train one model together: plain `torch.distributed`, gloo on CPUs and NCCL on GPUs.
+
+`torchrun` starts the processes, and `mt.cli.processes` makes a `World` of them. Whoever can be one of several is given
+it, and nobody asks torch: `ALONE` is the world of one process, whose methods do what they say and talk to nobody.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from mt.device import choose
+from mt.errors import UserError
+
+T = TypeVar("T")
+Gather = Callable[[T], list[T]]
+"""What every process gives it, in their order, to every process."""
+
+PATIENCE = timedelta(days=30)
+"""For one process to do what the others wait for, as preparing a corpus. One that dies ends the waiting at once."""
+_ABSENT: Any = object()
+
+
+class LostError(UserError):
+    """Another process has ended, or cannot be reached."""
+
+    def __init__(self, advice: str = "start all of them again, with resume=RUN where there is a checkpoint") -> None:
+        super().__init__(f"another process of this run has ended or cannot be reached: {advice}")
+
+
+@contextlib.contextmanager
+def collective() -> Iterator[None]:
+    """Around what processes do together: torch's report of one that is gone becomes `LostError`."""
+    try:
+        yield
+    except RuntimeError as error:
+        # Of gloo it is a RuntimeError like any other, which names its file.
+        if isinstance(error, dist.DistError) or "/gloo/" in str(error):
+            raise LostError from error
+        raise
+
+
+@dataclass(frozen=True)
+class World:
+    """The processes of a run, as one of them sees them. But for the properties, `share` and `device`, all of them call
+    a method at the same point, or all wait for ever."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    """Among the processes of this machine."""
+    host: dist.ProcessGroup | None = None
+    """What objects travel by."""
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes, prints and draws."""
+        return self.rank == 0
+
+    def share(self, items: Sequence[T]) -> Sequence[T]:
+        """What this process does of what there is to do: every `size`-th item, so that neighbours, which are alike, go
+        to different processes."""
+        return items[self.rank :: self.size]
+
+    def merged(self, results: Sequence[T]) -> list[T]:
+        """The results of all shares, in the order of the items. results: of this one's."""
+        rows = itertools.zip_longest(*self.gathered(results), fillvalue=_ABSENT)
+        return [result for row in rows for result in row if result is not _ABSENT]
+
+    @collective()
+    def decided(self, decide: Callable[[], T]) -> T:
+        """What process 0 decides, and alone does."""
+        if self.size == 1:
+            return decide()
+        told = [decide() if self.first else None]
+        dist.broadcast_object_list(told, src=0, group=self.host)
+        return told[0]  # type: ignore[return-value]
+
+    def gathered(self, value: T) -> list[T]:
+        """The values of all processes."""
+        return self._gathered(value, self.host)
+
+    def channel(self) -> Gather:
+        """As `gathered`, apart from all others: for a part that has its own pace, as a stream of text."""
+        group = None if self.size == 1 else dist.new_group(backend="gloo", timeout=PATIENCE)
+        return lambda value: self._gathered(value, group)
+
+    @collective()
+    def summed(self, numbers: Tensor) -> Tensor:
+        """The sums over all processes, in place of a tensor on the CPU."""
+        if self.size > 1:
+            dist.all_reduce(numbers)
+        return numbers
+
+    @collective()
+    def largest(self, number: int) -> int:
+        """Of the numbers of all processes."""
+        if self.size == 1:
+            return number
+        found = torch.tensor(number)
+        dist.all_reduce(found, dist.ReduceOp.MAX)
+        return int(found)
+
+    @collective()
+    def replica(self, module: nn.Module) -> nn.Module:
+        """A module whose gradients are, after the backward pass, the mean over all processes; parameters and buffers
+        begin as those of process 0. Buffers are left alone from then on."""
+        if self.size == 1:
+            return module
+        # Some models have parameters that nothing uses. And as long as torch looks for them it leaves its buckets as
+        # they are, without which a run that goes on would add up in another order than one that was not stopped.
+        return DistributedDataParallel(module, broadcast_buffers=False, find_unused_parameters=True)
+
+    @collective()
+    def share_weights(self, module: nn.Module) -> None:
+        """Puts the parameters and buffers of process 0 into the modules of all."""
+        for tensor in module.state_dict().values() if self.size > 1 else ():
+            dist.broadcast(tensor, src=0)
+
+    def device(self, name: str) -> torch.device:
+        """`choose`, or where several share a machine a GPU each. Raises UserError where there are too few."""
+        if self.size == 1 or name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+            return choose(name)
+        if name not in ("auto", "cuda"):
+            raise UserError(
+                f"device={name} is one device, and {self.size} processes train together: choose device=cuda, which "
+                "gives each a GPU, or device=cpu"
+            )
+        if self.local_rank >= torch.cuda.device_count():
+            raise UserError(
+                f"this machine has {torch.cuda.device_count()} GPUs and more processes than that: start one for each "
+                "GPU (torchrun --nproc-per-node), or choose device=cpu"
+            )
+        torch.cuda.set_device(self.local_rank)
+        return torch.device("cuda", self.local_rank)
+
+    def require_alike(self, facts: Mapping[str, Any]) -> None:
+        """Raises UserError where a fact is another in another process."""
+        (host, ours), *others = self.gathered((socket.gethostname(), dict(facts)))
+        for rank, (other, theirs) in enumerate(others, start=1):
+            for name in sorted({*ours, *theirs}):
+                if ours.get(name) != theirs.get(name):
+                    raise UserError(
+                        f"{name} is {ours.get(name)} in process 0 (on {host}) and {theirs.get(name)} in process {rank} "
+                        f"(on {other}): start all processes with the same command, the same version of the project "
+                        "and the same data"
+                    )
+
+    def require_shared(self, folder: Path) -> None:
+        """Raises UserError where another process does not see what process 0 writes in a folder."""
+        if self.size == 1:
+            return
+        probe = self.decided(lambda: _probe(folder))
+        seen = self.gathered((probe.exists(), socket.gethostname()))
+        if self.first:
+            probe.unlink()
+        blind = next(((rank, host) for rank, (sees, host) in enumerate(seen) if not sees), None)
+        if blind is not None:
+            raise UserError(
+                f"process {blind[0]} (on {blind[1]}) does not see what process 0 (on {seen[0][1]}) writes in "
+                f"{folder.absolute()}: put that folder on a file system that all machines share"
+            )
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        self.gathered(None)
+
+    @collective()
+    def _gathered(self, value: T, group: dist.ProcessGroup | None) -> list[T]:
+        found = [value] * self.size
+        if self.size > 1:
+            dist.all_gather_object(found, value, group=group)
+        return found
+
+
+ALONE = World()
+
+
+@contextlib.contextmanager
+def accumulating(replica: nn.Module, *, ends: bool) -> Iterator[None]:
+    """Around the forward and the backward pass of a part of an update; only the last part, which `ends` it, is talked
+    about. (Around the backward pass alone it would have no effect.)"""
+    with contextlib.ExitStack() as stack:
+        if isinstance(replica, DistributedDataParallel) and not ends:
+            stack.enter_context(replica.no_sync())
+        with collective():
+            yield
+
+
+def code() -> str:
+    """A mark of the project's own code."""
+    folder, mark = Path(__file__).parent, hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        mark.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return mark.hexdigest()[:12]
+
+
+def _probe(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    probe = folder.absolute() / f".seen-{secrets.token_hex(8)}"
+    probe.touch()
+    return probe

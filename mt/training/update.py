@@ -1,0 +1,130 @@
+"""One optimizer update: of one batch or several, in one process or in several that share them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mt.config import Config
+from mt.data.batches import Batch, collate
+from mt.data.corpus import Split
+from mt.device import autocast
+from mt.distributed import World, accumulating
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+
+
+@dataclass(frozen=True)
+class Update:
+    loss: float
+    """Nats per target token, without label smoothing: of a kind with the loss on dev."""
+    smoothed_loss: float
+    """Nats per target token, label smoothing included: what is minimised, with `auxiliary_loss`."""
+    auxiliary_loss: float
+    """Nats per target token that the attention adds to it."""
+    gradient_norm: float
+    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
+    lr: float
+    tokens: int
+    """Real target tokens, EOS included."""
+    ends_epoch: bool
+
+
+class Unread(NamedTuple):
+    """A batch that is still to be read."""
+
+    part: Split
+    indices: np.ndarray
+    tokens: int
+    """Real target tokens, EOS included."""
+
+    def read(self) -> Batch:
+        return collate(self.part.ids(self.indices), self.part.source, self.part.transcripts(self.indices))
+
+
+class Objective(nn.Module):
+    """What is minimised, of one batch: the module that processes which train together have replicas of."""
+
+    def __init__(self, model: Seq2Seq, config: Config) -> None:
+        super().__init__()
+        self.model, self.config = model, config
+
+    def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
+        """The sum over the batch that is learnt from, and [3] float32 without a gradient: the sums of the losses
+        without label smoothing, with it, and of what the attention adds.
+
+        batch: None where this process has none, while the others have: it counts for nothing. seed: of all that is
+        random in it; None goes on from where the generators are.
+        """
+        if batch is None:
+            parameter = next(parameter for parameter in self.parameters() if parameter.requires_grad)
+            return 0.0 * parameter.sum(), torch.zeros(3)
+        if seed is not None:
+            torch.manual_seed(seed)
+        options, device = self.config.training, next(self.parameters()).device
+        with autocast(device, self.config.precision):
+            loss = self.model(batch.to(device), label_smoothing=options.label_smoothing, wait_k=_drawn(options.wait_k))
+        sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()])
+        return loss.sum + loss.auxiliary, sums
+
+
+class Learner:
+    """Makes the updates of one optimizer, with those of other processes where there are any."""
+
+    def __init__(self, objective: Objective, optimizer: torch.optim.Optimizer, world: World) -> None:
+        self._objective, self._optimizer, self._world = objective, optimizer, world
+        self._replica = world.replica(objective)
+
+    def update(self, batches: Sequence[Unread], number: int, lr: float, *, ends_epoch: bool) -> Update:
+        """One update, whose result does not depend on how many processes share its batches: its gradient is that of
+        the sum over all of them, divided once by all their tokens (or sentences).
+
+        batches: of all processes; number: of the update, from 1; ends_epoch: is handed on. Raises UserError where the
+        loss or the gradient is not a finite number, and leaves the weights as they are.
+        """
+        options, model = self._objective.config.training, self._objective.model
+        for group in self._optimizer.param_groups:
+            group["lr"] = lr
+        self._optimizer.zero_grad()
+        tokens = sum(batch.tokens for batch in batches)
+        count = tokens if options.normalization == "token" else sum(len(batch.indices) for batch in batches)
+        plain, smoothed, auxiliary = (self._gradients(batches, number, count) / tokens).tolist()
+        norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
+        if not (math.isfinite(smoothed + auxiliary) and math.isfinite(norm)):
+            raise UserError(
+                f"the loss is {smoothed + auxiliary} and its gradient's norm {norm} at update {number}: training has "
+                "diverged; the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
+            )
+        self._optimizer.step()
+        model.after_update(plain)
+        return Update(plain, smoothed, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
+
+    def _gradients(self, batches: Sequence[Unread], number: int, count: int) -> Tensor:
+        """Leaves the gradient of the update in the parameters; returns the sums of `Objective` over all batches, [3]
+        float64 on the CPU. count: what to divide by."""
+        config, world = self._objective.config, self._world
+        sums = []
+        mine: Sequence[tuple[int, Unread | None]] = world.share([*enumerate(batches)]) or [(0, None)]
+        for place, unread in mine:
+            # A batch that is an update by itself goes on from the generators as they are, which checkpoints keep.
+            seed = _seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
+            with accumulating(self._replica, ends=place == mine[-1][0]):
+                total, parts = self._replica(None if unread is None else unread.read(), seed)
+                # The mean over processes, which DistributedDataParallel leaves, is to be a sum.
+                (total / (count / world.size)).backward()
+            sums.append(parts)
+        return world.summed(torch.stack(sums).cpu().double().sum(0))
+
+
+def _seed(seed: int, update: int, place: int) -> int:
+    """Of what is random in one batch of an update, in whatever process it is computed."""
+    return int(np.random.SeedSequence((seed, update, place)).generate_state(1, np.uint64)[0])
+
+
+def _drawn(choices: tuple[int, ...] | None) -> int | None:
+    """One of them at random, by the generator whose state checkpoints keep; None where there are none."""
+    return None if choices is None else choices[int(torch.randint(len(choices), ()))]
