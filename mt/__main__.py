@@ -106,9 +106,7 @@ def command() -> None:
 
         with joined() as world:
             if {"-m", "--multirun"} & {*sys.argv[1:]}:
-                raise UserError(
-                    "-m runs one job after another, and torchrun starts the processes of one: leave one out"
-                )
+                raise UserError("-m starts several jobs, and torchrun the processes of a single one: leave one out")
             composed(functools.partial(main, world=world), "config")
 
 

@@ -36,7 +36,7 @@ class TrainingConfig(Options):
     batch_sentences: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Pairs of a batch, at the most; null leaves it to the tokens."""
     gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
-    """Batches whose gradients make one update."""
+    """Batches whose gradients make one update, in however many processes: those that `torchrun` starts share them."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None

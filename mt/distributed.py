@@ -115,12 +115,12 @@ class World:
     @collective()
     def replica(self, module: nn.Module) -> nn.Module:
         """A module whose gradients are, after the backward pass, the mean over all processes; parameters and buffers
-        begin as those of process 0. Buffers are left alone from then on."""
+        begin as those of process 0."""
         if self.size == 1:
             return module
         # Some models have parameters that nothing uses. And as long as torch looks for them it leaves its buckets as
         # they are, without which a run that goes on would add up in another order than one that was not stopped.
-        return DistributedDataParallel(module, broadcast_buffers=False, find_unused_parameters=True)
+        return DistributedDataParallel(module, find_unused_parameters=True)
 
     @collective()
     def share_weights(self, module: nn.Module) -> None:

@@ -24,7 +24,7 @@ def complete(run: Run) -> dict[str, Any]:
     """Trains to the end, then tests, draws and reports; returns what `results.json` holds.
 
     After a signal, and where another process that trains with this one has gone, the present update is saved. Raises
-    Interrupted or LostError then, and UserError where the system refuses to write, with a sentence that says how to go on.
+    Interrupted or LostError then, and UserError where the system refuses to write: sentences that say how to go on.
     """
     try:
         # In this order: handlers of others, which may put the run into a queue again, find its folder free.

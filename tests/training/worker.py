@@ -1,0 +1,99 @@
+"""What each process of `test_distributed.py` runs, alone or with others: twenty updates of every case, and an evaluation.
+
+    python worker.py CASES CORPORA RUN OUT
+
+CASES: a JSON object of configurations by their names; CORPORA: where corpora are; RUN: what is evaluated; OUT: where
+process 0 writes `<case>.safetensors`, `losses.json` and `scores.json`, and each `seen-<rank>.json`, which examples it
+has read in an epoch.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+from data_prep import stream
+from data_prep.shards import blocks
+from mt import load
+from mt.cli.processes import joined
+from mt.config import Config
+from mt.data.corpus import Corpus, Split, Training
+from mt.distributed import ALONE, World
+from mt.evaluation.report import report
+from mt.evaluation.score import dev_scores
+from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import build_optimizer
+from mt.parsing import parse
+from mt.training.loop import Progress, updates
+
+UPDATES = 20
+COSTS = ("seconds", "tokens_per_second")
+
+
+class Seen:
+    """A split that counts which examples are read."""
+
+    def __init__(self, split: Split) -> None:
+        self.split, self.source, self.counts = split, split.source, Counter[str]()
+
+    def parts(self) -> list["Seen"]:
+        return [self]
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.split.lengths()
+
+    def ids(self, indices: np.ndarray) -> list:
+        self.counts.update(map(str, indices.tolist()))
+        return self.split.ids(indices)
+
+    def transcripts(self, indices: np.ndarray) -> list | None:
+        return self.split.transcripts(indices)
+
+
+def learn(config: Config, corpus: Corpus, training: Training, world: World, out: Path) -> list[list[float]]:
+    """The losses and the norm of each update. out: what to write the weights to."""
+    torch.manual_seed(config.seed)
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    optimizer = build_optimizer(config.optimizer, model)
+    taken = [*itertools.islice(updates(model, optimizer, training, config, Progress(), world), UPDATES)]
+    if world.first:
+        save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)
+    return [[each.loss, each.smoothed_loss, each.auxiliary_loss, each.gradient_norm] for each in taken]
+
+
+def evaluate(run: Path, corpus: Corpus, world: World, out: Path) -> dict[str, Any]:
+    translator = load(run)
+    translator.world = world
+    dev, results = dev_scores(translator, corpus.split("dev")), report(translator, corpus.split("test"), "test", out)
+    assert (out / "hypotheses").is_dir() == world.first
+    return {"dev": [dev.scores, dev.attention_stats], **{name: results[name] for name in results if name not in COSTS}}
+
+
+def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
+    stream.blocks = lambda raw, size: blocks(raw, 16)  # so that there are some to share
+    with joined() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as world:
+        losses = {}
+        for name, plain in json.loads(cases.read_text()).items():
+            config = parse(plain, Config)
+            corpus = stream.open_corpus(config.dataset, corpora, world)
+            seen = Seen(corpus.split("train"))
+            training = corpus.training if config.dataset.streaming else seen
+            losses[name] = learn(config, corpus, training, world, out / f"{name}.safetensors")
+            if name == "epoch":
+                (out / f"seen-{world.rank}.json").write_text(json.dumps(seen.counts))
+        scores = evaluate(run, corpus, world, out / f"report-{world.rank}")
+        if world.first:
+            (out / "losses.json").write_text(json.dumps(losses))
+            (out / "scores.json").write_text(json.dumps(scores))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
