@@ -19,6 +19,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.errors",),
     ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io"),
+    ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
@@ -32,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
-PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:2] for name in floor))
+PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:3] for name in floor))
 ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {

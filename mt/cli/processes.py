@@ -10,13 +10,15 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from mt.distributed import PATIENCE, World
+from mt.distributed import PATIENCE, LostError, World
 from mt.errors import UserError
 
 MEETING = timedelta(minutes=5)
 """Until all processes must have found one another."""
-_FAREWELL = 10.0
+_FAREWELL = 5.0
 """Seconds for which process 0 stays after a failure, where the others ask it whether that has been told."""
+_TELLING = timedelta(seconds=20)
+"""For process 0, where another is lost, to save the update and tell."""
 
 
 @contextlib.contextmanager
@@ -37,7 +39,6 @@ def joined() -> Iterator[World]:
     except BaseException as error:
         if not _is_ours_to_tell(error, store, rank):
             sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
-        dist.destroy_process_group()  # by which the others notice
         _part(store, rank, size)
         raise
     dist.destroy_process_group()
@@ -67,6 +68,9 @@ def _is_ours_to_tell(error: BaseException, store: dist.Store, rank: int) -> bool
     if isinstance(error, KeyboardInterrupt):
         return rank == 0
     try:
+        if isinstance(error, LostError) and rank:
+            with contextlib.suppress(dist.DistStoreError):  # not in time: it may be the one that is lost
+                store.wait(["told"], _TELLING)
         return store.add("told", 1) == 1
     except RuntimeError:  # process 0 kept the store, and was killed
         return rank == 1

@@ -131,6 +131,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
                 f"{folder} was trained on another corpus: the text or its preparation has changed since; restore them, "
                 "or start a new run"
             )
+        world.require_alike({f"checkpoint {newest.name}": about.sha256})
         decodes_hard(config.search, model)
         model = model.to(world.device(config.device))
         freeze(model, config.training.freeze)

@@ -1,17 +1,20 @@
-"""What each process of `test_distributed.py` runs, alone or with others: twenty updates of every case, and an evaluation.
+"""What the processes of `test_distributed.py` run, alone or with others: some updates of every case, an evaluation.
 
     python worker.py CASES CORPORA RUN OUT
 
 CASES: a JSON object of configurations by their names; CORPORA: where corpora are; RUN: what is evaluated; OUT: where
-process 0 writes `<case>.safetensors`, `losses.json` and `scores.json`, and each `seen-<rank>.json`, which examples it
-has read in an epoch.
+process 0 of N writes `N/<case>.safetensors`, `N/losses.json` and `N/scores.json`, and each `N/seen-<rank>.json`, which
+examples it has read in an epoch. All processes are forked from one, since to import what they need takes longer than
+what they do.
 """
 
 import contextlib
 import itertools
 import json
 import os
+import socket
 import sys
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -72,7 +75,10 @@ def learn(config: Config, corpus: Corpus, training: Training, world: World, out:
 def evaluate(run: Path, corpus: Corpus, world: World, out: Path) -> dict[str, Any]:
     translator = load(run)
     translator.world = world
-    dev, results = dev_scores(translator, corpus.split("dev")), report(translator, corpus.split("test"), "test", out)
+    dev, results = (
+        dev_scores(translator, corpus.split("dev"), None),
+        report(translator, corpus.split("test"), "test", out),
+    )
     assert (out / "hypotheses").is_dir() == world.first
     return {"dev": [dev.scores, dev.attention_stats], **{name: results[name] for name in results if name not in COSTS}}
 
@@ -95,5 +101,29 @@ def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
             (out / "scores.json").write_text(json.dumps(scores))
 
 
+def fork(size: int, out: Path) -> list[int]:
+    """Runs `main` in so many processes that know of one another; returns how they ended."""
+    out.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
+    processes = []
+    for rank in range(size):
+        if process := os.fork():
+            processes.append(process)
+            continue
+        try:
+            if size > 1:
+                os.environ.update(meeting, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
+            main(*map(Path, sys.argv[1:4]), out)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+
+
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    for size in (1, 2, 4):
+        if any(fork(size, Path(sys.argv[4]) / str(size))):
+            sys.exit(f"one of {size} processes failed")

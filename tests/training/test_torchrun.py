@@ -1,0 +1,256 @@
+"""`torchrun train.py`, and processes that nobody looks after: killed, stopped, told what cannot be."""
+
+import json
+import multiprocessing
+import os
+import re
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt import checkpoint
+
+ROOT = Path(__file__).parents[2]
+COSTS = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
+OPTIONS = [
+    "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word", "dataset.workers=1",
+    "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",
+    "attention=mocha", "optimizer.warmup=5", "search=greedy", "device=cpu",
+    "training.batch_tokens=60", "training.gradient_accumulation=2", "training.save_every=4",
+    "training.validate_every=1000000", "training.average_checkpoints=1", "training.log_every=1", "training.plots=0",
+]  # fmt: skip
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # as train.py does, before it imports torch
+MODULES = ["mt.cli.processes", "mt.training.run", "mt.training.state", "data_prep.stream", "mt.__main__"]
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(MODULES)
+
+
+class Trainer:
+    """`python train.py` in a process of its own, forked from one that has imported what it needs."""
+
+    def __init__(self, folder: Path, out: Path, arguments: Sequence[str], environment: dict[str, object]) -> None:
+        self._texts = [out.with_suffix(".out"), out.with_suffix(".err")]
+        words = {name: str(value) for name, value in environment.items()}
+        job = {"folder": str(folder), "arguments": arguments, "environment": words}
+        job |= {"out": str(self._texts[0]), "err": str(self._texts[1])}
+        script = str(Path(__file__).with_name("trainer.py"))
+        self.process = CONTEXT.Process(target=runpy.run_path, args=(script, {"JOB": job}, "__main__"))
+        self.process.start()
+
+    def ended(self, seconds: float) -> tuple[int, str, str]:
+        """Status, output and errors."""
+        self.process.join(seconds)
+        assert self.process.exitcode is not None, "it is still there"
+        out, err = (path.read_text() for path in self._texts)
+        return self.process.exitcode, out, err
+
+
+Started = list[Trainer]
+
+
+pytestmark = pytest.mark.usefixtures("foreground")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all of them run."""
+    return tmp_path_factory.mktemp("several")
+
+
+@pytest.fixture(scope="module")
+def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Started]:
+    """Starts processes as another launcher than torchrun does, with the same arguments but for `also` of the last."""
+    data = f"dataset.folder={texts}"
+
+    def started(size: int, *arguments: str, also: Sequence[str] = (), port: int | None = None) -> Started:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port or probe.getsockname()[1], "WORLD_SIZE": size}
+        given = arguments if arguments[0].startswith("resume=") else (*OPTIONS, data, *arguments)
+        texts = tmp_path_factory.mktemp("texts")
+        return [
+            Trainer(
+                place,
+                texts / str(rank),
+                [*given, *(also if rank == size - 1 else ())],
+                {**meeting, "RANK": rank, "LOCAL_RANK": rank} if size > 1 else {},
+            )
+            for rank in range(size)
+        ]
+
+    return started
+
+
+def finish(started: Started, seconds: float = 300) -> list[tuple[int, str, str]]:
+    try:
+        return [one.ended(seconds) for one in started]
+    finally:
+        for one in started:
+            one.process.kill()
+
+
+def succeed(started: Started) -> str:
+    found = finish(started)
+    assert [status for status, *_ in found] == [0] * len(found), found
+    assert not any(out for _, out, _ in found[1:]), "process 0 alone prints"
+    return found[0][1]
+
+
+def said(found: list[tuple[int, str, str]]) -> str:
+    """What all of them told on standard error but for notices of signals, and for bars."""
+    lines = "".join(err for *_, err in found).splitlines()
+    return "\n".join(line for line in lines if line and "finishing the update" not in line and "pairs/s" not in line)
+
+
+def updates(folder: Path) -> int:
+    """The last update that is on disk."""
+    path = folder / "metrics.jsonl"
+    return path.read_text().count('"kind": "train"') if path.exists() else 0
+
+
+def wait_for(ready: Callable[[], bool]) -> None:
+    until = time.monotonic() + 240
+    while not ready():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "checkpoints/last" / checkpoint.MODEL)
+
+
+def same(one: Path, other: Path) -> bool:
+    return all(torch.equal(tensor, weights(other)[name]) for name, tensor in weights(one).items())
+
+
+@pytest.fixture(scope="module")
+def straight(start: Callable[..., Started], place: Path) -> Path:
+    """A run of two processes that nothing disturbs."""
+    before = {*place.iterdir()}
+    out = succeed(start(2, "folder=straight", "training.max_updates=60"))
+    assert "update    2 batches of 60 tokens, in all 120, of 2 processes" in out
+    assert out.rstrip().endswith("straight")
+    assert {*place.iterdir()} - before <= {place / "outputs", place / "straight"}, "one run folder"
+    assert not [*(place / "outputs/corpora").glob(".seen-*")]
+    return place / "straight"
+
+
+# With `resume=auto folder=NAME` one command would start it, too; the rest is the same.
+def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
+    start: Callable[..., Started], straight: Path, place: Path
+) -> None:
+    run = place / "elastic"
+    succeed(start(2, f"folder={run}", "training.max_updates=4"))
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
+    words = [*torchrun, str(ROOT / "train.py"), f"resume={run}", "training.max_updates=60"]
+    environment, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    agent = subprocess.Popen(words, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True)
+    wait_for(lambda: updates(run) > 10)
+    children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
+    os.kill(int(children[-1]), signal.SIGKILL)
+    out, err = agent.communicate(timeout=300)
+    assert agent.returncode == 0, err
+    (begun,) = re.findall(r"from update (\d+)", out[out.rindex("folder ") :])
+    assert 4 < int(begun) < 60
+    assert same(run, straight)
+    results = [json.loads((folder / "results.json").read_text()) for folder in (run, straight)]
+    assert results[0].keys() - COSTS == results[1].keys() - COSTS
+    assert all(results[0][name] == results[1][name] for name in results[0].keys() - COSTS)
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., Started], place: Path) -> None:
+    run = place / f"killed-{victim}"
+    started = start(3, f"folder={run}", "training.gradient_accumulation=3", "training.epochs=100000")
+    wait_for(lambda: updates(run) > 6)
+    started[victim].process.kill()
+    found = finish(started, seconds=60)
+    others = [status for rank, (status, *_) in enumerate(found) if rank != victim]
+    assert others == [2, 2], found
+    sentence = r"error: another process of this run has ended or cannot be reached: the checkpoint of update (\d+) is "
+    (number,) = re.findall(sentence, text := said(found))
+    assert text.count("\n") == 0, text
+    assert int(number) >= 4
+    if victim:  # process 0 has saved what was learnt
+        assert checkpoint.load_meta(checkpoint.locate(run, "last")).update >= 6
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_a_signal_to_one_ends_all_after_the_same_update(
+    asked: int, start: Callable[..., Started], straight: Path, place: Path
+) -> None:
+    run = place / f"asked-{asked}"
+    started = start(2, f"folder={run}", "training.max_updates=60")
+    wait_for(lambda: updates(run) > 6)
+    started[asked].process.terminate()
+    found = finish(started)
+    assert [status for status, *_ in found] == [128 + signal.SIGTERM] * 2, found
+    told = (
+        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train.py "
+    )
+    assert re.match(told, said(found)) and "\n" not in said(found)
+    if asked == 0:
+        succeed(start(2, f"resume={run}"))
+        assert same(run, straight)
+
+
+def test_a_run_goes_on_with_another_number_of_processes(start: Callable[..., Started], place: Path) -> None:
+    run, alone = place / "changing", place / "alone"
+    options = ("training.gradient_accumulation=3", "training.max_updates=30")
+    succeed(start(1, f"folder={alone}", *options))
+    succeed(start(1, f"folder={run}", *options, "training.max_updates=8"))
+    succeed(start(3, f"resume={run}", "training.max_updates=17"))
+    succeed(start(2, f"resume={run}", "training.max_updates=30"))
+    for name, tensor in weights(alone).items():
+        torch.testing.assert_close(weights(run)[name], tensor, rtol=0, atol=1e-5)
+    lines = [[json.loads(line) for line in (folder / "metrics.jsonl").open()] for folder in (run, alone)]
+    trained, straight = ([(x["update"], x["tokens"]) for x in part if x["kind"] == "train"] for part in lines)
+    assert trained == straight
+
+
+@pytest.mark.parametrize(
+    ("arguments", "also", "sentence"),
+    [
+        (
+            ["training.gradient_accumulation=1"], [],
+            "2 processes share the batches of an update, which are training.gradient_accumulation=1: set it to 2 or a "
+            "multiple of that (an update is then of so many batches of 60 tokens: training.batch_tokens), or start 1",
+        ),
+        (
+            ["training.batch_tokens=100000"], [],
+            "2 processes share the batches of an epoch, which are 1: lower training.batch_tokens=100000, or start",
+        ),
+        ([], ["seed=7"], "seed is 1 in process 0 (on HOST) and 7 in process 1 (on HOST): start all processes with the"),
+        (["attention=mocah"], [], "attention=mocah is an invalid choice: did you mean mocha?"),
+        (["-m", "seed=1,2"], [], "-m starts several jobs, and torchrun the processes of a single one: leave one out"),
+        (["device=cuda:1"], [], "device=cuda:1 is one device, and 2 processes train together: choose device=cuda,"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told_once(
+    arguments: list[str], also: list[str], sentence: str, start: Callable[..., Started], place: Path
+) -> None:
+    found = finish(start(2, "folder=refused", *arguments, also=also))
+    assert [status for status, *_ in found] == [2, 2], found
+    assert said(found).startswith(f"error: {sentence.replace('HOST', socket.gethostname())}")
+    assert "\n" not in said(found)
+    assert not (place / "refused").exists()
+
+
+def test_a_port_in_use(start: Callable[..., Started]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        first, second = start(2, "folder=run", port=taken.getsockname()[1])
+        status, _, err = first.ended(60)
+        second.process.kill()
+    assert status == 2
+    assert re.match(r"error: port \d+ of this machine is in use: choose another with torchrun --master-port, or", err)
