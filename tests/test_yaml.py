@@ -37,7 +37,7 @@ READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_
 # What train.py takes for itself.
 OF_THE_ENTRY = {"folder", "resume", *RECIPE_KEYS}
 # A choice of all the other groups, which would undo theirs: see test_experiments.py.
-OF_GROUPS = "experiment"
+OF_GROUPS, OF_HYDRA = "experiment", "hydra/"  # the latter for Hydra itself
 # A recipe that chooses files of other groups goes with its own dataset alone.
 OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in (*OF_A_FOLDER, "morse", "scenes")}
 # Datasets whose positions have no order.
@@ -125,7 +125,7 @@ def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(e
     given = {override for overrides in choices() for override in overrides}
     given |= {f"{WITH_THE_DATASET}={parsed.frontend.name}" for _, parsed in everything}
     files = {f"{path.parent.relative_to(CONF).as_posix()}={path.stem}" for path in CONF.glob("*/**/*.yaml")}
-    assert given == {file for file in files if not file.startswith(f"{OF_GROUPS}=")}
+    assert given == {file for file in files if not file.startswith((f"{OF_GROUPS}=", OF_HYDRA))}
     assert unwritten(everything) == []
     kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
     assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS, FRONTENDS) for part in table.values()}
@@ -149,7 +149,7 @@ def test_the_defaults_are_what_is_composed_without_a_recipe():
 def defaults() -> Iterator[tuple[str, ...]]:
     for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
         outer, _, inner = group.partition("/")
-        if outer not in (OF_GROUPS, "recipe", "dataset"):  # which are values of their own, on top of the defaults
+        if outer not in (OF_GROUPS, OF_HYDRA[:-1], "recipe", "dataset"):  # which are values of their own, on top of the defaults
             around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
             for name in names(group):
                 needed = READS.get(name, []) if group == WITH_THE_DATASET else []
