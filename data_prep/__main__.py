@@ -1,4 +1,5 @@
-"""`python -m data_prep dataset=... [dry_run=true]`, or `mt-prepare`: make the prepared corpus, or only show it."""
+"""`python -m data_prep dataset=... [part=i/n|merge] [dry_run=true]`, or `mt-prepare`: make the prepared corpus, or
+a part of it, or only show it."""
 
 from pathlib import Path
 from typing import Any
@@ -6,17 +7,26 @@ from typing import Any
 
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    from data_prep.prepare import prepare
+    from data_prep.parts import MERGE, Part
+    from data_prep.prepare import merge_parts, prepare, prepare_part
     from data_prep.preview import preview
     from mt.data.dataset import DatasetConfig
+    from mt.errors import UserError
     from mt.parsing import parse
 
+    part, root, runner = composed["part"], Path(composed["corpora"]), composed["runner"]
     config = parse(composed["dataset"], DatasetConfig, "dataset")
+    if composed["dry_run"] and part is not None:
+        raise UserError(f"dry_run=true looks at the whole dataset: leave out part={part}")
     if composed["dry_run"]:
         for line in preview(config):
             print(line)
+    elif part == MERGE:
+        print(merge_parts(config, root, runner=runner))
+    elif part is not None:
+        print(f"part {part} of {prepare_part(config, root, Part.parse(part), runner=runner)}")
     else:
-        print(prepare(config, Path(composed["corpora"])))
+        print(prepare(config, root, runner=runner))
 
 
 def command() -> None:

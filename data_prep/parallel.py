@@ -1,6 +1,7 @@
 """A function over many tasks in several processes: results in order, few tasks in memory at a time."""
 
 import gc
+import importlib
 import itertools
 import multiprocessing
 import os
@@ -9,12 +10,22 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from typing import Any, TypeVar
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Literal, TypeVar
+
+from mt.errors import UserError
 
 Result = TypeVar("Result")
+Runner = Literal["processes", "ray"]
+"""Who does the work: processes of this machine, or those of a Ray cluster."""
 
 
-def ordered(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:
+def ordered(
+    function: Callable[..., Result],
+    tasks: Iterable[tuple[Any, ...]],
+    workers: int | None,
+    runner: Runner = "processes",
+) -> Iterator[Result]:
     """`function(*task)` for each task, in order. A single task is done in this process.
 
     Args:
@@ -23,6 +34,9 @@ def ordered(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
     Raises:
         BrokenProcessPool: the system killed a process.
     """
+    if runner == "ray":
+        yield from _by_ray(function, tasks, workers)
+        return
     tasks = iter(tasks)
     first = list(itertools.islice(tasks, 2))
     workers = workers or os.cpu_count() or 1
@@ -44,6 +58,43 @@ def ordered(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def require(runner: Runner) -> None:
+    """Raises UserError where it is not installed."""
+    if runner == "ray":
+        try:
+            importlib.import_module("ray")
+        except ImportError:
+            raise UserError("runner=ray needs Ray, which is not installed: pip install 'mt[ray]'") from None
+
+
+def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:
+    """As `ordered`, by the cluster that RAY_ADDRESS names, or by a Ray of this machine's own. All of its machines must
+    see the files that the tasks name."""
+    require("ray")
+    import ray
+
+    began = not ray.is_initialized()
+    if began:
+        ray.init(num_cpus=workers if "RAY_ADDRESS" not in os.environ else None, log_to_driver=False)
+    try:
+        most = workers or int(ray.cluster_resources().get("CPU", 1))
+        remote = ray.remote(function)
+        waiting: deque[Any] = deque()
+        for task in tasks:
+            waiting.append(remote.remote(*task))
+            if len(waiting) > most:
+                yield ray.get(waiting.popleft())
+        while waiting:
+            yield ray.get(waiting.popleft())
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
+        raise BrokenProcessPool(str(error)) from error
+    finally:
+        if began:
+            ray.shutdown()
 
 
 def _begin() -> None:

@@ -2,11 +2,15 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from data_prep.prepare import read, read_evaluation
-from data_prep.sources import open_source
-from data_prep.summary import Draft, report
+from data_prep import sampling, shards
+from data_prep.job import Job, placed, read_evaluation, total
+from data_prep.merge import repeated
+from data_prep.parts import WHOLE
+from data_prep.prepare import bar
+from data_prep.summary import Cleaned, Draft, report, require_pairs
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -26,18 +30,21 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     Raises:
         UserError: as `data_prep.prepare.prepare`.
     """
-    source = open_source(config)
-    evaluation = read_evaluation(config, source)
+    job = Job.of(config, Path(), progress=True, runner="processes")
+    evaluation = read_evaluation(config, job.source)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            draft = read(config, source, evaluation, Path(folder), progress=True)
-            sample = draft.shards.sample(_MEASURED)
+        with tempfile.TemporaryDirectory() as folder, placed(config):
+            recipe = replace(job.recipe(Path(folder)), tokenizers=None)
+            sample = sampling.sample(job.source, total(config, job.source), config, recipe.reader)
+            tokenizers = sampling.learn(config, sample)
+            draft = Draft(evaluation, _cleaned(job, recipe), tokenizers)
     except OSError as error:
         raise UserError(
             f"the training text does not fit into the temporary folder ({error}): set TMPDIR to a larger one, or look "
             "at the first pairs with dataset.limit=100000"
         ) from error
-    yield from source.notes()
+    yield from job.source.notes()
+    sample = sample[:: -(-len(sample) // _MEASURED)]
     yield from report(config, draft)
     yield from _dropped(draft)
     written = build_field(config.field).written
@@ -49,8 +56,23 @@ def preview(config: DatasetConfig) -> Iterator[str]:
         yield f"  target  {' '.join(draft.tokenizers.target.split(example.target))}"
 
 
+def _cleaned(job: Job, recipe: shards.Recipe) -> Cleaned:
+    """The training pairs, cleaned in the folder of the recipe."""
+    spans = job.spans(recipe)
+    with bar("clean train", spans.total, progress=True) as shown:
+        for count in shards.make(job.source, spans, WHOLE, recipe, job.config.workers):
+            shown.update(count)
+    records = (shards.load(recipe, span) for span in range(spans.number))
+    found = [shard for record in records if record for shard in record.shards]
+    train = Cleaned.of(found)
+    for _ in repeated(found, recipe, train):
+        pass
+    require_pairs(train)
+    return train
+
+
 def _dropped(draft: Draft) -> Iterator[str]:
-    for reason, (number, source, target) in draft.shards.shown.items():
+    for reason, (number, source, target) in draft.train.shown.items():
         yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
 
 

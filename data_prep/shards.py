@@ -1,131 +1,160 @@
-"""The cleaned training text on disk, in shards: what one process works on, and what an interrupted preparation keeps.
+"""Training pairs cleaned and encoded, in shards: the work that a preparation shares out.
 
-Memory holds a few shards at a time, and 16 bytes for each of `_KEYS` pairs, however many pairs there are.
+The raw pairs are counted off in spans, and a span is cut into blocks of about `_CHARACTERS`; a block becomes a shard.
+So a shard depends on the text and the settings alone, whoever makes it. Memory holds a few blocks at a time.
 """
 
+import functools
 import hashlib
 import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data_prep.clean import drop_reasons
-from data_prep.parallel import ordered
+from data_prep.parallel import Runner, ordered
+from data_prep.parts import Part, Spans
+from data_prep.sources import Source
 from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
+from mt.data.files import sha256
 from mt.data.tokenizer import Tokenizers
-from mt.data.writer import TEXT_READER, Reader
-from mt.storage import replaced_path
+from mt.data.writer import Reader
+from mt.storage import own_draft
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
-_KEYS = 2_000_000  # looked through at a time for duplicates
-_DRAWN = 1_000_000_000  # numpy draws from fewer than so many
-_SHOWN = 100  # characters of a dropped side that are shown
-_RECORD, _DUPLICATES = "cleaned.json", "duplicates.npy"
-_DUPLICATE = "duplicate (drop_duplicates)"
+_SPAN = 1 << 17  # raw pairs of text; a preparation that is cut short does again what it has not finished of a few
+_KEY = 8  # bytes that stand for a pair
+SHOWN = 100  # characters of a dropped side that are shown
+
+
+Shown = tuple[int | None, str, str]
+"""A pair that is dropped: its number from 1 (a duplicate: None), source and target, cut."""
 
 
 @dataclass(frozen=True)
-class Shards:
-    """The training pairs that cleaning keeps."""
+class Recipe:
+    """What makes shards of raw pairs. It can be sent to other processes."""
 
     folder: Path
-    sizes: Sequence[int]
-    """The pairs in each shard, duplicates included."""
+    """Where shards and the records of spans lie."""
+    mark: str
+    """The fingerprint of the corpus."""
+    cleaning: CleaningConfig
+    reader: Reader
+    tokenizers: Path | None
+    """None: for a look at the text, which is not encoded then."""
+
+    @functools.cached_property
+    def belongs(self) -> tuple[str, str]:
+        """What the records of its spans have: the mark, and the digest of the tokenizers."""
+        return self.mark, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""
+
+    @property
+    def transcribed(self) -> bool:
+        """Whether transcripts have a tokenizer."""
+        return self.tokenizers is not None and Tokenizers.load(self.tokenizers).transcript is not None
+
+    @property
+    def span(self) -> int:
+        """Raw pairs of a span."""
+        return self.reader.field.shard_size or _SPAN
+
+    def forget(self, span: int) -> None:
+        """What was made of it does not count."""
+        self.path(_span(span), "json").unlink(missing_ok=True)
+
+    def path(self, name: str, ending: str = "arrow") -> Path:
+        return self.folder / f"{name}.{ending}"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is known of one."""
+
+    name: str
+    rows: int
+    """Pairs, duplicates included."""
+    size: int
+    """Bytes."""
+    sha256: str
     read: int
     """Raw pairs."""
     dropped: dict[str, int]
-    """Raw pairs that cleaning drops, by reason."""
-    shown: dict[str, tuple[int | None, str, str]]
-    """The first pair that each reason drops: its number from 1 (a duplicate: None), source and target, cut."""
+    """Raw pairs that cleaning drops, by reason; without duplicates."""
+    shown: dict[str, Shown]
+    """The first pair that each reason drops."""
 
     @property
-    def kept(self) -> int:
-        return self.read - sum(self.dropped.values())
-
-    def table(self, number: int) -> pa.Table:
-        """The pairs of a shard that stay."""
-        mask = self._stays(number)
-        table = _open(_path(self.folder, number)).select(corpus.TEXT.names)
-        return (table if mask.all() else table.filter(pa.array(mask))).replace_schema_metadata()
-
-    def sample(self, size: int) -> list[Example]:
-        """`size` of the first billion pairs (or all) in order, each with the same chance; the seed is fixed."""
-        generator = np.random.default_rng(0)
-        stay = np.array([np.count_nonzero(self._stays(number)) for number in range(len(self.sizes))], dtype=np.int64)
-        stay = stay[np.cumsum(stay) < _DRAWN]
-        # How many of each shard first, because the numbers of all pairs at once would take memory for each.
-        shares = generator.multivariate_hypergeometric(stay, min(size, stay.sum()))
-        sample: list[Example] = []
-        for number, share in enumerate(shares):
-            rows = np.sort(generator.choice(stay[number], share, replace=False, shuffle=False))
-            columns = [column.to_pylist() for column in self.table(number).take(pa.array(rows)).columns]
-            sample += (Example(a, b, links, transcript=said) for a, b, links, said in zip(*columns, strict=True))
-        return sample
-
-    def _stays(self, number: int) -> np.ndarray:
-        start = sum(self.sizes[:number])
-        return ~np.load(self.folder / _DUPLICATES, mmap_mode="r")[start : start + self.sizes[number]]
+    def span(self) -> int:
+        return int(self.name.partition("-")[0])
 
 
-def clean(
-    examples: Iterable[Example],
-    config: CleaningConfig,
-    folder: Path,
-    workers: int | None,
-    reader: Reader = TEXT_READER,
-) -> Shards:
-    """Clean the training pairs into shards under `folder`; goes on from what is there already."""
-    record = folder / _RECORD
-    if not record.is_file():
-        starts: list[int] = []
-        for _ in ordered(_clean_block, _tasks(examples, config, folder, starts, reader), workers):
-            pass
-        summary = _summary(folder, len(starts), config)
-        with replaced_path(record) as draft:
-            draft.write_text(json.dumps(summary), encoding="utf-8")
-    return Shards(folder, **json.loads(record.read_text(encoding="utf-8")))
+@dataclass(frozen=True)
+class Record:
+    """A finished span."""
+
+    mark: str
+    tokenizers: str
+    """The digest of those that encoded it."""
+    part: tuple[int, int]
+    """The part that made it."""
+    shards: tuple[Shard, ...]
 
 
-def encode(
-    shards: Shards,
-    tokenizers: Path,
-    folder: Path,
-    workers: int | None,
-    reader: Reader = TEXT_READER,
-    *,
-    transcribed: bool = False,
+def make(
+    source: Source, spans: Spans, part: Part, recipe: Recipe, workers: int | None, runner: Runner = "processes"
 ) -> Iterator[int]:
-    """Write the split `folder`, one file per shard; goes on from what is there. Gives the pairs of each as it is done.
+    """Makes the shards of a part, but for spans that are finished already. Gives the raw pairs of each span as it is
+    done."""
+    mark, tokenizers = recipe.belongs
+    recipe.folder.mkdir(exist_ok=True)
+    todo: list[int] = []
+    for span in part.of_count(spans.number):
+        record = load(recipe, span)
+        if record is not None and (record.mark, record.tokenizers) == recipe.belongs:
+            yield len(spans.rows(span))
+        else:
+            todo.append(span)
+    found = ordered(_shard, _tasks(source, spans, tuple(todo), recipe), workers, runner)
+    for span, group in itertools.groupby(found, key=lambda shard: shard.span):
+        _save(recipe, span, Record(mark, tokenizers, part, tuple(group)))
+        todo.remove(span)
+        yield len(spans.rows(span))
+    for span in todo:  # a stream may end before the number of pairs that was allowed it
+        _save(recipe, span, Record(mark, tokenizers, part, ()))
 
-    A shard is deleted when it is encoded, since nothing needs it then. transcribed: whether the tokenizers have one of
-    transcripts.
-    """
-    names = [f"data-{number:05}.arrow" for number in range(len(shards.sizes))]
-    tasks = [(shards, number, tokenizers, folder / name, reader) for number, name in enumerate(names)]
-    yield from ordered(_encode_shard, tasks, workers)
-    writer.finish_split(folder, names, reader.field, transcribed=transcribed)
+
+def load(recipe: Recipe, span: int) -> Record | None:
+    """What is known of a finished span; None where there is none, or a file of it is not whole."""
+    try:
+        plain = json.loads(recipe.path(_span(span), "json").read_text(encoding="utf-8"))
+        shards = tuple(Shard(**shard) for shard in plain.pop("shards"))
+        whole = all(_is_whole(recipe, shard) for shard in shards)
+        return Record(**plain, shards=shards) if whole else None
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return None
 
 
 def _tasks(
-    examples: Iterable[Example], config: CleaningConfig, folder: Path, starts: list[int], reader: Reader
-) -> Iterator[tuple[Path, int, pa.Table, CleaningConfig, Reader]]:
-    """What there is to clean still. Fills `starts` with the number (from 1) of the first raw pair of every shard."""
-    start = 1
-    for block in blocks(examples, reader.field.shard_size):
-        path = _path(folder, len(starts))
-        starts.append(start)
-        if not path.is_file():
-            yield path, start, block, config, reader
-        start += len(block)
+    source: Source, spans: Spans, todo: Sequence[int], recipe: Recipe
+) -> Iterator[tuple[Recipe, str, int, pa.Table]]:
+    """The blocks of the spans, each with the name of its shard and the number (from 1) of its first pair."""
+    examples = source.examples_at("train", [spans.rows(span) for span in todo])
+    for span in todo:
+        rows = spans.rows(span)
+        start = rows.start + 1
+        cut = blocks(itertools.islice(examples, len(rows)), recipe.reader.field.shard_size)
+        for number, block in enumerate(cut):
+            yield recipe, f"{_span(span)}-{number:05}", start, block
+            start += len(block)
 
 
 def blocks(examples: Iterable[Example], most: int | None = None) -> Iterator[pa.Table]:
@@ -146,87 +175,51 @@ def blocks(examples: Iterable[Example], most: int | None = None) -> Iterator[pa.
         yield pa.table([*columns], corpus.TEXT)
 
 
-def _clean_block(path: Path, start: int, block: pa.Table, config: CleaningConfig, reader: Reader) -> None:
-    """Writes the pairs that cleaning keeps, each with 8 bytes that stand for it, and what was dropped as metadata."""
+def cleaned(
+    block: pa.Table, start: int, cleaning: CleaningConfig, reader: Reader
+) -> tuple[pa.Table, dict[str, int], dict[str, Any]]:
+    """The pairs that cleaning keeps, how many it drops, and the first that each reason drops; see `Shard`.
+
+    start: the number of the first pair.
+    """
     sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    reasons = drop_reasons(sources, targets, config, reader)
+    reasons = drop_reasons(sources, targets, cleaning, reader)
     shown: dict[str, Any] = {}
     for number, reason in enumerate(reasons):
         if reason is not None:
-            shown.setdefault(reason, _shown(start + number, sources[number], targets[number]))
-    kept = block.filter(pa.array([reason is None for reason in reasons]))
-    pairs = pc.binary_join_element_wise(kept["source"], kept["target"], "\n").cast(pa.binary()).to_pylist()
-    keys = np.frombuffer(b"".join(hashlib.blake2b(pair, digest_size=8).digest() for pair in pairs), dtype="<u8")
-    counts = Counter(reason for reason in reasons if reason is not None)
-    metadata = {"read": len(reasons), "dropped": dict(counts), "shown": shown}
-    schema = corpus.TEXT.append(pa.field("key", pa.uint64())).with_metadata({"cleaning": json.dumps(metadata)})
-    table = pa.table([*kept.columns, keys], schema)
-    with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
-        writer.write_table(table)
+            shown.setdefault(reason, (start + number, sources[number][:SHOWN], targets[number][:SHOWN]))
+    kept = block.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
+    return kept, dict(Counter(reason for reason in reasons if reason is not None)), shown
 
 
-def _summary(folder: Path, count: int, config: CleaningConfig) -> dict[str, Any]:
-    """What `Shards` says of `count` shards, once their duplicates are marked."""
-    sizes: list[int] = []
-    read = 0
-    dropped: Counter[str] = Counter()
-    shown: dict[str, Any] = {}
-    for number in range(count):
-        table = _open(_path(folder, number))
-        about = json.loads(table.schema.metadata[b"cleaning"])
-        sizes.append(len(table))
-        read += about["read"]
-        dropped.update(about["dropped"])
-        shown = about["shown"] | shown
-    with replaced_path(folder / _DUPLICATES) as draft:
-        duplicates = np.lib.format.open_memmap(draft, mode="w+", dtype=bool, shape=(sum(sizes),))
-        if config.drop_duplicates:
-            _mark(duplicates, folder, sizes)
-        duplicates.flush()
-    if found := int(duplicates.sum()):
-        dropped[_DUPLICATE] = found
-        first = int(duplicates.argmax())
-        number = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
-        row = _open(_path(folder, number)).slice(first - sum(sizes[:number]), 1).to_pylist()[0]
-        shown[_DUPLICATE] = _shown(None, row["source"], row["target"])
-    return {"sizes": sizes, "read": read, "dropped": dict(dropped.most_common()), "shown": shown}
+def _shard(recipe: Recipe, name: str, start: int, block: pa.Table) -> Shard:
+    """Writes the pairs that cleaning keeps and, where duplicates are dropped, 8 bytes that stand for each."""
+    kept, dropped, shown = cleaned(block, start, recipe.cleaning, recipe.reader)
+    if recipe.cleaning.drop_duplicates:
+        pairs = pc.binary_join_element_wise(kept["source"], kept["target"], "\n").cast(pa.binary()).to_pylist()
+        with own_draft(recipe.path(name, "keys")) as draft:
+            draft.write_bytes(b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in pairs))
+    path = recipe.path(name)
+    with own_draft(path) as draft:
+        if recipe.tokenizers is None:
+            with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
+                stream.write_table(kept)
+        else:
+            writer.write_shard(draft, kept, Tokenizers.load(recipe.tokenizers), recipe.reader)
+        size, digest = draft.stat().st_size, sha256(draft)
+    return Shard(name, len(kept), size, digest, len(block), dropped, shown)
 
 
-def _mark(duplicates: np.ndarray, folder: Path, sizes: Sequence[int]) -> None:
-    """Sets `duplicates` at every pair that equals one before it.
-
-    64 bits stand for a pair: of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
-    The keys are looked through in parts, so that memory does not grow with the set.
-    """
-    parts = len(duplicates) // _KEYS + 1
-    for part in range(parts):
-        keys, places = [], []
-        for number, start in enumerate(itertools.accumulate(sizes, initial=0)):
-            if number < len(sizes):
-                shard = _open(_path(folder, number))["key"].to_numpy()
-                rows = np.flatnonzero(shard % np.uint64(parts) == part)
-                keys.append(shard[rows])
-                places.append(start + rows)
-        # The first of each key, because `unique` gives the first index.
-        _, first = np.unique(np.concatenate(keys), return_index=True)
-        duplicates[np.delete(np.concatenate(places), first)] = True
+def _save(recipe: Recipe, span: int, record: Record) -> None:
+    with own_draft(recipe.path(_span(span), "json")) as draft:
+        draft.write_text(json.dumps(asdict(record)), encoding="utf-8")
 
 
-def _encode_shard(shards: Shards, number: int, tokenizers: Path, path: Path, reader: Reader) -> int:
-    if not path.is_file():
-        writer.write_shard(path, shards.table(number), Tokenizers.load(tokenizers), reader)
-    _path(shards.folder, number).unlink(missing_ok=True)
-    return shards.sizes[number]
+def _span(number: int) -> str:
+    return f"{number:07}"
 
 
-def _open(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as file:
-        return pa.ipc.open_stream(file).read_all()
-
-
-def _path(folder: Path, number: int) -> Path:
-    return folder / f"text-{number:05}.arrow"
-
-
-def _shown(number: int | None, source: str, target: str) -> tuple[int | None, str, str]:
-    return number, source[:_SHOWN], target[:_SHOWN]
+def _is_whole(recipe: Recipe, shard: Shard) -> bool:
+    keys = recipe.path(shard.name, "keys")
+    keyed = not recipe.cleaning.drop_duplicates or keys.stat().st_size == shard.rows * _KEY
+    return keyed and recipe.path(shard.name).stat().st_size == shard.size

@@ -35,7 +35,8 @@ def open_corpus(
 
     folder = prepared() if world is None else world.decided(prepared)
     stream = Stream(open_source(config), config, folder, world) if config.streaming else None
-    corpus = Corpus.open(folder, stream)
+    weights = [config.weight, *(one.weight for one in config.mix)] if config.mix else []
+    corpus = Corpus.open(folder, stream, weights)
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins
     return corpus

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
@@ -71,6 +72,15 @@ def replaced_path(path: Path) -> Iterator[Path]:
     except BaseException:
         _discard(draft)
         raise
+    draft.replace(path)
+
+
+@contextlib.contextmanager
+def own_draft(path: Path) -> Iterator[Path]:
+    """As `replaced_path`, by a name that no other process has: of several that make the same, each makes all of it."""
+    draft = path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
+    _discard(draft)
+    yield draft
     draft.replace(path)
 
 

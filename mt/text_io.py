@@ -4,21 +4,29 @@ import codecs
 import contextlib
 import gzip
 import io
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from mt.errors import UserError
 
+COMPRESSED = (".gz", ".zst")
+"""Endings of files that are decompressed while they are read."""
+_BUFFER = 1 << 20
+_NEWLINE = ord("\n")
 
-def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
+
+def decoded(stream: Iterable[bytes], name: str, start: int = 1) -> Iterator[str]:
     """The lines of a binary stream, blank ones included, without line ends and byte-order mark.
 
-    name: what to call the stream. Raises UserError where a line is not UTF-8, or holds a NUL (says which), and where
-    lines end in carriage returns alone.
+    name: what to call the stream; start: number of its first line. Raises UserError where a line is not UTF-8, or holds
+    a NUL (says which), and where lines end in carriage returns alone.
     """
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(stream, start):
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
             if b"\r" in line[:-1] and not line.endswith(b"\n"):
@@ -38,26 +46,74 @@ def decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file to read bytes from, decompressed where its name ends in `.gz`.
+def opened(path: Path) -> Iterator[io.BufferedReader]:
+    """A file to read bytes from, decompressed where its name ends in `.gz` or `.zst`.
 
-    Raises UserError, also out of the body, where it cannot be read, or is no whole gzip file.
+    Raises UserError, also out of the body, where it cannot be read, or is no whole file of its kind.
     """
     try:
-        with io.BufferedReader(gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as file:
+        with _decompressed(path) as file:
             yield file
     except EOFError as error:
         raise UserError(f"{path} is cut short: copy it again, or compress it again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is not a sound gzip file ({error}): copy it again, or compress it again") from error
     except OSError as error:
+        if error.strerror is None:  # of zstd's
+            raise UserError(f"{path} is not a sound zst file ({error}): copy it again, or compress it again") from error
         raise UserError(f"{path} cannot be read ({error.strerror}): give an existing text file") from error
 
 
-def file_lines(path: Path) -> Iterator[str]:
-    """The lines of a file, plain or `.gz`, one after another. Raises UserError as `decoded` and `opened`."""
+def file_lines(path: Path, rows: Iterable[range] | None = None) -> Iterator[str]:
+    """The lines of a file, plain or compressed, one after another. Raises UserError as `decoded` and `opened`.
+
+    rows: of the lines to give, counted from 0, in ranges that ascend; those between are skipped at the speed of the
+    disk, undecoded. None: all.
+    """
     with opened(path) as file:
-        yield from decoded(file, str(path))
+        yield from chosen_lines(file, str(path), rows)
+
+
+def chosen_lines(file: io.BufferedReader, name: str, rows: Iterable[range] | None) -> Iterator[str]:
+    """As `file_lines`, of an open file that is called `name`."""
+    if rows is None:
+        yield from decoded(file, name)
+        return
+    passed = 0
+    for run in rows:
+        _skip_lines(file, run.start - passed)
+        yield from itertools.islice(decoded(file, name, run.start + 1), len(run))
+        passed = run.stop
+
+
+def count_lines(file: BinaryIO) -> int:
+    """Of an open file; a last one that does not end counts."""
+    count, last = 0, b"\n"
+    while block := file.read(_BUFFER):
+        count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def _skip_lines(file: io.BufferedReader, count: int) -> None:
+    while count and (block := file.peek()):
+        ends = block.count(b"\n")
+        if ends < count:
+            file.read(len(block))
+        else:
+            ends = count
+            file.read(int(np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)[count - 1]) + 1)
+        count -= ends
+
+
+def _decompressed(path: Path) -> io.BufferedReader:
+    if path.suffix == ".zst":
+        import pyarrow as pa  # a tenth of a second, for those alone who have such files
+
+        with path.open("rb"):  # refuses what cannot be read with the system's own words
+            return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), _BUFFER)  # type: ignore[arg-type]
+    if path.suffix == ".gz":
+        return io.BufferedReader(gzip.open(path), _BUFFER)  # type: ignore[arg-type]
+    return path.open("rb", _BUFFER)  # type: ignore[return-value]
 
 
 def read_lines(path: Path) -> list[str]:

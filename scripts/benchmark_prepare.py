@@ -15,6 +15,7 @@ from pathlib import Path
 from mt.data.corpus import Corpus
 from mt.text_io import file_lines
 
+_FIRST, _SECOND = "learn vocabulary", "clean and encode"
 _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
@@ -35,16 +36,16 @@ def usage(root: int) -> tuple[float, int, int]:
 def phase(corpora: Path) -> str:
     if any(corpora.glob("files-*")):
         return "tidy up"
-    if not any(corpora.glob(".*.partial/cleaned.json")):
-        return "read and clean"
-    return "encode" if any(corpora.glob(".*.partial/tokenizers")) else "learn vocabulary"
+    if not any(corpora.glob(".*.partial/tokenizers")):
+        return _FIRST
+    return "merge" if any(corpora.glob(".*.partial/shards.json")) else _SECOND
 
 
 def prepared(corpora: Path, settings: list[str]) -> float:
     """Runs the preparation, prints a line per phase, and gives the processor seconds of cleaning and encoding."""
     command = [sys.executable, "-m", "data_prep", "dataset=files", f"corpora={corpora}", *settings]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    name, began, before, peak, last = "read and clean", time.perf_counter(), 0.0, (0, 0), 0.0
+    name, began, before, peak, last = _FIRST, time.perf_counter(), 0.0, (0, 0), 0.0
     total = 0.0
     while process.poll() is None:
         time.sleep(0.1)
@@ -53,7 +54,7 @@ def prepared(corpora: Path, settings: list[str]) -> float:
         if process.poll() is not None or phase(corpora) != name:
             print(f"{name:18} {time.perf_counter() - began:7.1f} s, processors {last - before:7.1f} s, ", end="")
             print(f"peak {peak[0] >> 20:,} MiB, all processes {peak[1] >> 20:,} MiB", flush=True)
-            total += last - before if name in ("read and clean", "encode") else 0.0
+            total += last - before if name == _SECOND else 0.0
             name, began, before, peak = phase(corpora), time.perf_counter(), last, (0, 0)
     if process.returncode:
         sys.exit("preparing failed")
@@ -66,7 +67,10 @@ def main() -> None:
         corpora = Path(temporary)
         text = [f"dataset.folder={folder}", f"dataset.source={source}", f"dataset.target={target}"]
         ours = prepared(corpora, [*text, *settings])
-        corpus = Corpus.open(next(corpora.glob("files-*")))
+        made = next(corpora.glob("files-*"))
+        corpus = Corpus.open(made)
+        size = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+        print(f"disk {size / corpus.meta['counts']['train']:.0f} bytes a pair")
         seconds, count = 0.0, 0
         for side, tokenizer in zip((source, target), corpus.tokenizers, strict=True):
             lines = file_lines(Path(folder, f"train.{side}"))

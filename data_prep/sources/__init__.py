@@ -13,11 +13,13 @@ from data_prep.sources.files import LocalFiles
 from data_prep.sources.generated import GeneratedText
 from data_prep.sources.hub import HubTable, holds_tables
 from data_prep.sources.media import Listing, MediaFiles, Spread
+from data_prep.sources.mixed import Mixed
 from data_prep.sources.shortened import Shortened
 from data_prep.sources.untested import Untested
 from data_prep.sources.utterances import Kaldi, LibriSpeech
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, build_field
+from mt.data.origins import MixedConfig, SplitNames
 from mt.data.writer import TEXT_READER, Reader
 
 __all__ = ["Source", "open_reader", "open_source", "place"]
@@ -36,6 +38,8 @@ def open_source(config: DatasetConfig) -> Source:
         source = Untested(source)
     if not written:
         return Spread(source)
+    if config.mix:
+        source = Mixed(source, [_further(config, one) for one in config.mix])
     limits = config.cleaning.truncate_source, config.cleaning.truncate_target
     return source if limits == (None, None) else Shortened(source, *limits)
 
@@ -68,6 +72,14 @@ def place(config: DatasetConfig, source: str) -> str:
             if os.path.relpath(folder / example.source.strip(), folder) == os.path.normpath(source):
                 return where
     return config.name
+
+
+def _further(config: DatasetConfig, mixed: MixedConfig) -> Source:
+    """The training pairs of a further corpus."""
+    named = config.model_copy(update={"splits": SplitNames(train=mixed.train), "references": ()})
+    files = LocalFiles(named, Path(mixed.folder), ("train",))
+    files.require_all()
+    return files
 
 
 def _rendered(generator: str, source: str) -> Raw:

@@ -1,6 +1,7 @@
 """What a source of raw pairs is."""
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 from mt.data.corpus import Example
@@ -18,6 +19,14 @@ class Source(Protocol):
     def examples(self, split: str) -> Iterator[Example]:
         """The pairs in order, read as they are asked for."""
 
+    def examples_at(self, split: str, rows: Iterable[range]) -> Iterator[Example]:
+        """The pairs of these rows, counted from 0, in ranges that ascend."""
+        return at(self.examples(split), rows)
+
+    def portions(self) -> list[int]:
+        """The training pairs of each of the corpora that it is mixed of."""
+        return [self.size("train")]
+
     def columns(self, split: str) -> Collection[str]:
         """What can be read of a split: the endings of its files, or the columns of its table."""
 
@@ -26,3 +35,11 @@ class Source(Protocol):
 
     def notes(self) -> list[str]:
         """Sentences on what reading silently puts right, to be told once."""
+
+
+def at(examples: Iterator[Example], rows: Iterable[range]) -> Iterator[Example]:
+    """The examples of these rows; those between are read, too."""
+    passed = 0
+    for run in rows:
+        yield from itertools.islice(examples, run.start - passed, run.stop - passed)
+        passed = run.stop

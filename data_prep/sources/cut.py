@@ -13,7 +13,7 @@ from mt.errors import UserError
 _PARITY = {"dev": 0, "test": 1}
 
 
-class Cut:
+class Cut(Source):
     """Another source, with dev, test or both cut from its training pairs.
 
     Each pair has a key, the hash of its two texts, or of the first alone. Pairs with an even key can become dev, pairs

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
@@ -40,7 +41,7 @@ class Recording(NamedTuple):
     """Its index."""
 
 
-class DigitStrings:
+class DigitStrings(Source):
     """A source of strings, whose third column has the milliseconds at which each digit's recording begins and ends,
     `120-540 750-1010`."""
 

@@ -4,20 +4,26 @@ import codecs
 import collections
 import itertools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from data_prep.sources.base import Source
 from data_prep.sources.cells import Columns
 from data_prep.sources.digest import digest
+from data_prep.sources.moses import MosesArchive
 from data_prep.sources.tables import TABLES, ParquetFile
+from data_prep.sources.tmx import TmxFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
 from mt.errors import UserError
-from mt.text_io import file_lines, opened
+from mt.text_io import COMPRESSED, count_lines, file_lines, opened
 
 _BLOCK = 1 << 20
+_KINDS = {**TABLES, ".tmx": TmxFile, ".zip": MosesArchive}
+_MARKLESS = (".parquet", ".zip")
+"""Endings of files whose first bytes say nothing about their lines."""
 
 
 class Pairs(Protocol):
@@ -30,6 +36,9 @@ class Pairs(Protocol):
 
     def size(self) -> int: ...
     def examples(self) -> Iterator[Example]: ...
+    def examples_at(self, rows: Iterable[range]) -> Iterator[Example]:
+        """As of `Source`."""
+
     def located(self) -> Iterator[tuple[str, Example]]:
         """Each pair with what to call its line in an error."""
 
@@ -37,18 +46,20 @@ class Pairs(Protocol):
     def places(self) -> tuple[str, str]: ...
 
 
-class LocalFiles:
-    """`<split>.<source>` and `<split>.<target>`, or a table `<split>.tsv`, `.csv`, `.jsonl` or `.parquet`.
+class LocalFiles(Source):
+    """`<split>.<source>` and `<split>.<target>`, or a table `<split>.tsv`, `.csv`, `.jsonl` or `.parquet`, or a
+    translation memory `<split>.tmx`, or an archive `<split>.zip` with two texts.
 
-    All but the last may be compressed and end in `.gz`. Text is UTF-8. Texts of dev and test may have further
-    references beside them, `<split>.<reference>`.
+    All but archives and parquet may be compressed and end in `.gz` or `.zst`. Text is UTF-8. Texts of dev and test may
+    have further references beside them, `<split>.<reference>`.
     """
 
-    def __init__(self, config: DatasetConfig, folder: Path) -> None:
+    def __init__(self, config: DatasetConfig, folder: Path, splits: Collection[str] | None = None) -> None:
+        """splits: those to read; None: all that are not cut from train."""
         self._folder = folder
         media = not build_field(config.field).written
         self._splits = {
-            split: _find(folder, config.splits[split], config.columns(split), media) for split in config.given
+            split: _find(folder, config.splits[split], config.columns(split), media) for split in splits or config.given
         }
         self._sizes: dict[str, int] = {}  # each costs a pass over a file
 
@@ -66,8 +77,8 @@ class LocalFiles:
             raise UserError(
                 f"{self._folder} lacks {', '.join(path.name for path in missing)} ({there}): set dataset.folder, "
                 "dataset.source, dataset.target and dataset.splits so that <split>.<source> and <split>.<target> name "
-                "the files, or <split>.tsv, .csv, .jsonl or .parquet tables with such columns; without dev and test, "
-                "dataset.dev_size=1000 dataset.test_size=1000 cut them from train"
+                "the files, or <split>.tsv, .csv, .jsonl or .parquet tables with such columns, or <split>.tmx or .zip "
+                "such languages; without dev and test, dataset.dev_size=1000 dataset.test_size=1000 cut them from train"
             )
 
     def identity(self) -> str:
@@ -85,6 +96,9 @@ class LocalFiles:
     def examples(self, split: str) -> Iterator[Example]:
         return self._splits[split].examples()
 
+    def examples_at(self, split: str, rows: Iterable[range]) -> Iterator[Example]:
+        return self._splits[split].examples_at(rows)
+
     def located(self, split: str) -> Iterator[tuple[str, Example]]:
         """Each pair with what to call its line in an error."""
         return self._splits[split].located()
@@ -97,7 +111,7 @@ class LocalFiles:
 
     def notes(self) -> list[str]:
         paths = dict.fromkeys(path for pairs in self._splits.values() for path in pairs.paths)
-        found = ((path, _marks(path)) for path in paths if path.suffix != ".parquet")
+        found = ((path, _marks(path)) for path in paths if path.suffix not in _MARKLESS)
         return [f"{path}: {' and '.join(marks)} left out" for path, marks in found if marks]
 
 
@@ -105,7 +119,7 @@ class ParallelText:
     """Texts of one sentence a line: line N of one belongs to line N of the others."""
 
     def __init__(self, folder: Path, name: str, columns: Columns) -> None:
-        found = [(column, _plain_or_gz(folder / f"{name}.{column}")) for column in columns]
+        found = [(column, _present(folder / f"{name}.{column}")) for column in columns]
         self._found = [*found[:2], *((column, path) for column, path in found[2:] if path.is_file())]
         self.paths: tuple[Path, ...] = tuple(path for _, path in self._found)
         self._start = f"{(folder / name).name}."
@@ -133,12 +147,16 @@ class ParallelText:
         return counts[0]
 
     def examples(self) -> Iterator[Example]:
-        rows = zip(*(file_lines(path) for path in self.paths), strict=True)
+        return self.examples_at()
+
+    def examples_at(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
+        copies = [None] * len(self.paths) if rows is None else itertools.tee(rows, len(self.paths))
+        found = zip(*map(file_lines, self.paths, copies), strict=True)
         try:
             if len(self.paths) == 2:
-                yield from itertools.starmap(Example, rows)
+                yield from itertools.starmap(Example, found)
             else:
-                yield from (Example(source, target, "", tuple(more)) for source, target, *more in rows)
+                yield from (Example(source, target, "", tuple(more)) for source, target, *more in found)
         except ValueError as error:
             raise UserError(
                 f"{' and '.join(map(str, self.paths))} have different numbers of lines: line N of one must belong to "
@@ -150,7 +168,8 @@ class ParallelText:
 
     def columns(self) -> set[str]:
         beside = (path.name for path in self.paths[0].parent.iterdir())
-        return {name.removeprefix(self._start).removesuffix(".gz") for name in beside if name.startswith(self._start)}
+        names = (name.removeprefix(self._start) for name in beside if name.startswith(self._start))
+        return {name.removesuffix(".gz").removesuffix(".zst") for name in names}
 
     def places(self) -> tuple[str, str]:
         return f"{self.paths[0]}, line", f"{self.paths[1]}, line"
@@ -163,27 +182,25 @@ def _find(folder: Path, name: str, columns: Columns, media: bool) -> Pairs:
     """
     texts = ParallelText(folder, name, columns)
     if len(texts.missing()) == 2:
-        for ending, kind in TABLES.items():
-            if (path := _plain_or_gz(folder / f"{name}{ending}")).is_file():
+        for ending, kind in _KINDS.items():
+            if (path := _present(folder / f"{name}{ending}")).is_file():
                 rows = f"{name}{ending}"
                 return ParquetFile(path, columns, rows) if media and kind is ParquetFile else kind(path, columns)
     return texts
 
 
-def _plain_or_gz(path: Path) -> Path:
+def _present(path: Path) -> Path:
+    """The file, or a compressed one in its place."""
     if os.path.lexists(path) and not path.is_file():
         kind = "folder" if path.is_dir() else "pipe or device" if path.exists() else "link to nothing"
         raise UserError(f"{path} is a {kind}: expected a file, which can be read several times")
-    compressed = path.with_name(f"{path.name}.gz")
-    return compressed if compressed.is_file() and not path.is_file() else path
+    named = [path, *(path.with_name(path.name + ending) for ending in COMPRESSED)]
+    return next((one for one in named if one.is_file()), path)
 
 
 def _count_lines(path: Path) -> int:
-    count, last = 0, b"\n"
     with opened(path) as file:
-        while block := file.read(_BLOCK):
-            count, last = count + block.count(b"\n"), block[-1:]
-    return count + (last != b"\n")
+        return count_lines(file)
 
 
 def _marks(path: Path) -> list[str]:

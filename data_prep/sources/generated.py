@@ -5,11 +5,12 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
 from mt.data.corpus import Example
 
 
-class GeneratedText:
+class GeneratedText(Source):
     """The examples of `data_prep.generated.<name>`, whose `generate()` gives tuples for `Example`, by split."""
 
     def __init__(self, name: str) -> None:

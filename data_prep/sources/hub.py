@@ -12,6 +12,7 @@ import datasets
 import pyarrow as pa
 from datasets.data_files import EmptyDatasetError
 
+from data_prep.sources.base import Source
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
 from data_prep.sources.digest import digest
 from data_prep.sources.embedded import from_tables
@@ -32,7 +33,7 @@ def holds_tables(folder: Path) -> bool:
     return bool(_tables(folder))
 
 
-class HubTable:
+class HubTable(Source):
     """A repository of tables, read from the hub or from a folder in the same way."""
 
     def __init__(self, config: DatasetConfig, folder: Path | None) -> None:

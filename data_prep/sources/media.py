@@ -31,7 +31,7 @@ class Listing(Protocol):
         """As of `Source`."""
 
 
-class MediaFiles:
+class MediaFiles(Source):
     """The examples of a listing, with those of one file together: one example, with all its texts as references.
 
     Files lie inside one folder, so that a listing from elsewhere cannot have others read; links that lie there are
@@ -120,7 +120,7 @@ class MediaFiles:
         return self._folder / source.partition("#t=")[0]
 
 
-class Spread:
+class Spread(Source):
     """Another source, with each reference of a training example as a pair of its own, one after another."""
 
     def __init__(self, whole: Source) -> None:

@@ -1,13 +1,13 @@
 """Long texts cut to what a model is to read."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from data_prep.sources.base import Source
 from mt.data.corpus import Example
 from mt.data.words import first_words
 
 
-class Shortened:
+class Shortened(Source):
     """Another source, with its sources cut in all splits and its targets in train alone: references stay whole.
 
     See et al. 2017, section 4: 400 words of an article, 100 of its summary.
@@ -24,13 +24,13 @@ class Shortened:
         return self._whole.size(split)
 
     def examples(self, split: str) -> Iterator[Example]:
-        source_limit, target_limit = self._limits
-        for example in self._whole.examples(split):
-            source = first_words(example.source, source_limit)
-            target = first_words(example.target, target_limit if split == "train" else None)
-            whole = (source, target) == (example.source, example.target)
-            # Links could point beyond the cut.
-            yield example if whole else Example(source, target, more_references=example.more_references)
+        return self._cut(split, self._whole.examples(split))
+
+    def examples_at(self, split: str, rows: Iterable[range]) -> Iterator[Example]:
+        return self._cut(split, self._whole.examples_at(split, rows))
+
+    def portions(self) -> list[int]:
+        return self._whole.portions()
 
     def columns(self, split: str) -> Collection[str]:
         return self._whole.columns(split)
@@ -40,3 +40,12 @@ class Shortened:
 
     def notes(self) -> list[str]:
         return self._whole.notes()
+
+    def _cut(self, split: str, examples: Iterable[Example]) -> Iterator[Example]:
+        source_limit, target_limit = self._limits
+        for example in examples:
+            source = first_words(example.source, source_limit)
+            target = first_words(example.target, target_limit if split == "train" else None)
+            whole = (source, target) == (example.source, example.target)
+            # Links could point beyond the cut.
+            yield example if whole else Example(source, target, more_references=example.more_references)

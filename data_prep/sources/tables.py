@@ -4,7 +4,7 @@ import csv
 import itertools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data_prep.sources.base import at
 from data_prep.sources.cells import (
     BATCH,
     NESTED,
@@ -53,6 +54,10 @@ class TableFile(ABC):
 
     @abstractmethod
     def examples(self) -> Iterator[Example]: ...
+
+    def examples_at(self, rows: Iterable[range]) -> Iterator[Example]:
+        """As of `Source`."""
+        return at(self.examples(), rows)
 
     def located(self) -> Iterator[tuple[str, Example]]:
         """Each pair with what to call its line in an error."""

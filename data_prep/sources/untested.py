@@ -1,12 +1,12 @@
 """A corpus without a test split."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from data_prep.sources.base import Source
 from mt.data.corpus import Example
 
 
-class Untested:
+class Untested(Source):
     """Another source, with a test split that is empty."""
 
     def __init__(self, whole: Source) -> None:
@@ -20,6 +20,9 @@ class Untested:
 
     def examples(self, split: str) -> Iterator[Example]:
         return iter(()) if split == "test" else self._whole.examples(split)
+
+    def examples_at(self, split: str, rows: Iterable[range]) -> Iterator[Example]:
+        return iter(()) if split == "test" else self._whole.examples_at(split, rows)
 
     def columns(self, split: str) -> Collection[str]:
         return () if split == "test" else self._whole.columns(split)

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -63,6 +63,8 @@ class _PrepareOptions(Options, extra="ignore"):
 
     corpora: str
     dry_run: bool
+    part: str | None
+    runner: Literal["processes", "ray"]
 
 
 _ENTRIES: dict[str, type[Options]] = {"config": _TrainOptions, "data_prep": _PrepareOptions}

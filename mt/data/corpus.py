@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mt.data.fields import TEXT as TEXT_FIELD, Field, FieldConfig, TextConfig, build_field
 from mt.data.files import Record, require_contents, require_sizes
+from mt.data.mixing import Portion, rows_of_epoch
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.parsing import Options, parse
@@ -68,14 +69,15 @@ def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", 
 class Split:
     """One split of a corpus, read from the memory map on demand."""
 
-    def __init__(self, dataset: datasets.Dataset, source: Field = TEXT_FIELD) -> None:
-        """source: what the sources are."""
+    def __init__(self, dataset: datasets.Dataset, source: Field = TEXT_FIELD, portions: Sequence[Portion] = ()) -> None:
+        """source: what the sources are. portions: of several corpora, with their weights."""
         self.source = source
+        self._portions = portions
         self._dataset = dataset
         self._ids = dataset.select_columns(["source_ids", "target_ids"]).with_format("arrow")
         spoken = "transcript_ids" in dataset.column_names
         self._transcripts = dataset.select_columns(["transcript_ids"]).with_format("arrow") if spoken else None
-        self._holders = _holders(dataset.data.column("source_ids"))
+        self._holders = held_by(dataset.data.column("source_ids"))
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -101,6 +103,10 @@ class Split:
     def parts(self) -> list["Split"]:
         return [self]
 
+    def of_epoch(self, seed: int, epoch: int) -> "Split | Chosen":
+        """What comes in an epoch (from 1): all of it, but of several corpora each as often as its weight says."""
+        return Chosen(self, rows_of_epoch(self._portions, seed, epoch)) if self._portions else self
+
     def links(self) -> list[str]:
         """The gold word links of each example; "" where there are none."""
         return self.column("links") if self.source.milliseconds is None else [""] * len(self)
@@ -114,7 +120,30 @@ class Split:
         return self._dataset.data.column(name).to_pylist()
 
 
-def _holders(sources: pa.ChunkedArray) -> np.ndarray | None:
+class Chosen:
+    """Examples of a split, some maybe several times, to be made batches of."""
+
+    def __init__(self, split: Split, rows: np.ndarray) -> None:
+        self.source = split.source
+        self._split = split
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """As of `Split`, as the others."""
+        sources, targets = self._split.lengths()
+        return sources[self._rows], targets[self._rows]
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        return self._split.ids(self._rows[np.asarray(indices)])
+
+    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
+        return self._split.transcripts(self._rows[np.asarray(indices)])
+
+
+def held_by(sources: pa.ChunkedArray) -> np.ndarray | None:
     """For each example the one that holds its source: itself, or the one before that it shares it with. None: each
     holds its own."""
     if not sources.null_count:
@@ -152,8 +181,8 @@ class Corpus:
         self.meta = meta
 
     @classmethod
-    def open(cls, folder: Path, stream: Training | None = None) -> Self:
-        """Open what `finish` finished. stream: see `__init__`.
+    def open(cls, folder: Path, stream: Training | None = None, weights: Sequence[float] = ()) -> Self:
+        """Open what `finish` finished. stream: see `__init__`. weights: of the corpora that it is mixed of.
 
         The sizes of all files are compared with those that were written; the contents of a split, when it is first
         asked for, which takes a second or two per GB.
@@ -175,7 +204,10 @@ class Corpus:
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
         settings = {key: value for key, value in meta.get("settings", {}).items() if key == "field"}
         source = build_field(parse(settings, _Settings, str(folder / "meta.json")).field)
-        return cls({}, tokenizers, meta, stream, functools.partial(_read_split, folder, meta["files"], source))
+        portions = [*map(Portion, meta.get("portions", ()), weights)] if weights else []
+        return cls(
+            {}, tokenizers, meta, stream, functools.partial(_read_split, folder, meta["files"], source, portions)
+        )
 
     def split(self, name: str) -> Split:
         """The split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
@@ -194,10 +226,11 @@ class Corpus:
         return self._stream or self.split("train")
 
 
-def _read_split(folder: Path, files: Record, source: Field, name: str) -> Split:
+def _read_split(folder: Path, files: Record, source: Field, portions: Sequence[Portion], name: str) -> Split:
     with _undamaged(folder):
         require_contents(folder, files, name)
-        return Split(datasets.load_from_disk(str(folder / name), keep_in_memory=False), source)
+        dataset = datasets.load_from_disk(str(folder / name), keep_in_memory=False)
+        return Split(dataset, source, portions if name == "train" else ())
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from mt.data.fields import FIELDS, FieldConfig, TextConfig
-from mt.data.origins import DigitsConfig, HubConfig, SplitNames
+from mt.data.origins import DigitsConfig, HubConfig, MixedConfig, SplitNames
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
@@ -64,7 +64,8 @@ class DatasetConfig(Options):
     the encoder to write, as characters; "" for none."""
     folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
-    all but parquet may end in `.gz`. Or a copy of the hub's repository."""
+    all but parquet may end in `.gz` or `.zst`; `<split>.zip` with two texts; `<split>.tmx`. Or a copy of the hub's
+    repository."""
     splits: SplitNames = SplitNames()
     """The splits' names among the files of `folder`, or of its folders where `format` is not files."""
     format: Literal["files", "kaldi", "librispeech"] = "files"
@@ -77,6 +78,10 @@ class DatasetConfig(Options):
     """The folder that such paths are relative to, and may not leave; null: `folder`."""
     digits: DigitsConfig | None = None
     """Strings joined from the recordings of single digits that `folder` holds; null: `folder` is read as it is."""
+    mix: tuple[MixedConfig, ...] = ()
+    """Further corpora to train on, with the vocabulary of all; dev and test are those of `folder`."""
+    weight: float = Field(default=1.0, gt=0, le=1_000)
+    """With `mix`: how often a pair of `folder` itself comes in an epoch; see `mt.data.mixing`."""
     hub: HubConfig | None = None
     generator: Literal["phrasebook", "bulletin", "morse", "scenes"] | None = None
     """A generator of `data_prep/generated/`. The phrasebook has gold word links too; morse is sound, scenes are
@@ -191,6 +196,16 @@ class DatasetConfig(Options):
                 f"dataset {self.name} draws its own splits from recordings alone: leave out dataset.dev_size, "
                 "test_size, references, hub and format, and see dataset.digits"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _mixes_text(self) -> Self:
+        if self.mix and (self.folder is None or not FIELDS[self.field.name].written):
+            raise UserError(
+                f"dataset.mix is of text in folders, and {self.name} is not: set dataset.folder, or leave it out"
+            )
+        if self.mix and (self.streaming or self.limit is not None):
+            raise UserError(f"dataset.mix of {self.name} is read whole: leave out dataset.streaming and dataset.limit")
         return self
 
     @model_validator(mode="after")

@@ -3,15 +3,20 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 Record = Mapping[str, Mapping[str, int | str]]
 """The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
 
 
-def record(folder: Path, paths: Iterable[Path]) -> Record:
-    """What the files are now."""
+def record(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> Record:
+    """What the files are now. known: the SHA-256 of some."""
     return {
-        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)} for path in paths
+        path.relative_to(folder).as_posix(): {
+            "size": path.stat().st_size,
+            "sha256": known[path] if path in known else sha256(path),
+        }
+        for path in paths
     }
 
 
@@ -29,10 +34,11 @@ def require_sizes(folder: Path, written: Record) -> None:
 def require_contents(folder: Path, written: Record, below: str) -> None:
     """Raises ValueError where a file of the folder `below` has other contents: a second or two per GB."""
     for name, about in written.items():
-        if name.startswith(f"{below}/") and _sha256(folder / name) != about.get("sha256"):
+        if name.startswith(f"{below}/") and sha256(folder / name) != about.get("sha256"):
             raise ValueError(f"{name} has changed since it was written")
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Of the contents, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -38,6 +38,17 @@ class HubConfig(Options):
     """The splits' names on the hub, or parts of them: `train[:-1000]`, `train[-1000:]`, `train[:90%]`."""
 
 
+class MixedConfig(Options):
+    """A further corpus to train on."""
+
+    folder: str = Field(min_length=1, max_length=4000)
+    """As `dataset.folder`; its train alone is read."""
+    train: str = "train"
+    """What its files are called before the ending."""
+    weight: float = Field(default=1.0, gt=0, le=1_000)
+    """How often each of its pairs comes in an epoch, on the average; see `dataset.weight`."""
+
+
 class DigitsConfig(Options):
     """Which recordings make dev and test, and how strings are drawn from them; see `data_prep.sources.digits`."""
 

@@ -4,13 +4,14 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
 import pyarrow as pa
 
-from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
+from mt.data.corpus import FORMAT, SPLITS, TEXT, Example, held_by
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
 from mt.data.files import record
 from mt.data.tokenizer import Tokenizer, Tokenizers
@@ -56,6 +57,28 @@ def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers, reader: Read
             writer.write_batch(_encoded(chunk, tokenizers, reader, schema))
 
 
+def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
+    """Write a shard again without these rows. What a row that goes shares with those after it, the next one holds."""
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_stream(source).read_all()
+        stays = np.delete(np.arange(len(table)), rows)
+        kept = table.take(pa.array(stays))
+        holders = held_by(table["source_ids"])
+        if holders is not None:
+            held = holders[stays]
+            repeated = np.diff(held, prepend=-1) == 0
+            places = pa.array(held, mask=repeated)
+            number = table.schema.get_field_index("source_ids")
+            kept = kept.set_column(number, table.schema.field(number), table["source_ids"].take(places))
+        kept = kept.combine_chunks()
+    with (
+        replaced_path(copy) as draft,
+        pa.OSFile(str(draft), "wb") as file,
+        pa.ipc.new_stream(file, kept.schema) as stream,
+    ):
+        stream.write_table(kept, max_chunksize=_CHUNK)
+
+
 def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD, *, transcribed: bool = False) -> None:
     """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens.
 
@@ -75,12 +98,21 @@ def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD,
     (folder / "state.json").write_text(json.dumps(state, indent=2), encoding="utf-8")
 
 
-def finish(draft: Path, folder: Path, tokenizers: Tokenizers, meta: Mapping[str, Any]) -> None:
-    """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there."""
+def finish(
+    draft: Path,
+    folder: Path,
+    tokenizers: Tokenizers,
+    meta: Mapping[str, Any],
+    digests: Mapping[Path, str] = MappingProxyType({}),
+) -> None:
+    """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there.
+
+    digests: the SHA-256 of some of its files.
+    """
     tokenizers.save(draft)
     counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
     paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
-    files = record(draft, paths)
+    files = record(draft, paths, digests)
     known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}
     text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)
     (draft / "meta.json").write_text(text + "\n", encoding="utf-8")

@@ -163,7 +163,7 @@ def updates(
 def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Unread]]:
     """The batches of an epoch, those of one update together; nothing is read of them yet, so skipping is cheap."""
     options = config.training
-    for number, part in enumerate(training.parts()):
+    for number, part in enumerate(part.of_epoch(config.seed, epoch) for part in training.parts()):
         lengths = part.lengths()
         order = batch_order(
             *lengths,

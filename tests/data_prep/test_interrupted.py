@@ -14,7 +14,6 @@ import pytest
 
 from data_prep import shards
 from data_prep.prepare import prepare
-from mt.data import writer
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
@@ -39,9 +38,9 @@ def _script(before: str) -> str:
     """A program that prepares the corpus in small shards, after `before`."""
     return (
         "import os, signal, sys, time\nfrom pathlib import Path\n"
-        "from data_prep import shards\nfrom data_prep.prepare import prepare\n"
+        "from data_prep import sampling, shards\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\nfrom mt.errors import reported\n"
-        f"shards._CHARACTERS = 400\n{before}\n"
+        f"shards._CHARACTERS, shards._SPAN = 300, 40\n{before}\n"
         "with reported():\n"
         "    prepare(DatasetConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
     )
@@ -54,9 +53,10 @@ def _start(folder: Path, root: Path, before: str) -> subprocess.Popen:
 
 @pytest.fixture
 def uninterrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(shards, "_CHARACTERS", 400)
+    monkeypatch.setattr(shards, "_CHARACTERS", 300)
+    monkeypatch.setattr(shards, "_SPAN", 40)
     made = prepare(_config(folder), tmp_path / "uninterrupted", progress=False)
-    assert len(list((made / "train").glob("*.arrow"))) == 11
+    assert len(list((made / "train").glob("*.arrow"))) == 15
     return made
 
 
@@ -64,8 +64,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-# A preparation renames 11 shards of text, the duplicates, the record, the tokenizers, dev, test, 11 shards of ids.
-@pytest.mark.parametrize("renames", [4, 13, 19])
+# A preparation renames the settings, the tokenizers, twice each shard, of which a span has three, the record of each of
+# five spans, the list of all, dev, test, and each shard to its place.
+@pytest.mark.parametrize("renames", [4, 12, 27, 39, 45])
 def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch, renames: int
 ) -> None:
@@ -83,33 +84,33 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
         assert process.wait() == -signal.SIGKILL
     assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
     [work] = root.glob(".*.partial")
-    done = {path: path.stat().st_mtime_ns for path in work.rglob("*.arrow")}
-    assert len(done) >= 4
+    finished = {path.stem for path in work.glob("parts/*.json")}
+    assert len(finished) == min((renames - 2) // 7, 5)
     written = _written(monkeypatch)
     again = prepare(_config(folder), root, progress=False)
     assert again.name == uninterrupted.name
     assert _files(again) == _files(uninterrupted)
-    assert not written & {path.name for path in done if "train" in str(path)}
+    assert not finished & {name.partition("-")[0] for name in written}
+    assert len(written) == 3 * (5 - len(finished))
     assert [path.name for path in root.iterdir()] == [again.name]
 
 
 def _written(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Fills itself with the names of the shards of ids that are written."""
+    """Fills itself with the names of the shards of train that are made."""
     names: set[str] = set()
-    write: Callable = writer.write_shard
+    make: Callable = shards._shard
 
-    def noted(path: Path, *rest) -> None:
-        if path.parent.name == "train":
-            names.add(path.name)
-        write(path, *rest)
+    def noted(recipe: shards.Recipe, name: str, *rest) -> shards.Shard:
+        names.add(name)
+        return make(recipe, name, *rest)
 
-    monkeypatch.setattr(writer, "write_shard", noted)
+    monkeypatch.setattr(shards, "_shard", noted)
     return names
 
 
 def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path, uninterrupted: Path) -> None:
     root = tmp_path / "both"
-    slow = "learn = shards.Shards.sample\nshards.Shards.sample = lambda *_: (time.sleep(0.5), learn(*_))[1]"
+    slow = "learn = sampling.learn\nsampling.learn = lambda *_: (time.sleep(0.5), learn(*_))[1]"
     processes = [_start(folder, root, slow) for _ in range(2)]
     for process in processes:
         _, error = process.communicate()
@@ -121,7 +122,6 @@ def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path
 def test_a_disk_that_takes_no_more_is_told_in_one_sentence(
     folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "_CHARACTERS", 400)
     root = tmp_path / "full"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     # No room for a shard of ids: a file beyond this limit fails as one on a full disk does, with an OSError.
@@ -154,7 +154,7 @@ def test_a_process_that_dies_is_told_in_one_sentence(
     def die(*_) -> None:
         raise BrokenProcessPool
 
-    monkeypatch.setattr(shards, "clean", die)
+    monkeypatch.setattr(shards, "make", die)
     with pytest.raises(UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes; "):
         prepare(_config(folder), tmp_path / "died", progress=False)
 
@@ -174,14 +174,14 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         process.communicate(timeout=30)  # returns when no process holds the pipe any more
 
 
-@pytest.mark.parametrize("place", ["", "text-00000.arrow.draft", "cleaned.json", "tokenizers.draft", "corpus"])
+@pytest.mark.parametrize("place", ["", "parts", "parts/0000000-00000.arrow", "settings.json", "tokenizers", "corpus"])
 def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterrupted: Path, place: str) -> None:
     root, foreign = tmp_path / "linked", tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "file").write_text("precious")
     work = root / f".{uninterrupted.name}.partial"
     (work / place).parent.mkdir(parents=True)
-    (work / place).symlink_to(foreign if place in ("", "corpus") else foreign / "file")
+    (work / place).symlink_to(foreign if "." not in place else foreign / "file")
     made = prepare(_config(folder), root, progress=False)
     assert _files(foreign) == {"file": b"precious"}
     assert [path.name for path in root.iterdir()] == [made.name]

@@ -1,4 +1,5 @@
-import random
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -6,112 +7,122 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from data_prep import shards
+from data_prep.merge import repeated
+from data_prep.parts import WHOLE, Part, Spans
+from data_prep.sources.base import Source
+from data_prep.summary import Cleaned
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
+from mt.data.writer import TEXT_READER
+
+
+class _List(Source):
+    def __init__(self, pairs: list[Example]) -> None:
+        self.pairs = pairs
+
+    def examples(self, split: str) -> Iterator[Example]:
+        return iter(self.pairs)
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few characters to a shard, and few keys to a look for duplicates."""
-    monkeypatch.setattr(shards, "_CHARACTERS", 20)
-    monkeypatch.setattr(shards, "_KEYS", 7)
+    """Few characters to a shard, and few pairs to a span."""
+    monkeypatch.setattr(shards, "_CHARACTERS", 40)
+    monkeypatch.setattr(shards, "_SPAN", 7)
 
 
-def _clean(pairs: list[Example], folder: Path, config: CleaningConfig | None = None) -> shards.Shards:
-    folder.mkdir(exist_ok=True)
-    return shards.clean(iter(pairs), config or CleaningConfig(drop_duplicates=True), folder, workers=1)
+def _recipe(folder: Path, mark: str = "m", cleaning: CleaningConfig | None = None) -> shards.Recipe:
+    return shards.Recipe(folder, mark, cleaning or CleaningConfig(drop_duplicates=True), TEXT_READER, None)
 
 
-def _kept(found: shards.Shards) -> list[Example]:
-    tables = [found.table(number) for number in range(len(found.sizes))]
+def _make(pairs: list[Example], recipe: shards.Recipe, part: Part = WHOLE, workers: int = 1) -> list[shards.Shard]:
+    """The shards of the whole, once a part of it has been made."""
+    spans = Spans([len(pairs)], recipe.span)
+    count = sum(shards.make(_List(pairs), spans, part, recipe, workers))
+    assert count == sum(len(spans.rows(span)) for span in part.of_count(spans.number))
+    records = [shards.load(recipe, span) for span in range(spans.number)]
+    return [shard for record in records if record for shard in record.shards]
+
+
+def _kept(recipe: shards.Recipe, found: list[shards.Shard]) -> list[Example]:
+    tables = []
+    for shard in found:
+        with pa.memory_map(str(recipe.path(shard.name))) as file:
+            tables.append(pa.ipc.open_stream(file).read_all())
     return [Example(**row) for table in tables for row in table.to_pylist()]
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
 
 
 def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
-    found = _clean(pairs, tmp_path)
-    assert _kept(found) == [pairs[0], pairs[2], pairs[4]]
-    assert (found.read, found.kept, found.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
-    assert found.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": [None, "a", "b"]}
+    recipe = _recipe(tmp_path)
+    found = _make(pairs, recipe)
+    assert _kept(recipe, found) == [pairs[0], *pairs[2:]]
+    train = Cleaned.of(found)
+    assert [rows.tolist() for rows in repeated(found, recipe, train)] == [[2]]
+    assert (train.read, train.kept, train.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
+    assert train.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": (None, "a", "b")}
 
 
 def test_duplicates_may_stay(tmp_path: Path) -> None:
-    pairs = [Example("a", "b"), Example("a", "b")]
-    assert _kept(_clean(pairs, tmp_path, CleaningConfig())) == pairs
+    recipe = _recipe(tmp_path, cleaning=CleaningConfig())
+    found = _make([Example("a", "b"), Example("a", "b")], recipe)
+    assert [rows.tolist() for rows in repeated(found, recipe, Cleaned())] == [[]]
 
 
-@pytest.mark.usefixtures("small")
-def test_of_equal_pairs_in_any_shard_the_first_stays(tmp_path: Path) -> None:
-    draws = random.Random(1)
-    pairs = [Example(draws.choice("abcdefgh"), draws.choice(["x", "y", "", "z z"])) for _ in range(300)]
-    found = _clean(pairs, tmp_path)
-    assert len(found.sizes) > 20
-    assert _kept(found) == [pair for pair in dict.fromkeys(pairs) if pair.target]
-    assert found.dropped["empty"] == sum(not pair.target for pair in pairs)
-
-
-@pytest.mark.usefixtures("small")
 def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
-    pairs = [Example("a b", "c"), Example("a", "b c")]
-    assert _kept(_clean(pairs, tmp_path)) == pairs
+    recipe = _recipe(tmp_path)
+    found = _make([Example("a b", "c"), Example("a", "b c")], recipe)
+    assert [rows.tolist() for rows in repeated(found, recipe, Cleaned())] == [[]]
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_cleaned_is_not_cleaned_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("of", [2, 3, 9, 40])
+def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> None:
+    pairs = [Example(f"word {number} {'x' * (number % 30)}", "Wort") for number in range(60)]
+    one, many = _recipe(tmp_path / "one"), _recipe(tmp_path / "many")
+    whole = _make(pairs, one)
+    assert len(whole) > 9
+    for number in range(of, 0, -1):
+        found = _make(pairs, many, Part(number, of))
+    assert found == whole
+    assert _files(many.folder) == _files(one.folder)
+    assert _kept(many, found) == pairs
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_finished_is_not_made_again_unless_it_does_not_belong(tmp_path: Path) -> None:
     pairs = [Example(f"word {number}", "Wort") for number in range(40)]
-    whole = _clean(pairs, tmp_path / "whole")
-
-    def cut_short():
-        yield from pairs[:25]
-        raise KeyboardInterrupt
-
-    part = tmp_path / "part"
-    part.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        shards.clean(cut_short(), CleaningConfig(), part, workers=1)
-    written = {path.name: path.stat().st_mtime_ns for path in part.iterdir()}
-    assert len(written) > 3
-    again = _clean(pairs, part)
-    assert (again.sizes, again.read, _kept(again)) == (whole.sizes, whole.read, _kept(whole))
-    assert {name: (part / name).stat().st_mtime_ns for name in written} == written
-
-
-@pytest.mark.usefixtures("small")
-def test_a_cleaned_text_is_not_read_again(tmp_path: Path) -> None:
-    first = _clean([Example("a", "b")], tmp_path)
-    assert shards.clean((pytest.fail("read") for _ in range(1)), CleaningConfig(), tmp_path, workers=1) == first
-
-
-def test_nothing_may_be_left(tmp_path: Path) -> None:
-    found = _clean([Example("", "b")], tmp_path)
-    assert (found.kept, _kept(found), found.sample(3)) == (0, [], [])
-
-
-@pytest.mark.usefixtures("small")
-def test_a_sample_is_drawn_evenly_in_order_from_what_stays(tmp_path: Path) -> None:
-    pairs = [Example(f"word {number // 2}", "Wort") for number in range(200)]
-    found = _clean(pairs, tmp_path)
-    everything = _kept(found)
-    assert len(everything) == 100
-    sample = found.sample(40)
-    places = [everything.index(pair) for pair in sample]
-    assert len(places) == 40
-    assert places == sorted(set(places))
-    assert 14 <= sum(place < 50 for place in places) <= 26  # 20 are expected
-    assert found.sample(40) == sample
-    assert found.sample(1000) == everything
+    recipe = _recipe(tmp_path)
+    found = _make(pairs, recipe)
+    assert _make([Example("never read", "nie")] * 40, recipe) == found
+    (tmp_path / f"{found[0].name}.arrow").write_bytes(b"cut")
+    assert shards.load(recipe, 0) is None
+    assert _make([*pairs[:7], *[Example("never read", "nie")] * 33], recipe) == found
+    (tmp_path / "0000001.json").write_text(json.dumps({"mark": "m"}))
+    assert shards.load(recipe, 1) is None
+    assert _make(pairs, recipe) == found
+    other = _make([Example("other", "Wort")] * 40, _recipe(tmp_path, mark="other"))
+    assert {text.source for text in _kept(recipe, other)} == {"other"}
 
 
 @pytest.mark.usefixtures("small")
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
     pairs = [Example(f"word {number % 30}", "Wort") for number in range(60)]
-    alone = _clean(pairs, tmp_path / "alone")
-    (tmp_path / "together").mkdir()
-    together = shards.clean(iter(pairs), CleaningConfig(drop_duplicates=True), tmp_path / "together", workers=2)
-    assert (together.sizes, together.dropped) == (alone.sizes, alone.dropped)
-    files = [sorted(path.name for path in folder.iterdir()) for folder in (alone.folder, together.folder)]
-    assert files[0] == files[1]
-    assert all((alone.folder / name).read_bytes() == (together.folder / name).read_bytes() for name in files[0])
+    alone, together = _recipe(tmp_path / "alone"), _recipe(tmp_path / "together")
+    assert _make(pairs, alone) == _make(pairs, together, workers=2)
+    assert _files(alone.folder) == _files(together.folder)
+
+
+def test_a_stream_may_end_early(tmp_path: Path) -> None:
+    recipe = _recipe(tmp_path)
+    spans = Spans([3 * recipe.span], recipe.span)
+    assert list(shards.make(_List([Example("a", "b")]), spans, WHOLE, recipe, 1)) == [recipe.span]
+    records = [shards.load(recipe, span) for span in range(3)]
+    assert [len(record.shards) for record in records if record] == [1, 0, 0]
 
 
 @settings(max_examples=20)
@@ -124,19 +135,3 @@ def test_blocks_hold_everything_and_end_once_they_are_large(texts: list[str]) ->
     assert [row["source"] for block in rows for row in block] == texts
     sizes = [[len(row["source"]) + len(row["target"]) for row in block] for block in rows]
     assert all(sum(size) >= 20 > sum(size[:-1]) for size in sizes[:-1])
-
-
-@pytest.mark.parametrize("keys", [1, 3, 1000])
-@pytest.mark.usefixtures("small")
-def test_duplicates_are_looked_for_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: int) -> None:
-    """Whatever the number of parts, since the parts are of keys and not of places."""
-    pairs = [Example(str(number % 50), "Wort") for number in range(100)]
-    monkeypatch.setattr(shards, "_KEYS", keys)
-    assert _kept(_clean(pairs, tmp_path)) == pairs[:50]
-
-
-def test_keys_stand_for_the_text(tmp_path: Path) -> None:
-    _clean([Example("a", "b"), Example("a", "c"), Example("a", "b")], tmp_path)
-    with pa.memory_map(str(tmp_path / "text-00000.arrow")) as file:
-        keys = pa.ipc.open_stream(file).read_all()["key"].to_pylist()
-    assert keys[0] == keys[2] != keys[1]

@@ -50,6 +50,9 @@ class Seen:
     def parts(self) -> list["Seen"]:
         return [self]
 
+    def of_epoch(self, seed: int, epoch: int) -> "Seen":
+        return self
+
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
         return self.split.lengths()
 

@@ -1,0 +1,126 @@
+"""A corpus that is to be made: its settings, its text, and what both must be."""
+
+import contextlib
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data_prep.clean import checked, require_readable
+from data_prep.parallel import Runner, require
+from data_prep.parts import Spans
+from data_prep.shards import Recipe
+from data_prep.sources import Source, open_reader, open_source, place
+from data_prep.summary import Evaluation
+from mt.data import corpus
+from mt.data.dataset import DatasetConfig
+from mt.data.fields import SourceError, TextConfig
+from mt.data.tokenizer import Tokenizers
+from mt.errors import UserError, nearest
+
+TOKENIZERS = "tokenizers"
+_SCORING = {"metrics", "bleu_tokenizer", "latency_unit"}
+_NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight", *_SCORING}
+_LATER = {"field": TextConfig(), "format": "files", "digits": None, "transcript": "", "mix": ()}
+"""Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A corpus to make."""
+
+    config: DatasetConfig
+    source: Source
+    mark: str
+    """The fingerprint."""
+    folder: Path
+    progress: bool
+    """Show bars, and print what cleaning dropped."""
+    runner: Runner
+    tokenizers: Tokenizers | None = None
+    """Those of an earlier run, in place of what the configuration says; None: they are learnt."""
+
+    @classmethod
+    def of(
+        cls, config: DatasetConfig, root: Path, progress: bool, runner: Runner, tokenizers: Tokenizers | None = None
+    ) -> "Job":
+        require(runner)
+        source = open_source(config)
+        mark = fingerprint(config, source, tokenizers)
+        return cls(config, source, mark, root / f"{config.name}-{mark[:12]}", progress, runner, tokenizers)
+
+    def recipe(self, work: Path) -> Recipe:
+        """What makes its shards in the folder `work`."""
+        return Recipe(work / "parts", self.mark, self.config.cleaning, open_reader(self.config), work / TOKENIZERS)
+
+    def spans(self, recipe: Recipe) -> Spans:
+        whole = [total(self.config, self.source)]
+        return Spans(self.source.portions() if self.config.mix else whole, recipe.span)
+
+
+def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
+    """SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `Job`."""
+    settings = settings_of(config)
+    if tokenizers is not None:
+        settings["tokenizer"] = tokenizers.digest()
+    text = json.dumps([corpus.FORMAT, settings, source.identity()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def settings_of(config: DatasetConfig) -> dict[str, Any]:
+    """The options that decide what the corpus holds."""
+    later = {name for name, usual in _LATER.items() if getattr(config, name) == usual}
+    settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS | later)
+    if config.mix:  # folders may move, and weights are of training
+        settings["mix"] = len(config.mix)
+    return settings
+
+
+def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
+    """Read and check dev and test.
+
+    Raises:
+        UserError: a line is empty or too long, the sizes of a split's sides differ, or references are nowhere.
+    """
+    for split in corpus.SPLITS:
+        source.size(split)
+    _require_references(config, source)
+    found = {
+        split: list(checked(source.examples(split), config.cleaning, source.places(split))) for split in ("dev", "test")
+    }
+    with placed(config):
+        reader = open_reader(config)
+        for example in itertools.chain.from_iterable(found.values()):
+            require_readable(example.source, reader)
+    return found
+
+
+def total(config: DatasetConfig, source: Source) -> int:
+    """The most raw training pairs to read; only a stream may have fewer."""
+    size = source.size("train")
+    limits = [size or None, config.limit, config.tokenizer.sample if config.streaming else None]
+    return min((limit for limit in limits if limit is not None), default=0)
+
+
+@contextlib.contextmanager
+def placed(config: DatasetConfig) -> Iterator[None]:
+    """A file that cannot be read is told with the line that names it."""
+    try:
+        yield
+    except SourceError as error:
+        if error.source is None:
+            raise
+        raise UserError(f"{place(config, error.source)}: {error}") from error
+
+
+def _require_references(config: DatasetConfig, source: Source) -> None:
+    # Asked once, and only where it matters: the columns of JSON lines are known when all of them have been read.
+    known = {*source.columns("dev"), *source.columns("test")} if config.references else set()
+    for name in config.references:
+        if name not in known:
+            raise UserError(
+                f"neither dev nor test has references {name}: {nearest(name, known)}; set dataset.references"
+            )

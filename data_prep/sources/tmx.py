@@ -1,0 +1,136 @@
+"""Translation memories (TMX 1.4), read piece by piece: memory holds one unit."""
+
+import re
+from collections.abc import Iterator
+from typing import NoReturn
+from xml.parsers import expat
+
+from data_prep.sources.tables import TableFile
+from mt.data.corpus import Example
+from mt.errors import UserError, nearest
+from mt.text_io import opened
+
+_BLOCK = 1 << 16
+_CODES = {"bpt", "ept", "it", "ph", "ut"}
+"""Elements whose contents are codes of a word processor, and no text."""
+_LINE_END = re.compile(r"\s*[\r\n]\s*")
+
+
+class TmxFile(TableFile):
+    """A unit is a pair where it has both languages, `en` also as `EN-GB`; others are left out. Of several variants in
+    one language the first is read."""
+
+    def examples(self) -> Iterator[Example]:
+        return (pair for _, pair in self._units())
+
+    def located(self) -> Iterator[tuple[str, Example]]:
+        return ((f"{self._path}, line {number}", pair) for number, pair in self._units())
+
+    def size(self) -> int:
+        count = sum(1 for _ in self._units())
+        if count == 0:
+            languages = self.columns()
+            missing = [side for side in self._sought[:2] if side.lower() not in languages]
+            told = nearest(missing[0], languages) if missing and languages else "expected units of both languages"
+            raise UserError(
+                f"{self._path} has no units in {' and '.join(missing or self._sought[:2])}: {told}; set dataset.source "
+                "and dataset.target"
+            )
+        return count
+
+    def columns(self) -> dict[str, None]:
+        """Languages, also without their regions."""
+        found: dict[str, None] = {}
+        for _, unit in self._parsed():
+            for language in unit:
+                found |= {language: None, language.partition("-")[0]: None}
+        return found
+
+    def _units(self) -> Iterator[tuple[int, Example]]:
+        """Pairs, each with the line on which its unit begins."""
+        sides = [side.lower() for side in self._sought[:2]]
+        for line, unit in self._parsed():
+            source, target = (_variant(unit, side) for side in sides)
+            if source is not None and target is not None:
+                yield line, Example(source, target)
+
+    def _parsed(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """The texts of each unit by language, with the line on which it begins."""
+        parser = _Parser(str(self._path))
+        with opened(self._path) as file:
+            while True:
+                block = file.read(_BLOCK)
+                parser.feed(block)
+                yield from parser.taken()
+                if not block:
+                    return
+
+
+class _Parser:
+    """What is fed in gives units. No entity may be declared: a few can stand for more text than memory holds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._expat = expat.ParserCreate()
+        self._expat.buffer_text = True
+        self._expat.StartElementHandler = self._start
+        self._expat.EndElementHandler = self._end
+        self._expat.CharacterDataHandler = self._read
+        self._expat.EntityDeclHandler = self._refuse
+        self._found: list[tuple[int, dict[str, str]]] = []
+        self._unit: dict[str, str] = {}
+        self._line = 0
+        self._language = ""
+        self._text: list[str] | None = None  # of the segment that is being read
+        self._codes = 0  # how many elements of codes are open
+
+    def feed(self, block: bytes) -> None:
+        """An empty block is the end. Raises UserError where it is no XML."""
+        try:
+            self._expat.Parse(block, not block)
+        except expat.ExpatError as error:
+            raise UserError(
+                f"{self._name}, line {error.lineno} is not XML ({expat.ErrorString(error.code)}): copy the file again, "
+                "or make it again"
+            ) from error
+
+    def taken(self) -> list[tuple[int, dict[str, str]]]:
+        found, self._found = self._found, []
+        return found
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "tu":
+            self._unit, self._line = {}, self._expat.CurrentLineNumber
+        elif name == "tuv":
+            self._language = attributes.get("xml:lang", attributes.get("lang", "")).lower().replace("_", "-")
+        elif name == "seg":
+            self._text, self._codes = [], 0
+        elif name in _CODES:
+            self._codes += 1
+
+    def _end(self, name: str) -> None:
+        if name == "tu":
+            self._found.append((self._line, self._unit))
+        elif name == "seg" and self._text is not None:
+            text = _LINE_END.sub(" ", "".join(self._text)).strip()
+            self._unit.setdefault(self._language, text)
+            self._text = None
+        elif name in _CODES:
+            self._codes -= 1
+
+    def _read(self, text: str) -> None:
+        if self._text is not None and not self._codes:
+            self._text.append(text)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UserError(
+            f"{self._name}, line {self._expat.CurrentLineNumber} declares an entity, which can stand for more text "
+            "than memory holds: remove the declaration, and write the characters themselves"
+        )
+
+
+def _variant(unit: dict[str, str], language: str) -> str | None:
+    """The text in a language, or in one of its regions."""
+    if language in unit:
+        return unit[language]
+    return next((text for name, text in unit.items() if name.startswith(f"{language}-")), None)

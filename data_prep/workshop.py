@@ -1,0 +1,73 @@
+"""The hidden folder beside a corpus in which it is made, and what goes wrong there as sentences."""
+
+import contextlib
+import errno
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from mt.errors import UserError
+from mt.storage import locked
+
+SETTINGS = "settings.json"
+"""The options of the corpus, in its workshop."""
+
+
+def workshop_of(folder: Path) -> Path:
+    """Where the corpus `folder` is made."""
+    return folder.with_name(f".{folder.name}.partial")
+
+
+@contextlib.contextmanager
+def alone(folder: Path, progress: bool) -> Iterator[None]:
+    """For one process at a time."""
+    with told(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.parent / ".lock", waiting(folder.parent, progress)):
+            yield
+
+
+@contextlib.contextmanager
+def workshop(folder: Path) -> Iterator[Path]:
+    """The folder to make the corpus `folder` in. An interruption leaves it, to go on from."""
+    work = workshop_of(folder)
+    with told(folder):
+        work.parent.mkdir(parents=True, exist_ok=True)
+        _discard_links(work)
+        work.mkdir(exist_ok=True)
+        yield work
+
+
+@contextlib.contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """What the system refuses becomes a sentence."""
+    work = workshop_of(folder)
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # what is printed is read no more, which is not about the corpus
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "free disk space" if full else f"make {work.parent} a folder that may be written"
+        raise UserError(
+            f"the corpus could not be written ({error}): {remedy}; the same command goes on from what is finished, in "
+            f"{work}"
+        ) from error
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a process of the preparation was killed, most likely for want of memory: set dataset.workers to fewer "
+            f"processes; the same command goes on from what is finished, in {work}"
+        ) from error
+
+
+def waiting(folder: Path, progress: bool) -> Callable[[], None]:
+    return lambda: print(f"waiting for another preparation in {folder}") if progress else None
+
+
+def _discard_links(work: Path) -> None:
+    """Deletes what is left of a preparation where it has links, since it makes none: files elsewhere stay whole."""
+    if work.is_symlink():
+        work.unlink()
+    elif any(path.is_symlink() for path in work.rglob("*")):
+        shutil.rmtree(work)

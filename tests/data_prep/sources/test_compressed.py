@@ -1,0 +1,227 @@
+"""Text that is compressed, packed into archives, or kept as a translation memory."""
+
+import gzip
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from data_prep.sources import open_source
+from mt.data.corpus import SPLITS, Example
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+
+def _config(folder: Path, **settings) -> DatasetConfig:
+    return DatasetConfig(**{"folder": str(folder), "source": "en", "target": "de"} | settings)
+
+
+def _zst(text: bytes) -> bytes:
+    return pa.compress(text, codec="zstd", asbytes=True)
+
+
+def _text(rows: list[tuple[str, str]], side: int) -> bytes:
+    return "".join(f"{row[side]}\n" for row in rows).encode()
+
+
+@pytest.fixture
+def zst(tmp_path: Path, pairs) -> Path:
+    for split, rows in pairs.items():
+        for side, name in enumerate(("en", "de")):
+            (tmp_path / f"{split}.{name}.zst").write_bytes(_zst(_text(rows, side)))
+    return tmp_path
+
+
+@pytest.fixture
+def archives(tmp_path: Path, pairs) -> Path:
+    for split, rows in pairs.items():
+        with zipfile.ZipFile(tmp_path / f"{split}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("README", "OPUS")
+            for side, name in enumerate(("en", "de")):
+                archive.writestr(f"Books.de-en.{name}", _text(rows, side))
+    return tmp_path
+
+
+def _tmx(units: str, before: str = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">') -> bytes:
+    head = '<header creationtool="x" segtype="sentence" adminlang="en" srclang="en" datatype="PlainText"/>'
+    body = f'<tmx version="1.4">{head}<body>\n{units}</body></tmx>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{before}\n{body}'.encode()
+
+
+def _unit(**texts: str) -> str:
+    variants = "".join(
+        f'<tuv xml:lang="{name.replace("_", "-")}"><seg>{text}</seg></tuv>' for name, text in texts.items()
+    )
+    return f'<tu tuid="1">{variants}</tu>\n'
+
+
+@pytest.fixture
+def memories(tmp_path: Path, pairs) -> Path:
+    for split, rows in pairs.items():
+        (tmp_path / f"{split}.tmx").write_bytes(_tmx("".join(_unit(en=one, de=other) for one, other in rows)))
+    return tmp_path
+
+
+def test_zst(zst: Path, read, pairs) -> None:
+    assert read(_config(zst)) == pairs
+    assert open_source(_config(zst)).columns("dev") == {"en", "de"}
+    assert open_source(_config(zst)).notes() == []
+
+
+def test_a_table_may_be_zst(zst: Path, read, pairs) -> None:
+    rows = [("en", "de"), *pairs["dev"]]
+    for side in ("en", "de"):
+        (zst / f"dev.{side}.zst").unlink()
+    (zst / "dev.tsv.zst").write_bytes(_zst("".join("\t".join(row) + "\n" for row in rows).encode()))
+    assert read(_config(zst)) == pairs
+
+
+def test_zst_of_several_frames(zst: Path, read, pairs) -> None:
+    rows = pairs["train"]
+    frames = _zst(_text(rows[:1], 0)), _zst(_text(rows[1:], 0))
+    (zst / "train.en.zst").write_bytes(b"".join(frames))
+    assert read(_config(zst)) == pairs
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-8], lambda whole: b"a\nb\nc\n"])
+def test_a_damaged_zst_is_refused(zst: Path, damage) -> None:
+    path = zst / "train.en.zst"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(
+        UserError, match=r"train\.en\.zst is not a sound zst file \(.+\): copy it again, or compress it"
+    ):
+        open_source(_config(zst)).size("train")
+
+
+def test_an_archive_of_moses_form(archives: Path, read, pairs) -> None:
+    assert read(_config(archives)) == pairs
+
+
+def test_an_archive_is_found_by_its_own_name(archives: Path, read, pairs) -> None:
+    (archives / "train.zip").rename(archives / "de-en.txt.zip")
+    assert read(_config(archives, splits={"train": "de-en.txt"})) == pairs
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ({"a.en": b"x\n"}, r"train\.zip has no column de: choices: en; set dataset\.source and dataset\.target"),
+        ({"a.en": b"x\n", "b.en": b"x\n", "a.de": b"x\n"}, r"train\.zip has 2 columns en: give each a name of its own"),
+        (
+            {"a.en": b"x\ny\n", "a.de": b"x\n"},
+            r"train\.zip: its en has 2 lines and its de 1: line N of one must belong",
+        ),
+        ({"a.en": b"", "a.de": b""}, r"train\.zip holds empty texts: expected one sentence a line"),
+        ({"a.en": b"x\n", "a.de": b"x\xff\n"}, r"train\.zip, de, line 1 is not UTF-8 \(byte 2 of the line\)"),
+    ],
+)
+def test_a_bad_archive_is_refused(archives: Path, members: dict[str, bytes], sentence: str) -> None:
+    with zipfile.ZipFile(archives / "train.zip", "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    with pytest.raises(UserError, match=sentence):
+        source = open_source(_config(archives))
+        source.size("train")
+        list(source.examples("train"))
+
+
+def test_a_damaged_archive_is_refused(archives: Path) -> None:
+    path = archives / "train.zip"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50])
+    with pytest.raises(UserError, match=r"train\.zip is no sound zip file \(.*\): copy it again"):
+        open_source(_config(archives)).size("train")
+    place = whole.index(b"Books.de-en.en") + len("Books.de-en.en") + 3
+    path.write_bytes(whole[:place] + b"\xff\xff\xff" + whole[place + 3 :])
+    with pytest.raises(UserError, match=r"train\.zip is (damaged|no sound zip file) \(.*\): copy it again"):
+        open_source(_config(archives)).size("train")
+
+
+def test_a_translation_memory(memories: Path, read, pairs) -> None:
+    assert read(_config(memories)) == pairs
+    path = memories / "dev.tmx"
+    path.with_name("dev.tmx.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert read(_config(memories)) == pairs
+
+
+def test_what_a_unit_holds(memories: Path, read) -> None:
+    units = [
+        _unit(EN_GB="a &amp; b &lt;c&gt;", de="  ein\n   Haus "),
+        _unit(en="no German", fr="pas"),
+        _unit(en='<bpt i="1">{\\b</bpt>bold<ept i="1">}</ept> <hi>high</hi><ph>{x}</ph>', de_DE="fett"),
+        '<tu><tuv lang="en"><prop type="x">not this</prop><seg>one</seg></tuv><tuv lang="de"><seg/></tuv></tu>\n',
+        _unit(en="first", de="erste", de_AT="andere"),
+    ]
+    (memories / "train.tmx").write_bytes(_tmx("".join(units)))
+    assert read(_config(memories))["train"] == [
+        ("a & b <c>", "ein Haus"),
+        ("bold high", "fett"),
+        ("one", ""),
+        ("first", "erste"),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1"])
+def test_other_encodings(memories: Path, read, encoding: str) -> None:
+    text = _tmx(_unit(en="a bird", de="ein Vögelchen")).decode().replace("UTF-8", encoding)
+    (memories / "train.tmx").write_bytes(text.encode(encoding))
+    assert read(_config(memories))["train"] == [("a bird", "ein Vögelchen")]
+
+
+_LAUGHS = '<!DOCTYPE tmx [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+_OUTSIDE = '<!DOCTYPE tmx [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (_tmx(_unit(en="&b;", de="&b;"), _LAUGHS), r"train\.tmx, line 2 declares an entity, which can stand for more"),
+        (_tmx(_unit(en="&a;", de="x"), _OUTSIDE), r"train\.tmx, line 2 declares an entity"),
+        (_tmx(_unit(en="a", de="b"))[:-9], r"train\.tmx, line 5 is not XML \(.*\): copy the file again"),
+        (b"\x00\x01", r"train\.tmx, line 1 is not XML"),
+        (_tmx(_unit(en="a", fr="b")), r"train\.tmx has no units in de: choices: en, fr; set dataset\.source and"),
+        (_tmx(""), r"train\.tmx has no units in en and de: expected units of both languages"),
+    ],
+)
+def test_a_bad_memory_is_refused(memories: Path, content: bytes, sentence: str) -> None:
+    (memories / "train.tmx").write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        open_source(_config(memories)).size("train")
+
+
+_MANY = [(f"word {number}", f"Wort {number}") for number in range(5_000)]
+
+
+@pytest.mark.parametrize("kind", ["en", "en.gz", "en.zst", "zip", "tsv", "tmx"])
+def test_rows_are_found_in_any_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr("mt.text_io._BUFFER", 1_000)
+    for split in SPLITS:
+        if kind == "zip":
+            with zipfile.ZipFile(tmp_path / f"{split}.zip", "w") as archive:
+                for side, name in enumerate(("en", "de")):
+                    archive.writestr(f"text.{name}", _text(_MANY, side))
+        elif kind == "tsv":
+            rows = "".join(f"{one}\t{other}\n" for one, other in [("en", "de"), *_MANY])
+            (tmp_path / f"{split}.tsv").write_text(rows, encoding="utf-8")
+        elif kind == "tmx":
+            (tmp_path / f"{split}.tmx").write_bytes(_tmx("".join(_unit(en=a, de=b) for a, b in _MANY)))
+        else:
+            pack = {"": bytes, "gz": gzip.compress, "zst": _zst}[kind[3:]]
+            for side, name in enumerate(("en", "de")):
+                ending = f".{kind[3:]}" if kind[3:] else ""
+                (tmp_path / f"{split}.{name}{ending}").write_bytes(pack(_text(_MANY, side)))
+    rows = [range(0), range(3, 5), range(5, 6), range(1_000, 1_001), range(4_998, 6_000)]
+    expected = [Example(*pair) for run in rows for pair in _MANY[run.start : run.stop]]
+    assert [*open_source(_config(tmp_path)).examples_at("train", rows)] == expected
+
+
+def test_a_row_that_cannot_be_read_has_its_number(tmp_path: Path) -> None:
+    for split in SPLITS:
+        (tmp_path / f"{split}.en").write_bytes(b"a\n" * 50 + b"\xff\n" + b"a\n" * 50)
+        (tmp_path / f"{split}.de").write_bytes(b"b\n" * 101)
+    source = open_source(_config(tmp_path))
+    assert len(list(source.examples_at("train", [range(20, 50), range(51, 101)]))) == 80
+    with pytest.raises(UserError, match=r"train\.en, line 51 is not UTF-8"):
+        list(source.examples_at("train", [range(40, 60)]))

@@ -1,0 +1,116 @@
+"""Several corpora in one set."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from data_prep import shards
+from data_prep.parts import Part
+from data_prep.prepare import merge_parts, prepare, prepare_part
+from data_prep.sources import open_source
+from data_prep.stream import open_corpus
+from mt.data.batches import batch_order
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, count in {"own": 30, "web": 50, "news": 20}.items():
+        (tmp_path / name).mkdir()
+        for split in ("train", "dev", "test") if name == "own" else ("train",):
+            for side in ("en", "de"):
+                lines = [f"{name} {split} {number} {side}\n" for number in range(count if split == "train" else 3)]
+                (tmp_path / name / f"{split}.{side}").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "news" / "train.en").rename(tmp_path / "news" / "all.en")
+    (tmp_path / "news" / "train.de").rename(tmp_path / "news" / "all.de")
+    return tmp_path
+
+
+def _config(root: Path, **settings) -> DatasetConfig:
+    mix = [
+        {"folder": str(root / "web"), "weight": 0.5},
+        {"folder": str(root / "news"), "train": "all", "weight": 2},
+    ]
+    plain = {"folder": str(root / "own"), "source": "en", "target": "de", "workers": 1, "mix": mix}
+    plain |= {"tokenizer": {"model_type": "char"}} | settings
+    return DatasetConfig.model_validate_json(json.dumps(plain))
+
+
+def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> None:
+    found = read(_config(folder))
+    assert {split: Counter(one.split()[0] for one, _ in rows) for split, rows in found.items()} == {
+        "train": {"own": 30, "web": 50, "news": 20},
+        "dev": {"own": 3},
+        "test": {"own": 3},
+    }
+    rows = [range(5, 6), range(28, 33), range(79, 81), range(99, 100)]
+    expected = [found["train"][place][0] for run in rows for place in run]
+    assert [one.source for one in open_source(_config(folder)).examples_at("train", rows)] == expected
+
+
+def test_an_epoch_has_each_corpus_by_its_weight(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "_CHARACTERS", 200)
+    (folder / "web" / "train.en").write_text("".join(f"web {i}\n" if i % 10 else "\n" for i in range(50)))
+    (folder / "web" / "train.de").write_text("".join(f"web {i}\n" for i in range(50)))
+    corpus = open_corpus(_config(folder), folder / "corpora")
+    assert corpus.meta["portions"] == [30, 45, 20]
+    [train] = corpus.training.parts()
+    texts = train.column("source")
+    seen: Counter[str] = Counter()
+    for epoch in (1, 2):
+        part = train.of_epoch(seed=7, epoch=epoch)
+        batches = batch_order(*part.lengths(), max_tokens=200, seed=7, epoch=epoch)
+        decoded = [corpus.tokenizers.source.decode(ids) for batch in batches for ids, _ in part.ids(batch)]
+        names = Counter(text.split()[0] for text in decoded)
+        assert names == {"own": 30, "web": 22, "news": 40}
+        seen += Counter(decoded)
+    assert {*seen} <= {*texts} and sum(text not in seen for text in texts) == 1  # 44 of 45 halves
+    dev = corpus.split("dev")
+    assert dev.of_epoch(1, 1) is dev
+
+
+def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
+    first = prepare(_config(folder), folder / "corpora", progress=False)
+    other = _config(folder)
+    moved = folder / "moved"
+    (folder / "web").rename(moved)
+    again = other.model_copy(
+        update={"weight": 3.0, "mix": (other.mix[0].model_copy(update={"folder": str(moved)}), other.mix[1])}
+    )
+    assert prepare(again, folder / "corpora", progress=False) == first
+    assert prepare(_config(folder, mix=[]), folder / "corpora", progress=False) != first
+
+
+def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "_SPAN", 8)
+    config = _config(folder)
+    one = prepare(config, folder / "one", progress=False)
+    for number in (3, 1, 2):
+        prepare_part(config, folder / "many", Part(number, 3), progress=False)
+    many = merge_parts(config, folder / "many", progress=False)
+    assert {path.name: path.read_bytes() for path in many.rglob("*") if path.is_file()} == {
+        path.name: path.read_bytes() for path in one.rglob("*") if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"streaming": True}, r"^dataset\.mix of files is read whole: leave out dataset\.streaming and dataset\.limit"),
+        ({"limit": 5}, r"^dataset\.mix of files is read whole"),
+        ({"folder": None, "generator": "phrasebook"}, r"^dataset\.mix is of text in folders, and files is not: set"),
+        ({"field": {"name": "audio"}}, r"^dataset\.mix is of text in folders, and files is not"),
+    ],
+)
+def test_what_cannot_be_mixed_is_refused(folder: Path, settings: dict, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        _config(folder, **settings)
+
+
+def test_a_missing_corpus_is_named(folder: Path) -> None:
+    (folder / "web" / "train.de").unlink()
+    with pytest.raises(UserError, match=r"web lacks train\.de \(it holds: train\.en\)"):
+        open_source(_config(folder))

@@ -1,0 +1,62 @@
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data_prep import duplicates
+
+
+def _files(folder: Path, keys: list[list[int]]) -> list[Path]:
+    paths = [folder / f"{number}.keys" for number in range(len(keys))]
+    for path, some in zip(paths, keys, strict=True):
+        path.write_bytes(np.array(some, dtype="<u8").tobytes())
+    return paths
+
+
+def _expected(keys: list[list[int]]) -> list[list[int]]:
+    known: set[int] = set()
+    found = []
+    for some in keys:
+        found.append([row for row, key in enumerate(some) if key in known or key in some[:row]])
+        known |= {*some}
+    return found
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 10, 1000])
+@pytest.mark.parametrize("kinds", [1, 5, 60, 1 << 64])
+def test_every_key_but_the_first_of_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, kinds: int
+) -> None:
+    monkeypatch.setattr(duplicates, "_KEYS", at_once)
+    draws = random.Random(1)
+    keys = [[draws.randrange(kinds) for _ in range(draws.randrange(12))] for _ in range(25)]
+    found = duplicates.repeats(_files(tmp_path, keys), tmp_path / "work")
+    assert [rows.tolist() for rows in found] == _expected(keys)
+    assert not (tmp_path / "work").exists()
+
+
+def test_no_files(tmp_path: Path) -> None:
+    assert list(duplicates.repeats([], tmp_path / "work")) == []
+
+
+def test_what_a_killed_search_left_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "keys-0").write_bytes(bytes(64))
+    assert [rows.tolist() for rows in duplicates.repeats(_files(tmp_path, [[0, 1, 0]]), tmp_path / "work")] == [[2]]
+
+
+def test_no_more_keys_than_are_allowed_are_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often one key comes: such keys are known to repeat before they are sorted into buckets."""
+    monkeypatch.setattr(duplicates, "_KEYS", 100)
+    first, most = duplicates._first, 0
+
+    def counted(keys: np.ndarray) -> np.ndarray:
+        nonlocal most
+        most = max(most, len(keys))
+        return first(keys)
+
+    monkeypatch.setattr(duplicates, "_first", counted)
+    keys = [[7] * 50 for _ in range(80)]
+    assert sum(map(len, duplicates.repeats(_files(tmp_path, keys), tmp_path / "work"))) == 80 * 50 - 1
+    assert most <= 100

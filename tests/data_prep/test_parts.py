@@ -1,0 +1,225 @@
+"""A preparation split into parts, and what may go wrong between them."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_prep import duplicates, shards
+from data_prep.parts import Part
+from data_prep.prepare import merge_parts, prepare, prepare_part
+from mt.data.corpus import Corpus
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError
+
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "_CHARACTERS", 400)
+    monkeypatch.setattr(shards, "_SPAN", 40)
+    monkeypatch.setattr(duplicates, "_KEYS", 50)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    draws = random.Random(1)
+    for split, count in {"train": 300, "dev": 5, "test": 5}.items():
+        numbers = [draws.randrange(200) for _ in range(count)]
+        (tmp_path / f"{split}.en").write_text("".join(f"cat {i} {split}\n" for i in numbers), encoding="utf-8")
+        (tmp_path / f"{split}.de").write_text("".join(f"Kater {i}\n" for i in numbers), encoding="utf-8")
+    return tmp_path
+
+
+def _config(folder: Path, **settings) -> DatasetConfig:
+    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"model_type": "char"}, "workers": 1}
+    return DatasetConfig.model_validate_json(
+        json.dumps(plain | {"cleaning": {"drop_duplicates": True, "max_length": 50}} | settings)
+    )
+
+
+def _part(folder: Path, text: str, **settings) -> Path:
+    return prepare_part(_config(folder, **settings), folder / "corpora", Part.parse(text), progress=False)
+
+
+def _merge(folder: Path, **settings) -> Path:
+    return merge_parts(_config(folder, **settings), folder / "corpora", progress=False)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("drop", [True, False])
+@pytest.mark.parametrize("of", [1, 2, 5, 50])
+def test_parts_make_the_corpus_of_one_machine(folder: Path, of: int, drop: bool) -> None:
+    settings = {"cleaning": {"drop_duplicates": drop}}
+    one = prepare(_config(folder, **settings), folder / "one", progress=False)
+    order = random.Random(of).sample(range(1, of + 1), of)
+    for number in order:
+        made = _part(folder, f"{number}/{of}", **settings)
+        assert not made.exists()
+    merged = _merge(folder, **settings)
+    assert merged == made
+    assert _files(merged) == _files(one)
+    assert [path.name for path in (folder / "corpora").iterdir()] == [one.name]
+    texts = Corpus.open(merged).split("train").column("source")
+    raw = (folder / "train.en").read_text(encoding="utf-8").splitlines()
+    assert texts == ([*dict.fromkeys(raw)] if drop else raw)
+    # What comes late finds it there.
+    assert _part(folder, "1/3", **settings) == _merge(folder, **settings) == merged
+
+
+def test_parts_of_different_numbers_fit_together(folder: Path) -> None:
+    one = prepare(_config(folder), folder / "one", progress=False)
+    for text in ("1/2", "3/4", "2/2", "2/2"):
+        _part(folder, text)
+    assert _files(_merge(folder)) == _files(one)
+
+
+def test_who_prepares_all_takes_what_parts_have_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = prepare(_config(folder), folder / "one", progress=False)
+    _part(folder, "1/2")
+    _part(folder, "2/2")
+    monkeypatch.setattr(shards, "_shard", lambda *_: pytest.fail("made again"))
+    assert _files(prepare(_config(folder), folder / "corpora", progress=False)) == _files(one)
+
+
+@pytest.mark.parametrize("renames", [0, 1, 5, 9])
+def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
+    one = prepare(_config(folder), folder / "one", progress=False)
+    _part(folder, "2/2")
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom data_prep import shards\n"
+        "from data_prep.parts import Part\nfrom data_prep.prepare import prepare_part\n"
+        "from mt.data.dataset import DatasetConfig\n"
+        "shards._CHARACTERS, shards._SPAN = 400, 40\nrename, count = os.replace, 0\n"
+        "def replace(old, new):\n"
+        "    global count\n"
+        f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    count += 1\n    rename(old, new)\n"
+        "os.replace = replace\n"
+        "prepare_part(DatasetConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]), Part(1, 2), progress=False)\n"
+    )
+    command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
+    with subprocess.Popen(command, cwd=_ROOT) as process:
+        assert process.wait() == -signal.SIGKILL
+    with pytest.raises(UserError, match=r"^part 1/2 is missing or not finished in \S+partial: run it with the options"):
+        _merge(folder)
+    _part(folder, "1/2")
+    assert _files(_merge(folder)) == _files(one)
+
+
+def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
+    one = prepare(_config(folder), folder / "one", progress=False)
+    script = (
+        "import contextlib, sys\nfrom pathlib import Path\nfrom data_prep import prepare, shards\n"
+        "from data_prep.parts import Part\nfrom mt.data.dataset import DatasetConfig\n"
+        "shards._CHARACTERS, shards._SPAN = 400, 40\n"
+        "prepare.locked = lambda *_: contextlib.nullcontext()\n"  # as on a file system that has no locks
+        "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
+        "prepare.prepare_part(config, Path(sys.argv[2]), Part(1, 1), progress=False)\n"
+    )
+    command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
+    processes = [subprocess.Popen(command, cwd=_ROOT) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert _files(_merge(folder)) == _files(one)
+
+
+def test_the_command(folder: Path) -> None:
+    settings = ["dataset=files", f"dataset.folder={folder}", "dataset.source=en", "dataset.target=de"]
+    settings += ["dataset.tokenizer.model_type=char", "dataset.workers=1", f"corpora={folder / 'corpora'}"]
+
+    def run(*further: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "data_prep", *settings, *further]
+        return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+
+    assert run("part=1/1").stdout.startswith(f"part 1/1 of {folder}/corpora/files-")
+    merged = run("part=merge").stdout.splitlines()
+    assert merged[0] == "train: 300 of 300 pairs kept; dropped: none"
+    assert Path(merged[-1]).is_dir()
+    refused = run("part=1/2", "dry_run=true")
+    assert refused.stderr == "error: dry_run=true looks at the whole dataset: leave out part=1/2\n"
+
+
+def test_a_missing_part_is_named(folder: Path) -> None:
+    nothing = r"^\S+corpora holds no parts of files: run part=1/n to part=n/n first, with the options of this command$"
+    (folder / "corpora").mkdir()
+    with pytest.raises(UserError, match=nothing):
+        _merge(folder)
+    for text in ("1/5", "4/5"):
+        _part(folder, text)
+    with pytest.raises(UserError, match=r"^part 2/5, 3/5, 5/5 is missing or not finished in \S+: run it with the opt"):
+        _merge(folder)
+    assert [path.suffix for path in (folder / "corpora").iterdir()] == [".partial"]
+    for text in ("2/5", "3/5", "5/5"):
+        _part(folder, text)
+    assert _merge(folder).is_dir()
+
+
+def test_parts_of_other_settings_are_refused(folder: Path) -> None:
+    _part(folder, "1/1", cleaning={"drop_duplicates": True, "max_length": 20})
+    other = (
+        r"^the parts of files in \S+ were made of other settings \(dataset\.cleaning\.max_length was 20 and is 50\): "
+    )
+    with pytest.raises(UserError, match=other + r"give part=merge the options of the parts, or run all parts again$"):
+        _merge(folder)
+    with (folder / "train.en").open("a") as source, (folder / "train.de").open("a") as target:
+        source.write("one\n")
+        target.write("eins\n")
+    with pytest.raises(UserError, match=r"were made of other text: give"):
+        _merge(folder, cleaning={"drop_duplicates": True, "max_length": 20})
+
+
+@pytest.mark.parametrize("change", ["mark", "tokenizers"])
+def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: str) -> None:
+    for text in ("1/2", "2/2"):
+        made = _part(folder, text)
+    [record] = (folder / "corpora").glob(".*/parts/0000007.json")
+    record.write_text(json.dumps(json.loads(record.read_text()) | {change: "another"}))
+    with pytest.raises(UserError, match=r"^part 2/2 in \S+ is from other settings or another vocabulary than the rest"):
+        _merge(folder)
+    assert not made.exists()
+    _part(folder, "2/2")
+    assert _merge(folder) == made
+
+
+@pytest.mark.parametrize("ending", ["arrow", "keys"])
+def test_a_part_of_which_a_file_is_cut_short_is_missing(folder: Path, ending: str) -> None:
+    _part(folder, "1/1")
+    shard = next((folder / "corpora").glob(f".*/parts/0000003-*.{ending}"))
+    shard.write_bytes(shard.read_bytes()[:-10])
+    with pytest.raises(UserError, match="part 1/1 is missing or not finished"):
+        _merge(folder)
+
+
+def test_text_that_changes_under_a_part_makes_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = shards.make
+
+    def change(*arguments):
+        yield from make(*arguments)
+        (folder / "dev.en").write_text("dog\n" * 5)
+
+    monkeypatch.setattr(shards, "make", change)
+    with pytest.raises(UserError, match="changed while it was read"):
+        _part(folder, "1/2")
+    assert list((folder / "corpora").glob(".*/parts/*.json")) == []
+
+
+@pytest.mark.parametrize("text", ["0/5", "6/5", "1", "a/b", "1/0", "-1/5", "1/5/5", ""])
+def test_what_is_no_part_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=f"^part={text} is no part: write part=1/5 to part=5/5 for five shares, and"):
+        Part.parse(text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 100])
+@pytest.mark.parametrize("of", [1, 2, 7, 13])
+def test_parts_are_like_large_and_leave_nothing_out(count: int, of: int) -> None:
+    shares = [Part(number, of).of_count(count) for number in range(1, of + 1)]
+    assert [one for share in shares for one in share] == list(range(count))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
