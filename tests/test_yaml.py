@@ -149,7 +149,7 @@ def test_the_defaults_are_what_is_composed_without_a_recipe():
 def defaults() -> Iterator[tuple[str, ...]]:
     for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
         outer, _, inner = group.partition("/")
-        if outer not in (OF_GROUPS, OF_HYDRA[:-1], "recipe", "dataset"):  # which are values of their own, on top of the defaults
+        if outer not in (OF_GROUPS, OF_HYDRA[:-1], "recipe", "dataset"):  # which have values of their own
             around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
             for name in names(group):
                 needed = READS.get(name, []) if group == WITH_THE_DATASET else []

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt.config import Config
 from mt.data.batches import Batch, collate
-from mt.data.corpus import Split
+from mt.data.corpus import Chosen, Split
 from mt.device import autocast
 from mt.distributed import World, accumulating
 from mt.errors import UserError
@@ -37,7 +37,7 @@ class Update:
 class Unread(NamedTuple):
     """A batch that is still to be read."""
 
-    part: Split
+    part: Split | Chosen
     indices: np.ndarray
     tokens: int
     """Real target tokens, EOS included."""
