@@ -21,7 +21,8 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, kind in DECODERS.items():
         switches = [option for option, field in kind.Config.model_fields.items() if field.annotation is bool]
         for on, cells in ((False, "lstm"), (True, "gru")):
-            options = {"num_layers": 1 + on, "cell": cells, "init_hidden": "zeros" if on else "final_state"}
+            layers, first = kind.Config().num_layers + on, "zeros" if on else "final_state"
+            options = {"num_layers": layers, "cell": cells, "init_hidden": first}
             yield name, options | dict.fromkeys(switches, on)
 
 

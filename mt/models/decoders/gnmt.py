@@ -1,0 +1,80 @@
+"""GNMT's decoder as NVIDIA's GNMT v2 has it: the first layer asks, and the context enters the layers above (Wu et al.
+2016, sections 3 and 3.1).
+
+    h1_t = LSTM_1(y_{t-1});  c_t = attention(h1_t);  hn_t = LSTM_n([h(n-1)_t; c_t])  (+ h(n-1)_t from the third on)
+
+No layer below the attention sees what is above, so that all target steps are taken at once under teacher forcing, with
+any attention, and the layers above still know what was attended to before, which input feeding is for.
+"""
+
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import BaseModel, Field
+from torch import Tensor, nn
+
+from mt.models.attention import AttentionOutput, AttentionStep, State
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
+from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
+
+Layers = tuple[tuple[Tensor, ...], ...]
+"""The state of each layer, each part [B, 1, H]."""
+
+
+class GNMTConfig(RecurrenceConfig):
+    name: Literal["gnmt"] = "gnmt"
+    num_layers: int = Field(2, ge=2, le=100)
+    """The first one asks, the others are told (Wu et al. 2016: 8; GNMT v2: 4)."""
+
+
+class GNMTState(NamedTuple):
+    layers: Layers
+    attention: State
+
+
+class GNMT(Decoder):
+    Config: ClassVar[type[BaseModel]] = GNMTConfig
+
+    def __init__(self, config: GNMTConfig, parts: DecoderParts) -> None:
+        single = config.model_copy(update={"num_layers": 1})
+        super().__init__(single, parts)
+        size = config.hidden_size + parts.value_size
+        self.above = nn.ModuleList(
+            Recurrence(single, size, parts.final_state_size) for _ in range(config.num_layers - 1)
+        )
+        same = config.readout_size == config.hidden_size
+        self.readout = nn.Identity() if same else nn.Linear(config.hidden_size, config.readout_size, bias=False)
+
+    def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> GNMTState:
+        layers = (layer.init_state(memory.final_state) for layer in (self.recurrence, *self.above))
+        return GNMTState(tuple(layers), self.attention.init_state(memory.attention, hard=hard))
+
+    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+        first, *before = question.carry
+        readouts, after = self._told(question.query[:, None], attended.context[:, None], tuple(before))
+        return self._prediction(readouts[:, 0], attended, GNMTState((first, *after), attended.state))
+
+    def forward(
+        self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
+    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
+        first, *before = self.init_state(memory, hard=hard).layers
+        queries, _ = self.recurrence(self.embedding(tokens), first)
+        output = self.attention(queries, memory.attention, hard=hard)
+        readouts, _ = self._told(queries, output.contexts, tuple(before))
+        return readouts, output
+
+    def _ask(self, vectors: Float[Tensor, "B E"], state: GNMTState) -> Question:
+        queries, first = self.recurrence(vectors[:, None], state.layers[0])
+        return Question(queries[:, 0], state.attention, (first, *state.layers[1:]))
+
+    def _told(
+        self, queries: Float[Tensor, "B T H"], contexts: Float[Tensor, "B T V"], before: Layers
+    ) -> tuple[Float[Tensor, "B T F"], Layers]:
+        """The readouts, and the states of the layers above the first."""
+        tops, states = queries, []
+        for number, (layer, state) in enumerate(zip(self.above, before, strict=True)):
+            outputs, after = layer(self.dropout(torch.cat((tops, contexts), -1)), state)
+            tops = outputs + tops if number else outputs
+            states.append(after)
+        return self.dropout(self.readout(tops)), tuple(states)
