@@ -48,15 +48,22 @@ class _TokenLosses(Function):
             block, wanted = readouts[begin : begin + rows], targets[begin : begin + rows, None]
             log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
             each[begin : begin + rows] = -log_probs.gather(1, wanted)[:, 0]
-            loss += (1 - smoothing) * each[begin : begin + rows].sum() - smoothing * log_probs.mean(-1).sum()
+            loss += (1 - smoothing) * each[begin : begin + rows].sum()
+            if smoothing:
+                loss -= smoothing * log_probs.mean(-1).sum()
             if not differentiable:
                 continue
-            grad = log_probs.exp_().sub_(smoothing / len(weight))
+            grad = log_probs.exp_()
+            if smoothing:
+                grad -= smoothing / len(weight)
             grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
             grad_readouts[begin : begin + rows] = grad_cast @ weight_cast
-            grad_weight += grad_cast.T @ block
+            if weight_cast is weight:  # added within the product, without a tensor of the size of the matrix
+                grad_weight.addmm_(grad_cast.T, block)
+            else:
+                grad_weight += grad_cast.T @ block
         ctx.save_for_backward(grad_readouts, grad_weight, grad_bias)
         ctx.mark_non_differentiable(each)
         return loss, each

@@ -20,9 +20,12 @@ def run_layers(
     """The outputs of `layers`, an LSTM or a GRU that is batch-first, and the state after the last step.
 
     state: hidden and cell vectors of an LSTM, hidden vectors of a GRU; None: zeros, and the whole layers. Few steps
-    that need no gradient are computed cell by cell, in float32 under autocast too.
+    that need no gradient are computed cell by cell, in float32 under autocast too; and so is a single one of any number
+    of rows, but under autocast, where the whole layers have faster products.
     """
-    few = inputs.device.type == "cpu" and inputs.shape[0] * inputs.shape[1] <= FEW
+    rows, steps = inputs.shape[:2]
+    few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
+    few &= inputs.device.type == "cpu"
     if state and few and not (layers.training or layers.bidirectional or torch.is_grad_enabled()):
         return _cell_by_cell(layers, inputs, state)
     return run_whole(layers, inputs, state)

@@ -46,37 +46,43 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """For each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no more.
 
-    memory: nested tuples of tensors [B, ...], B = batch_size >= 1; it is repeated for each slot of the beam.
+    memory: nested tuples of tensors [B, ...], B = batch_size >= 1; it is repeated for each open hypothesis.
     max_lengths: [B] int64, at least 1 token each, EOS included; on the model's device. Hypotheses that reach it without
         EOS end there and compete with the others.
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
     Raises UserError where the model's scores are not finite.
     """
-    slots = torch.arange(beam_size, device=max_lengths.device)
-    parents = torch.arange(batch_size, device=max_lengths.device).repeat_interleave(beam_size)
-    state, memory = select((decoder.init_state(memory), memory), parents)
     live = _begin(max_lengths, beam_size, n_best)
-    tokens = torch.full_like(parents, BOS)
+    # Rows are the hypotheses that are computed: the open ones, and closed ones while they are too few to be worth
+    # dropping. places: of each row, sentence * beam_size + slot.
+    places = beam_size * torch.arange(batch_size, device=max_lengths.device)
+    parents, tokens = places // beam_size, torch.full_like(places, BOS)
+    state = decoder.init_state(memory)
     prefix = tokens.new_empty(len(tokens), 0)
     history = History()
     finished: list[_Live] = []
-    while len(live.sentence):
+    while True:
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
         forbidden = constraints.forbidden(prediction.logits, prefix, len(history) - 1)
         best = top_k(prediction.logits, min(beam_size, prediction.logits.shape[1]), forbidden)
-        live, tokens_AK, parents_AK = _extend(live, *best, len(history), length_penalty)
+        live, tokens_AK, parents_AK = _extend(live, *_spread(best, places, live.log_prob), len(history), length_penalty)
         highest = live.log_prob.amax(1) / penalty(live.limit, length_penalty)
         done = highest <= live.ended.score[:, -1]
-        if done.any():
+        over = bool(done.any())
+        if over:
             finished.append(select(live, done.nonzero()[:, 0]))
             kept = (~done).nonzero()[:, 0]
             live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
-            memory = select(memory, (kept[:, None] * beam_size + slots).flatten())
-        tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
+            if not len(kept):
+                return _report(finished, history)
+        before, places = places, _computed(live.log_prob, None if over else places)
+        tokens, parents = tokens_AK.flatten()[places], parents_AK.flatten()[places]
+        if over or len(places) != len(before) or not torch.equal(places // beam_size, before // beam_size):
+            # All rows of a sentence have the same memory.
+            memory = select(memory, parents)
         prefix = constraints.extended(select(prefix, parents), tokens)
         state = select(prediction.state, parents)
-    return _report(finished, history)
 
 
 def _begin(max_lengths: Tensor, beam_size: int, n_best: int) -> _Live:
@@ -90,17 +96,47 @@ def _begin(max_lengths: Tensor, beam_size: int, n_best: int) -> _Live:
     return _Live(sentence, max_lengths, slots, log_prob, Ends(nothing, nothing, nowhere, nowhere, nowhere))
 
 
-def _extend(live: _Live, gains: Tensor, tokens: Tensor, length: int, exponent: float) -> tuple[_Live, Tensor, Tensor]:
+def _computed(log_prob: Tensor, before: Tensor | None) -> Tensor:
+    """The places [R] of the hypotheses to compute next: those of the open ones; or those of before, where these hold
+    all open ones and few others, since dropping rows copies the memories of the rest.
+
+    log_prob: [A, K], -inf where a slot is not open. before: None where places have changed their numbers.
+    """
+    opened = log_prob.flatten() > -torch.inf
+    places = opened.nonzero()[:, 0]
+    if before is not None and len(places) <= len(before) and 8 * len(places) > 7 * len(before):
+        held = int(opened[before].sum())
+        if held == len(places):
+            return before
+    return places
+
+
+def _spread(best: tuple[Tensor, Tensor], places: Tensor, log_prob: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gains and tokens of rows, [R, k], at their places, [A, K, k], and the row of each place, [A, K]; where there is
+    none, the gain is -inf and the row another one of the sentence."""
+    (gains, tokens), shape, size = best, log_prob.shape, log_prob.numel()
+    rows = torch.arange(len(places), device=places.device)
+    if len(places) < size:
+        gains = gains.new_full((size, gains.shape[1]), -torch.inf).index_copy_(0, places, gains)
+        tokens = tokens.new_zeros(size, tokens.shape[1]).index_copy_(0, places, tokens)
+        rows = rows.new_full((size,), -1).index_copy_(0, places, rows).view(shape)
+        rows = torch.where(rows < 0, rows.amax(1, keepdim=True), rows)
+    return gains.view(*shape, -1), tokens.view(*shape, -1), rows.view(shape)
+
+
+def _extend(
+    live: _Live, gains: Tensor, tokens: Tensor, rows: Tensor, length: int, exponent: float
+) -> tuple[_Live, Tensor, Tensor]:
     """The beam after one more token, those tokens [A, K], and the rows that they continue [A, K].
 
-    gains, tokens: [A * K, .], the most probable extensions of each hypothesis: the K best of a sentence are among the
-    K best of each. length: tokens of a hypothesis with the new one.
+    gains, tokens: [A, K, .], the most probable extensions of each hypothesis: the K best of a sentence are among the
+    K best of each. rows: [A, K], that of each hypothesis. length: tokens of a hypothesis with the new one.
     """
-    A, K = live.log_prob.shape
-    candidates = live.log_prob[:, :, None] + gains.view(A, K, -1)
+    K, each = live.log_prob.shape[1], gains.shape[2]
+    candidates = live.log_prob[:, :, None] + gains
     log_prob, choice = candidates.flatten(1).topk(K)
-    tokens = tokens.view(A, -1).gather(1, choice)
-    parents = choice // gains.shape[1] + K * torch.arange(A, device=choice.device)[:, None]
+    tokens = tokens.flatten(1).gather(1, choice)
+    parents = rows.gather(1, choice // each)
 
     taken = torch.arange(K, device=choice.device) >= live.slots[:, None]
     log_prob = log_prob.masked_fill(taken, -torch.inf)

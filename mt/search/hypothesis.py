@@ -14,6 +14,8 @@ from mt.errors import UserError
 from mt.search.windows import Windows
 
 PAD, BOS, EOS = 0, 2, 3
+BLOCK, MANY = 64, 1 << 16
+"""Logits of which the largest is found first, and those from which on that is worth its calls; see `_largest`."""
 
 Tree = TypeVar("Tree")
 
@@ -101,11 +103,13 @@ def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[
     Computed in float32 whatever the type of `logits` [N, V]. Raises UserError where they are not finite.
     """
     logits = logits.float()
-    allowed = logits.clone() if forbidden is None else logits.masked_fill(forbidden, -torch.inf)
-    allowed[:, PAD] = -torch.inf
-    allowed[:, BOS] = -torch.inf
-    best, tokens = allowed.topk(count)
-    log_probs = best - logits.logsumexp(-1, keepdim=True)
+    allowed = logits if forbidden is None else logits.masked_fill(forbidden, -torch.inf)
+    # With the two that are never chosen, so that they need no copy of all logits to be left out.
+    values, ids = _largest(allowed, min(count + 2, logits.shape[1]))
+    best, order = values.masked_fill((ids == PAD) | (ids == BOS), -torch.inf).topk(count)
+    tokens = ids.gather(1, order)
+    # In one pass, where logsumexp takes three.
+    log_probs = logits.log_softmax(-1).gather(1, tokens).masked_fill(best == -torch.inf, -torch.inf)
     # topk ranks NaN highest, so that the first column shows whatever is wrong with a row.
     if not log_probs[:, 0].isfinite().all():
         raise UserError(
@@ -113,6 +117,22 @@ def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[
             "or its weights are damaged; decode with an earlier checkpoint, or train again with a lower learning rate"
         )
     return log_probs, tokens
+
+
+def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`values.topk(count)` of [N, V], where V is large: the largest of blocks are found first, since that is vectorised
+    on a CPU, and the others looked at in their blocks alone. NaN is larger than any number."""
+    whole = values.shape[1] // BLOCK
+    if whole < 4 * count or values.numel() < MANY:
+        return values.topk(count)
+    blocks = values[:, : whole * BLOCK].unflatten(1, (whole, BLOCK))
+    chosen = blocks.amax(-1).topk(count, sorted=False).indices
+    inside = torch.arange(BLOCK, device=values.device)
+    ids = (chosen[:, :, None] * BLOCK + inside).flatten(1)
+    rest = torch.arange(whole * BLOCK, values.shape[1], device=values.device).expand(len(values), -1)
+    ids = torch.cat((ids, rest), 1)
+    best, order = values.gather(1, ids).topk(count)
+    return best, ids.gather(1, order)
 
 
 class Ends(NamedTuple):

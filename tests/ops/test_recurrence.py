@@ -32,7 +32,7 @@ def refuse_whole_layers(module: nn.RNNBase, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize(("rows", "steps"), [(1, 1), (1, 6), (4, 1), (3, 5)])
+@pytest.mark.parametrize(("rows", "steps"), [(1, 1), (1, 6), (4, 1), (3, 5), (FEW + 3, 1)])
 @pytest.mark.parametrize("cell", LAYERS)
 @torch.no_grad()
 def test_cells_are_the_layers(

@@ -157,13 +157,15 @@ def test_stops_as_soon_as_nothing_can_win(make_markov):
     assert (toy.steps, best.tokens) == (50, (4,) * 50)
 
 
-def test_finished_sentences_leave_and_only_then_is_memory_selected_again(make_toy):
+def test_open_hypotheses_are_computed_and_memory_is_selected_again_only_when_they_change(make_toy):
     toy = make_toy(8, 7, seed=1)
     beam(toy, toy.memory(), 8, beam_size=3, max_lengths=LONGEST)
-    rows = [rows for rows, _ in toy.calls]
-    assert rows[0] == 24
+    first, *rows = [rows for rows, _ in toy.calls]
+    assert first == 8  # of each sentence the empty hypothesis
+    assert 8 < rows[0] <= 24
     assert rows == sorted(rows, reverse=True)
     assert len(set(rows)) > 3
+    assert any(count % 3 for count in rows)  # hypotheses leave, not sentences alone
     for (before, old), (after, new) in zip(toy.calls, toy.calls[1:], strict=False):
         assert (before == after) == (old == new)
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from mt.models.attention.windows import scattered, window
 from mt.models.encoders import Encoded
+from mt.ops.input_feeding import Products
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
@@ -146,6 +147,11 @@ class Attention(nn.Module):
             steps.append(self.step(query, memory, state, hard=hard))
             state = steps[-1].state
         return stacked(steps, memory.mask.shape[1])
+
+    def products(self, memory: Memory, steps: int) -> Products | None:
+        """What soft steps are made of, where that is a softmax over products of a query with keys, so that a decoder
+        can compute the gradient of a loop of steps itself (`mt.ops.input_feeding`); None where it is anything else."""
+        return None
 
     def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
         """The weights that a loss on them trains: those of the contexts, but for a mechanism that samples."""

@@ -46,6 +46,8 @@ class Energy(nn.Module):
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """Most source positions that there are energies for; None for any number."""
+    product: ClassVar[bool] = False
+    """Whether an energy is the product of a query with a key."""
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
@@ -60,6 +62,7 @@ class Dot(Energy):
     """h . s: query and values have one size and no parameters."""
 
     Config = DotConfig
+    product = True
 
     def __init__(self, config: DotConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -82,6 +85,7 @@ class General(Energy):
     """h . W s."""
 
     Config = GeneralConfig
+    product = True
 
     def __init__(self, config: GeneralConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -123,6 +127,7 @@ class Location(Energy):
     """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
 
     Config = LocationConfig
+    product = True
     max_source_length: int
 
     def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:

@@ -13,6 +13,7 @@ from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, 
 from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
+from mt.ops.input_feeding import Products
 from mt.parsing import Options
 
 
@@ -83,6 +84,15 @@ class Global(SoftmaxAttention):
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:
         energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
         super().__init__(energy, scaled=config.scaled)
+
+    def products(self, memory: Memory, steps: int) -> Products | None:
+        energy, gain = self.energy, memory.values.new_ones(())
+        if isinstance(energy, Scaled):
+            gain, energy = energy.gain, energy.energy
+        if not energy.product:
+            return None
+        numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)
+        return Products(memory.keys[0], gain, memory.values, memory.visible(numbers))
 
 
 class Dot(Global):

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
+from mt.ops.input_feeding import Products, Weights, input_feeding
 
 
 class LuongConfig(RecurrenceConfig):
@@ -59,6 +60,9 @@ class Luong(Decoder):
             queries, _ = self.recurrence(inputs, state.recurrent)
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
+        products = self.attention.products(memory.attention, tokens.shape[1])
+        if products is not None and self.recurrence.single_lstm and not hard:
+            return self._forward_at_once(inputs, state, products)
         readouts, steps = [], []
         for vector in inputs.unbind(1):
             question = self._ask(vector, state)
@@ -67,6 +71,19 @@ class Luong(Decoder):
             readouts.append(readout)
             steps.append(attended)
         return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])
+
+    def _forward_at_once(
+        self, inputs: Float[Tensor, "B T E"], state: LuongState, products: Products
+    ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
+        """The loop of steps with its own backward pass."""
+        w_input, w_hidden, *biases = self.recurrence.cells.all_weights[0]
+        weights = Weights(w_input, w_hidden, biases[0] + biases[1], self.combine.weight)
+        drop = None
+        if self.training and self.dropout.p:
+            drop = self.dropout(inputs.new_ones(*inputs.shape[:2], self.readout_size))
+        hidden, cell = (part[:, 0] for part in state.recurrent)
+        readouts, contexts, alpha = input_feeding(inputs, (hidden, cell), products, weights, drop)
+        return readouts, AttentionOutput(contexts, alpha)
 
     def _ask(self, vectors: Float[Tensor, "B E"], state: LuongState) -> Question:
         if self.input_feeding:

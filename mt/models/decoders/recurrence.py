@@ -47,6 +47,11 @@ class Recurrence(nn.Module):
             dropout=config.dropout if config.num_layers > 1 else 0.0,
         )
 
+    @property
+    def single_lstm(self) -> bool:
+        """Whether it is one layer of an LSTM."""
+        return isinstance(self.cells, nn.LSTM) and self.cells.num_layers == 1
+
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
         """The first state, from the encoder's final state."""
         shape = (len(final_state), *self.shape)

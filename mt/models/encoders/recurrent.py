@@ -17,9 +17,9 @@ from mt.models.initialisation import open_forget_gates
 from mt.ops.recurrence import run_layers, run_whole
 from mt.parsing import MAX_SIZE, Options
 
-LONG = 64
-"""Positions from which a padded batch takes less time on a CPU than a packed one, which is computed cell by cell: half
-of it at 80 positions, a third at 200."""
+LONG = 8
+"""Positions from which a padded batch takes less time on a CPU than a packed one, which is computed cell by cell: three
+quarters of it at 10 to 15 positions (one thread), half of it at 80, a third at 200."""
 
 
 class RecurrentConfig(Options):

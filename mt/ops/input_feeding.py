@@ -1,0 +1,213 @@
+"""The steps of a decoder with input feeding, forward and backward, as one function (Luong et al. 2015, section 3.3).
+
+    h_t, c_t = LSTM([y_t; f_{t-1}], h_{t-1}, c_{t-1})
+    a_t = softmax(g K h_t),  x_t = a_t V,  r_t = tanh(W_c [x_t; h_t]),  f_t = r_t d_t  (d: dropout)
+
+The steps must be taken in turn, but not all of their work: the word vectors go through the LSTM's matrix at once, and
+the gradients of weights, keys and values are one product each over all steps, in place of a sum of T of them. The
+matrices of the steps are cast to the type of the products once, not at every step. What autograd would keep of each
+step is kept here in one piece.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from mt.ops.precision import result_dtype
+
+
+class Products(NamedTuple):
+    """A softmax attention whose energies are products of a query with keys."""
+
+    keys: Tensor
+    """[B, S, H]"""
+    gain: Tensor
+    """[]: what the products are multiplied by."""
+    values: Tensor
+    """[B, S, V]"""
+    visible: Tensor
+    """[B, T or 1, S] bool: the positions that each step may attend to."""
+
+
+class Weights(NamedTuple):
+    """Of the decoder."""
+
+    input: Tensor
+    """[4 H, E + F], of an LSTM in PyTorch's order of gates: i, f, g, o."""
+    hidden: Tensor
+    """[4 H, H]"""
+    bias: Tensor
+    """[4 H]"""
+    combine: Tensor
+    """[F, V + H]"""
+
+
+def input_feeding(
+    vectors: Float[Tensor, "B T E"],
+    state: tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]],
+    attention: Products,
+    weights: Weights,
+    drop: Float[Tensor, "B T F"] | None,
+) -> tuple[Float[Tensor, "B T F"], Float[Tensor, "B T V"], Float[Tensor, "B T S"]]:
+    """The readouts f, the contexts, and the weights of the attention, which are float32 (or float64).
+
+    state: hidden and cell before the first step, where f is 0. drop: what readouts are multiplied by; None: 1.
+
+    Products are computed in the type that autocast has, or else in that of `vectors`; cells, gates and softmax in
+    float32, or float64 where `vectors` are. Differentiable once, in all arguments but `visible` and `drop`.
+    """
+    kind = vectors.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else vectors.dtype
+    return _InputFeeding.apply(vectors, *state, *attention, *weights, drop, dtype)
+
+
+class _InputFeeding(Function):
+    """Time comes first within, so that what belongs to a step lies together."""
+
+    @staticmethod
+    def forward(
+        ctx, vectors, hidden, cell, keys, gain, values, visible, w_input, w_hidden, bias, w_combine, drop, dtype
+    ) -> tuple[Tensor, ...]:
+        weights = Weights(w_input, w_hidden, bias, w_combine)
+        with torch.autocast(vectors.device.type, enabled=False):
+            run = _Run(vectors, Products(keys, gain, values, visible), weights, drop, dtype)
+            outputs = run.forward(hidden, cell, bias)
+        ctx.run = run
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        run: _Run = ctx.run
+        with torch.autocast(run.gain.device.type, enabled=False):
+            run.backward(*(None if grad is None else grad.transpose(0, 1) for grad in grads))
+            hidden, cell, (w_input, w_hidden, bias) = run.grad_hidden, run.grad_cell, run.recurrent_gradients()
+            keys, gain, values = run.attention_gradients()
+            return (
+                run.vector_gradients(), hidden, cell, keys, gain, values, None, w_input, w_hidden, bias,
+                run.combine_gradient(), None, None,
+            )  # fmt: skip
+
+
+class _Run:
+    """The tensors of all steps. Those that products read are of their type; the rest is of the wider `work`."""
+
+    def __init__(
+        self, vectors: Tensor, attention: Products, weights: Weights, drop: Tensor | None, dtype: torch.dtype
+    ) -> None:
+        size, (rows, steps, width) = weights.hidden.shape[1], vectors.shape
+        self.work, self.visible = result_dtype(vectors), attention.visible
+        self.fed, self.context = weights.combine.shape[0], attention.values.shape[2]
+        new = vectors.new_empty
+        self.vectors = vectors.transpose(0, 1).to(dtype, memory_format=torch.contiguous_format)
+        self.keys, self.values = attention.keys.to(dtype), attention.values.to(dtype)
+        self.gain = attention.gain.to(self.work)
+        self.w_vectors = weights.input[:, :width].to(dtype)
+        # [f; h] of the step before goes through one matrix.
+        self.w_steps = torch.cat((weights.input[:, width:], weights.hidden), 1).to(dtype)
+        self.w_combine = weights.combine.to(dtype)
+        self.drop = None if drop is None else drop.transpose(0, 1).to(self.work)
+        self.joined = new(steps + 1, rows, self.fed + size, dtype=dtype)
+        self.read = new(steps, rows, self.context + size, dtype=dtype)
+        self.cells = new(steps + 1, rows, size, dtype=self.work)
+        self.weights = new(steps, rows, self.keys.shape[1], dtype=self.work)
+        self.gates: list[Tensor] = []
+        self.tops: list[Tensor] = []
+
+    def forward(self, hidden: Tensor, cell: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """Readouts, contexts and weights, batch first."""
+        size, fed = hidden.shape[1], self.fed
+        given = torch.nn.functional.linear(self.vectors, self.w_vectors, bias.to(self.vectors.dtype))
+        self.joined[0, :, :fed], self.joined[0, :, fed:], self.cells[0] = 0, hidden, cell
+        lowest = torch.finfo(self.work).min
+        unseen = torch.zeros_like(self.visible, dtype=self.work).masked_fill_(~self.visible, lowest)
+        for step in range(len(given)):
+            gates = torch.addmm(given[step], self.joined[step], self.w_steps.T).to(self.work)
+            gates[:, : 2 * size].sigmoid_(), gates[:, 2 * size : 3 * size].tanh_(), gates[:, 3 * size :].sigmoid_()
+            i, f, g, o = gates.chunk(4, 1)
+            cell = torch.mul(f, self.cells[step], out=self.cells[step + 1]).addcmul_(i, g)
+            self.read[step, :, self.context :] = self.joined[step + 1, :, fed:] = o * torch.tanh(cell)
+            self._attend(step, unseen)
+            top = torch.tanh_((self.read[step] @ self.w_combine.T).to(self.work))
+            self.joined[step + 1, :, :fed] = top if self.drop is None else top * self.drop[step]
+            self.gates.append(gates)
+            self.tops.append(top)
+        readouts, contexts = self.joined[1:, :, :fed], self.read[:, :, : self.context]
+        return tuple(part.transpose(0, 1).contiguous() for part in (readouts, contexts, self.weights))
+
+    def _attend(self, step: int, unseen: Tensor) -> None:
+        """unseen: what energies are masked by adding."""
+        column = step if unseen.shape[1] > 1 else 0
+        query = self.read[step, :, self.context :, None]
+        energies = torch.bmm(self.keys, query)[:, :, 0].to(self.work)
+        weights = self.weights[step]
+        torch.softmax(torch.addcmul(unseen[:, column], self.gain, energies), -1, out=weights)
+        weights *= self.visible[:, column]  # a row that sees nothing is all zeros
+        self.read[step, :, : self.context] = torch.bmm(weights[:, None].to(self.values.dtype), self.values)[:, 0]
+
+    def backward(self, by_readout: Tensor | None, by_context: Tensor | None, by_weight: Tensor | None) -> None:
+        """The gradients of what is computed in each step, by those of the outputs, time first."""
+        steps, size = len(self.gates), self.cells.shape[2]
+        self.grad_gates = self.joined.new_empty(steps, *self.gates[0].shape)
+        self.grad_energies = torch.empty_like(self.weights)
+        self.grad_read = torch.empty_like(self.read[:, :, : self.context])
+        self.grad_tops = self.read.new_empty(steps, *self.tops[0].shape)
+        joined, by_cell = torch.zeros_like(self.joined[0], dtype=self.work), torch.zeros_like(self.cells[0])
+        for step in reversed(range(steps)):
+            top = joined[:, : self.fed] if by_readout is None else joined[:, : self.fed] + by_readout[step]
+            top = top if self.drop is None else top * self.drop[step]
+            self.grad_tops[step] = torch.ops.aten.tanh_backward(top, self.tops[step])
+            read = (self.grad_tops[step] @ self.w_combine).to(self.work)
+            context = read[:, : self.context]
+            self.grad_read[step] = context if by_context is None else context + by_context[step]
+            by_hidden = read[:, self.context :] + joined[:, self.fed :]
+            by_hidden += self._query_gradient(step, None if by_weight is None else by_weight[step])
+            gates, tanh_cell = self.gates[step], torch.tanh(self.cells[step + 1])
+            i, f, g, o = gates.chunk(4, 1)
+            by_cell = by_cell + torch.ops.aten.tanh_backward(by_hidden * o, tanh_cell)
+            parts = (by_cell * g, by_cell * self.cells[step], by_cell * i, by_hidden * tanh_cell)
+            by_gates = torch.cat(parts, 1)
+            tanh_part = slice(2 * size, 3 * size)
+            by_tanh = torch.ops.aten.tanh_backward(by_gates[:, tanh_part], g)
+            by_gates = torch.ops.aten.sigmoid_backward(by_gates, gates)
+            by_gates[:, tanh_part] = by_tanh
+            self.grad_gates[step] = by_gates
+            by_cell = by_cell * f
+            joined = (self.grad_gates[step] @ self.w_steps).to(self.work)
+        self.grad_hidden, self.grad_cell = joined[:, self.fed :], by_cell
+
+    def _query_gradient(self, step: int, by_weight: Tensor | None) -> Tensor:
+        """[B, H]; that of the energies is kept."""
+        weights = self.weights[step]
+        grad = torch.bmm(self.values, self.grad_read[step, :, :, None])[:, :, 0].to(self.work)
+        grad = grad if by_weight is None else grad + by_weight
+        product = weights * grad
+        energies = torch.addcmul(product, weights, product.sum(-1, keepdim=True), value=-1)
+        self.grad_energies[step] = energies
+        return torch.bmm((self.gain * energies)[:, None].to(self.keys.dtype), self.keys)[:, 0].to(self.work)
+
+    def vector_gradients(self) -> Tensor:
+        return (self.grad_gates @ self.w_vectors).transpose(0, 1)
+
+    def recurrent_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Of `Weights.input`, `hidden` and `bias`."""
+        gates = self.grad_gates.flatten(0, 1).T
+        by_vectors, by_joined = gates @ self.vectors.flatten(0, 1), gates @ self.joined[:-1].flatten(0, 1)
+        bias = self.grad_gates.sum((0, 1), dtype=self.work)
+        return torch.cat((by_vectors, by_joined[:, : self.fed]), 1), by_joined[:, self.fed :], bias
+
+    def combine_gradient(self) -> Tensor:
+        return self.grad_tops.flatten(0, 1).T @ self.read.flatten(0, 1)
+
+    def attention_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the keys, the gain and the values."""
+        dtype = self.keys.dtype
+        queries = self.read[:, :, self.context :].transpose(0, 1)
+        keys = torch.bmm(self.grad_energies.permute(1, 2, 0).to(dtype), queries).to(self.work)
+        values = torch.bmm(self.weights.permute(1, 2, 0).to(dtype), self.grad_read.transpose(0, 1))
+        return self.gain * keys, (keys * self.keys).sum(), values
