@@ -1,0 +1,125 @@
+"""Decoding beside plain PyTorch searches of the same model, on the same sentences.
+
+    python scripts/benchmark.py decode [--corpus FOLDER] [--device cuda] [--json]
+
+A model of the benchmarks' sizes, with input feeding, is trained for a while, so that sentences end where they end.
+`ratio` is how many times as fast as the plain search in the same round, the median of rounds in which the two take
+turns; `tokens_per_second` counts target tokens, EOS included. Everything is in float32. `agree` (not in JSON) is the
+share of sentences in which both found the same tokens. OMP_NUM_THREADS sets the threads.
+"""
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from benchmark_plain import Found, Plain, plain_of
+from benchmark_setup import arguments, built, configured, prepared, show, speedups, timed
+from torch import Tensor
+
+from mt.config import Config
+from mt.data.batches import collate, fixed_order
+from mt.data.corpus import Corpus, Split
+from mt.data.tokenizer import EOS
+from mt.decoding import decode_ids
+from mt.device import choose
+from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import build_optimizer
+from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
+from mt.training.loop import Progress, updates
+
+SEARCHES: dict[str, SearchConfig] = {
+    "beam5": BeamConfig(beam_size=5, batch_tokens=1 << 20),
+    "greedy": GreedyConfig(batch_tokens=1 << 20),
+}
+BATCHES, SINGLES, BATCH = 4, 12, 64
+"""Batches and single sentences of a turn, and the sentences of a batch."""
+Tokens = list[list[int]]
+
+
+class Row(NamedTuple):
+    search: SearchConfig
+    groups: list[list[np.ndarray]]
+    """What is decoded together."""
+
+
+def rows(split: Split) -> dict[str, Row]:
+    lengths, _ = split.lengths()
+    order = np.concatenate(fixed_order(lengths, max_tokens=1 << 20))
+    sources = [source for source, _ in split.ids(order)]
+    whole = [sources[begin : begin + BATCH] for begin in range(0, len(sources), BATCH)]
+    batches = [whole[i] for i in np.linspace(0, len(whole) - 1, min(BATCHES, len(whole))).astype(int)]
+    singles = [[sources[i]] for i in np.linspace(0, len(sources) - 1, min(SINGLES, len(sources))).astype(int)]
+    return {
+        f"{name}_{kind}": Row(search, groups)
+        for name, search in SEARCHES.items()
+        for kind, groups in (("batch", batches), ("single", singles))
+    }
+
+
+def by_mt(model: Seq2Seq, row: Row, vocabulary: int) -> Tokens:
+    found = (decode_ids(model, group, row.search, vocab_size=vocabulary, precision="fp32") for group in row.groups)
+    return [list(best[0].tokens) for group in found for best in group]
+
+
+def by_plain(model: Plain, row: Row) -> Tokens:
+    device, search = model.gain.device, row.search
+    found: list[Found] = []
+    for group in row.groups:
+        batch = collate([(source, np.array([EOS])) for source in group]).to(device)
+        limits: Tensor = search.max_lengths(batch.source_mask.sum(1))
+        if isinstance(search, BeamConfig):
+            found += model.beam(batch.source, batch.source_mask, limits, search.beam_size, search.length_penalty)
+        else:
+            found += model.greedy(batch.source, batch.source_mask, limits)
+    return [each.tokens for each in found]
+
+
+def compared(model: Seq2Seq, row: Row, rounds: int, device: str) -> dict[str, float]:
+    """What is printed of a row."""
+    plain, vocabulary = plain_of(model).eval(), len(model.decoder.output.weight)
+    contenders: dict[str, Callable[[], Tokens]] = {
+        "plain": lambda: by_plain(plain, row),
+        "mt": lambda: by_mt(model, row, vocabulary),
+    }
+    turns, found = [], dict[str, Tokens]()
+    for number in range(rounds + 1):
+        turn = {}
+        for name, run in contenders.items():
+            seconds = timed(lambda name=name, run=run: found.update({name: run()}), device)
+            turn[name] = sum(map(len, found[name])) / seconds
+        turns += [turn] if number else []  # the first one warms up
+    agree = statistics.mean(ours == theirs for ours, theirs in zip(found["mt"], found["plain"], strict=True))
+    medians = {name: statistics.median(turn[name] for turn in turns) for name in contenders}
+    return {
+        "ratio": speedups(turns, "plain")["mt"],
+        "tokens_per_second": medians["mt"],
+        "plain_tokens_per_second": medians["plain"],
+        "agree": agree,
+    }
+
+
+def main(given: Sequence[str]) -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--updates", type=int, default=120, help="with which the model is trained (default: 120)")
+    options = parser.parse_args(given)
+    with prepared(options.corpus) as folder:
+        corpus = Corpus.open(folder)
+        config = configured("input_feeding", "fp32", options.size, max_updates=options.updates)
+        config = config.model_copy(update={"device": options.device})
+        model = trained(config, corpus)
+        split = corpus.split("test")
+        found = {name: compared(model, row, options.rounds, options.device) for name, row in rows(split).items()}
+    if options.json:
+        found = {name: {key: row[key] for key in ("ratio", "tokens_per_second")} for name, row in found.items()}
+    else:
+        print(f"{torch.get_num_threads()} threads, medians of {options.rounds} rounds")
+    show(found, options.json)
+
+
+def trained(config: Config, corpus: Corpus) -> Seq2Seq:
+    model = built(config, corpus).to(choose(config.device))
+    for _ in updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress()):
+        pass
+    return model.eval()

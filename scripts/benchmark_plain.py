@@ -1,0 +1,157 @@
+"""The model of the benchmarks as a textbook writes it in plain PyTorch: what `mt` is measured against.
+
+Word vectors, a packed bidirectional nn.LSTM, an nn.LSTMCell with input feeding (Luong et al. 2015, section 3.3),
+general attention, cross entropy over all logits; greedy and beam search with a log-softmax over the vocabulary and a
+top-k, the whole batch going on until its last sentence has ended. All in float32. It computes what `mt` computes (tests
+load one's weights into the other), without any trick, and without being made slow.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from mt.data.batches import Batch
+from mt.models.seq2seq import Seq2Seq
+
+PAD, BOS, EOS = 0, 2, 3
+State = tuple[Tensor, Tensor, Tensor]
+"""Hidden, cell and readout of the step before, each [B, H]."""
+
+
+class Found(NamedTuple):
+    score: float
+    tokens: list[int]
+
+
+class Plain(nn.Module):
+    def __init__(self, source_words: int, target_words: int, embedding: int, hidden: int, drop: float) -> None:
+        super().__init__()
+        self.source = nn.Embedding(source_words, embedding, padding_idx=PAD)
+        self.target = nn.Embedding(target_words, embedding, padding_idx=PAD)
+        self.encoder = nn.LSTM(embedding, hidden // 2, bidirectional=True, batch_first=True)
+        self.bridge = nn.Linear(hidden, 2 * hidden)
+        self.cell = nn.LSTMCell(embedding + hidden, hidden)
+        self.keys = nn.Linear(hidden, hidden, bias=False)
+        self.gain = nn.Parameter(torch.tensor(hidden**-0.5))
+        self.combine = nn.Linear(2 * hidden, hidden, bias=False)
+        self.output = nn.Linear(hidden, target_words)
+        self.drop = nn.Dropout(drop)
+        self.scale = embedding**0.5
+
+    def encode(self, source: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, State]:
+        """Values, keys and mask of a batch of sources, and the first state."""
+        packed = pack_padded_sequence(
+            self.drop(self.scale * self.source(source)), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        outputs, (last, _) = self.encoder(packed)
+        values, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])
+        hidden, cell = torch.tanh(self.bridge(torch.cat((last[0], last[1]), -1))).chunk(2, -1)
+        return values, self.keys(values), mask, (hidden, cell, torch.zeros_like(hidden))
+
+    def step(self, vectors: Tensor, state: State, values: Tensor, keys: Tensor, mask: Tensor) -> State:
+        hidden, cell, fed = state
+        hidden, cell = self.cell(torch.cat((vectors, fed), -1), (hidden, cell))
+        energies = self.gain * (keys @ hidden[:, :, None])[:, :, 0]
+        weights = energies.masked_fill(~mask, -torch.inf).softmax(-1)
+        context = (weights[:, None] @ values)[:, 0]
+        return hidden, cell, self.drop(torch.tanh(self.combine(torch.cat((context, hidden), -1))))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The sum of the cross entropy of a batch."""
+        *source, state = self.encode(batch.source, batch.source_mask)
+        readouts = []
+        for vectors in self.drop(self.scale * self.target(batch.target_in)).unbind(1):
+            state = self.step(vectors, state, *source)
+            readouts.append(state[2])
+        logits = self.output(torch.stack(readouts, 1))
+        return cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD, reduction="sum")
+
+    def log_probs(self, tokens: Tensor, state: State, *source: Tensor) -> tuple[Tensor, State]:
+        """Of every next token, [N, V], and the state after the step. PAD and BOS never follow."""
+        state = self.step(self.scale * self.target(tokens), state, *source)
+        log_probs = self.output(state[2]).log_softmax(-1)
+        log_probs[:, [PAD, BOS]] = -torch.inf
+        return log_probs, state
+
+    @torch.no_grad()
+    def greedy(self, source: Tensor, mask: Tensor, limits: Tensor) -> list[Found]:
+        """limits: [B], the most tokens of each sentence, EOS included."""
+        *memory, state = self.encode(source, mask)
+        tokens = torch.full_like(limits, BOS)
+        score, done, said = torch.zeros(len(limits), device=limits.device), torch.zeros_like(mask[:, 0]), []
+        while not done.all():
+            log_probs, state = self.log_probs(tokens, state, *memory)
+            best, tokens = log_probs.max(-1)
+            score += best.masked_fill(done, 0)
+            said.append(tokens.masked_fill(done, PAD))
+            done = done | (tokens == EOS) | (len(said) >= limits)
+        return [
+            Found(total, [token for token in row if token != PAD])
+            for total, row in zip(score.tolist(), torch.stack(said, 1).tolist(), strict=True)
+        ]
+
+    @torch.no_grad()
+    def beam(self, source: Tensor, mask: Tensor, limits: Tensor, size: int, penalty: float) -> list[Found]:
+        """The best hypothesis of each sentence. An ended one keeps its place in the beam; a sentence is over when none
+        is open. Scores are divided by ((5 + length) / 6) ** penalty (Wu et al. 2016)."""
+        *memory, state = self.encode(source, mask)
+        memory = [part.repeat_interleave(size, 0) for part in memory]
+        state = _rows(state, torch.arange(len(limits), device=limits.device).repeat_interleave(size))
+        tokens, score = limits.new_full((len(state[0]),), BOS), torch.full((len(limits), size), -torch.inf)
+        score, offsets = score.to(source.device), size * torch.arange(len(limits), device=limits.device)[:, None]
+        score[:, 0] = 0
+        places, said = torch.full_like(limits, size), tokens.new_empty(len(tokens), 0)
+        ended: list[list[Found]] = [[] for _ in range(len(limits))]
+        while (score > -torch.inf).any():
+            log_probs, state = self.log_probs(tokens, state, *memory)
+            totals = (score[:, :, None] + log_probs.view(*score.shape, -1)).flatten(1)
+            score, choice = totals.topk(size)
+            rows, chosen = choice // log_probs.shape[1] + offsets, choice % log_probs.shape[1]
+            said, tokens, state = (
+                torch.cat((said[rows.flatten()], chosen.view(-1, 1)), 1),
+                chosen.flatten(),
+                _rows(state, rows.flatten()),
+            )
+            score = score.masked_fill(torch.arange(size, device=score.device) >= places[:, None], -torch.inf)
+            length = said.shape[1]
+            ends = ((chosen == EOS) | (length >= limits)[:, None]) & (score > -torch.inf)
+            for sentence, place in ends.nonzero().tolist():
+                found = float(score[sentence, place]) / ((5 + length) / 6) ** penalty
+                ended[sentence].append(Found(found, said[sentence * size + place].tolist()))
+            places, score = places - ends.sum(1), score.masked_fill(ends, -torch.inf)
+        return [max(each) for each in ended]
+
+
+def _rows(state: Sequence[Tensor], index: Tensor) -> Any:
+    return tuple(part[index] for part in state)
+
+
+NAMES = {
+    "source.": "frontend.table.",
+    "target.": "decoder.embedding.table.",
+    "encoder.": "encoder.cells.",
+    "bridge.": "decoder.recurrence.bridge.",
+    "cell.": "decoder.recurrence.cells.",
+    "keys.": "decoder.attention.energy.energy.project.",
+    "gain": "decoder.attention.energy.gain",
+    "combine.": "decoder.combine.",
+    "output.": "decoder.output.",
+}
+"""Where `mt` has what the plain model has."""
+
+
+def plain_of(model: Seq2Seq) -> Plain:
+    """The same model with the same weights, on the same device. model: of the benchmarks' sizes, with input feeding."""
+    theirs, own = model.state_dict(), dict[str, Tensor]()
+    for ours, name in NAMES.items():
+        # The layers of an LSTM are numbered, and a cell is not.
+        found = {key.removeprefix(name): value for key, value in theirs.items() if key.startswith(name)}
+        own |= {ours + (key.removesuffix("_l0") if ours == "cell." else key): value for key, value in found.items()}
+    (source_words, embedding), (target_words, hidden) = own["source.weight"].shape, own["output.weight"].shape
+    made = Plain(source_words, target_words, embedding, hidden, model.decoder.dropout.p)
+    made.load_state_dict(own)
+    return made.to(own["gain"].device)
