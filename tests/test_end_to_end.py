@@ -20,7 +20,8 @@ from mt.__main__ import main
 from mt.errors import UserError
 
 ROOT = Path(__file__).parents[1]
-COSTS = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
+SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
+COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word",
     "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",

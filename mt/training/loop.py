@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sized
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from itertools import pairwise
 from typing import Annotated
@@ -74,6 +75,8 @@ class Progress:
     seconds: Annotated[float, Field(ge=0)] = 0.0
     """Spent in updates."""
     window: Window = field(default_factory=Window)
+    last_speed: Annotated[float, Field(ge=0)] = 0.0
+    """Target tokens a second between the last two lines of the log."""
     validation_due: bool = False
     """After the last update, when the run stopped before it was validated."""
     validations: list[Count] = field(default_factory=list)
@@ -132,32 +135,35 @@ def updates(
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
+    The batches of the next update are read and collated while the present one is computed.
+
     world: the processes that do this together, each a share of the batches of every update. Raises UserError where the
     loss or the gradient is not a finite number, and leaves the weights of the update before.
     """
-    learner = Learner(Objective(model, config), optimizer, world)
-    while progress.epoch <= config.training.epochs:
-        groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
-        group = next(groups, None)
-        while group is not None:
-            if progress.update >= (config.training.max_updates or math.inf):
-                return
-            train_mode(model, config.training.freeze)
-            following = next(groups, None)
-            lr = rate(
-                config.optimizer,
-                update=progress.update + 1,
-                epoch=progress.epoch,
-                bad_validations=progress.bad_validations,
-            )
-            update = learner.update(group, progress.update + 1, lr, ends_epoch=following is None)
-            progress.update += 1
-            progress.position += 1
-            progress.tokens += update.tokens
-            yield update
-            group = following
-        progress.epoch += 1
-        progress.position = 0
+    with ThreadPoolExecutor(1, "reading-ahead") as reader:
+        learner = Learner(Objective(model, config), optimizer, world, reader)
+        while progress.epoch <= config.training.epochs:
+            groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
+            group = next(groups, None)
+            while group is not None:
+                if progress.update >= (config.training.max_updates or math.inf):
+                    return
+                train_mode(model, config.training.freeze)
+                following = next(groups, None)
+                lr = rate(
+                    config.optimizer,
+                    update=progress.update + 1,
+                    epoch=progress.epoch,
+                    bad_validations=progress.bad_validations,
+                )
+                update = learner.update(group, following, progress.update + 1, lr)
+                progress.update += 1
+                progress.position += 1
+                progress.tokens += update.tokens
+                yield update
+                group = following
+            progress.epoch += 1
+            progress.position = 0
 
 
 def _groups(training: Training, config: Config, epoch: int) -> Iterator[list[Unread]]:

@@ -58,8 +58,9 @@ def final_results(run: Run) -> dict[str, Any]:
     results = report(run.translator, run.corpus.split(name), name, run.folder, progress=run.console.bars)
     results |= {"checkpoint": run.world.decided(lambda: origin(run.folder, "best")), "updates": progress.update}
     results |= {"training_seconds": progress.seconds, "training_tokens": progress.tokens}
-    # The mean over the whole run; that of a part of it is in metrics.jsonl.
+    # The mean over the whole run hides what changed in its course.
     results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
+    results["training_tokens_per_second_last"] = progress.last_speed
     results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
     if run.world.first:
         write_json(run.folder / "results.json", results)
@@ -130,7 +131,7 @@ def log_window(run: Run, lr: float) -> None:
     """Logs the updates since the line before. lr: of the last of them."""
     progress = run.progress
     means = progress.window.means() | {"lr": lr}
-    progress.window = Window()
+    progress.window, progress.last_speed = Window(), means["tokens_per_second"]
     run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
     run.console.logged(progress, means)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,6 +47,10 @@ class Unread(NamedTuple):
         return collate(self.part.ids(self.indices), self.part.source, self.part.transcripts(self.indices))
 
 
+Share = list[tuple[int, Future[Batch] | None]]
+"""What one process computes of an update: batches, read or being read, each with its place among those of all."""
+
+
 class Objective(nn.Module):
     """What is minimised, of one batch: the module that processes which train together have replicas of."""
 
@@ -75,24 +80,31 @@ class Objective(nn.Module):
 class Learner:
     """Makes the updates of one optimizer, with those of other processes where there are any."""
 
-    def __init__(self, objective: Objective, optimizer: torch.optim.Optimizer, world: World) -> None:
-        self._objective, self._optimizer, self._world = objective, optimizer, world
+    def __init__(
+        self, objective: Objective, optimizer: torch.optim.Optimizer, world: World, reader: ThreadPoolExecutor
+    ) -> None:
+        """reader: reads batches while others are computed."""
+        self._objective, self._optimizer, self._world, self._reader = objective, optimizer, world, reader
         self._replica = world.replica(objective)
+        self._ahead: Share = []
 
-    def update(self, batches: Sequence[Unread], number: int, lr: float, *, ends_epoch: bool) -> Update:
+    def update(self, batches: Sequence[Unread], following: Sequence[Unread] | None, number: int, lr: float) -> Update:
         """One update, whose result does not depend on how many processes share its batches: its gradient is that of
         the sum over all of them, divided once by all their tokens (or sentences).
 
-        batches: of all processes; number: of the update, from 1; ends_epoch: is handed on. Raises UserError where the
-        loss or the gradient is not a finite number, and leaves the weights as they are.
+        batches: of all processes; following: those of the next update, None at the end of an epoch; number: of the
+        update, from 1. Raises UserError where the loss or the gradient is not a finite number, and leaves the weights
+        as they are.
         """
+        mine = self._ahead or self._reading(batches)
+        self._ahead = self._reading(following or ())
         options, model = self._objective.config.training, self._objective.model
         for group in self._optimizer.param_groups:
             group["lr"] = lr
         self._optimizer.zero_grad()
         tokens = sum(batch.tokens for batch in batches)
         count = tokens if options.normalization == "token" else sum(len(batch.indices) for batch in batches)
-        plain, smoothed, auxiliary = (self._gradients(batches, number, count) / tokens).tolist()
+        plain, smoothed, auxiliary = (self._gradients(mine, number, count) / tokens).tolist()
         norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
         if not (math.isfinite(smoothed + auxiliary) and math.isfinite(norm)):
             raise UserError(
@@ -101,19 +113,23 @@ class Learner:
             )
         self._optimizer.step()
         model.after_update(plain)
-        return Update(plain, smoothed, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=ends_epoch)
+        return Update(
+            plain, smoothed, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=following is None
+        )
 
-    def _gradients(self, batches: Sequence[Unread], number: int, count: int) -> Tensor:
+    def _reading(self, batches: Sequence[Unread]) -> Share:
+        return [(place, self._reader.submit(one.read)) for place, one in self._world.share([*enumerate(batches)])]
+
+    def _gradients(self, mine: Share, number: int, count: int) -> Tensor:
         """Leaves the gradient of the update in the parameters; returns the sums of `Objective` over all batches, [3]
         float64 on the CPU. count: what to divide by."""
         config, world = self._objective.config, self._world
         sums = []
-        mine: Sequence[tuple[int, Unread | None]] = world.share([*enumerate(batches)]) or [(0, None)]
-        for place, unread in mine:
+        for place, read in mine or [(0, None)]:
             # A batch that is an update by itself goes on from the generators as they are, which checkpoints keep.
             seed = _seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
-            with accumulating(self._replica, ends=place == mine[-1][0]):
-                total, parts = self._replica(None if unread is None else unread.read(), seed)
+            with accumulating(self._replica, ends=not mine or place == mine[-1][0]):
+                total, parts = self._replica(None if read is None else read.result(), seed)
                 # The mean over processes, which DistributedDataParallel leaves, is to be a sum.
                 (total / (count / world.size)).backward()
             sums.append(parts)

@@ -19,7 +19,8 @@ from mt.training.loop import updates
 from mt.training.run import choose_best, complete, train
 from mt.training.state import Run, begin, keep, resume
 
-TIMES = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
+SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
+TIMES = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
 """What two runs of the same need not have in common."""
 
 

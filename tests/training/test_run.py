@@ -210,6 +210,7 @@ def test_results_tell_what_it_cost(trained: Path) -> None:
     assert results["training_seconds"] == pytest.approx(seconds, rel=1e-6)
     assert results["training_tokens"] == counts.sum()
     assert results["training_tokens_per_second"] == pytest.approx(counts.sum() / seconds, rel=1e-6)
+    assert results["training_tokens_per_second_last"] == of_training[-1]["tokens_per_second"]
     assert results["checkpoint"] == origin(trained, "best")
     assert 50 < results["peak_memory_mb"] < 100_000
     assert list(results["attention"]) == ["entropy", "normalized_entropy", "at_first", "at_last", "jump"]
