@@ -92,7 +92,7 @@ def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
         losses = {}
         for name, plain in json.loads(cases.read_text()).items():
             config = parse(plain, Config)
-            corpus = stream.open_corpus(config.dataset, corpora, world)
+            corpus = stream.open_corpus(config.dataset, corpora, world=world)
             seen = Seen(corpus.split("train"))
             training = corpus.training if config.dataset.streaming else seen
             losses[name] = learn(config, corpus, training, world, out / f"{name}.safetensors")

@@ -43,13 +43,13 @@ class ImageGridConfig(Options):
 
 
 class Stage(nn.Module):
-    """Half the sides: a convolution of squares of two pixels, as in ConvNeXt (Liu et al. 2022), since one of three
+    """Half the sides: a convolution of squares of four pixels (Radford et al. 2016, "DCGAN"), since one of three
     would see half a place too far to the upper left; and one more with a residual connection (He et al. 2016). Group
     normalisation (Wu & He 2018), so that a picture alone gives what it gives in any batch."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.halve = nn.Conv2d(inputs, outputs, 2, stride=2)
+        self.halve = nn.Conv2d(inputs, outputs, 4, stride=2, padding=1)
         self.first = nn.GroupNorm(GROUPS, outputs)
         self.convolution = nn.Conv2d(outputs, outputs, 3, padding=1)
         self.second = nn.GroupNorm(GROUPS, outputs)
