@@ -7,14 +7,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mt.inference import Translation, Translator, load
+    from mt.engine import load
+    from mt.inference import Translation, Translator
 
 __all__ = ["Translation", "Translator", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for, so that the processes that prepare text load no torch.
-    if name in __all__:
+    # Imported when asked for, so that neither the processes that prepare text nor those that decode without torch load
+    # it.
+    if name == "load":
+        from mt.engine import load
+
+        return load
+    if name in ("Translation", "Translator"):
         from mt import inference
 
         return getattr(inference, name)

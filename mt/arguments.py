@@ -6,11 +6,15 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from mt.engine import ENGINES, load
 from mt.errors import UserError, shown
-from mt.inference import Translator, load
 from mt.search.config import SEARCHES, SearchConfig, revised_search
+
+if TYPE_CHECKING:
+    from mt.inference import Translator
+    from mt.onnx.translator import OnnxTranslator
 
 FLAGS = {
     "name": "--search",
@@ -72,10 +76,22 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(FLAGS["mode"], choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
 
 
-def loaded(options: argparse.Namespace) -> Translator:
+def add_engine_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what scripts/export.py --format onnx made"
+    )
+
+
+def loaded(options: argparse.Namespace) -> "Translator":
     """The translator of `add_run_options`. Raises UserError as `load`."""
     with in_flags():
         return load(options.run, checkpoint=options.checkpoint, device=options.device)
+
+
+def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
+    """Likewise, in the engine of `add_engine_option`."""
+    with in_flags():
+        return load(options.run, checkpoint=options.checkpoint, device=options.device, engine=options.engine)
 
 
 def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
@@ -115,7 +131,7 @@ def in_flags() -> Iterator[None]:
         if "config.json" in str(error):
             raise
         sentence = re.sub(r"\b(search)=(?=\w)", r"--\1 ", str(error))
-        sentence = re.sub(r"\b(device)=(?=\w)", r"--\1 ", sentence)
+        sentence = re.sub(r"\b(device|engine)=(?=\w)", r"--\1 ", sentence)
         for option, flag in FLAGS.items():
             sentence = re.sub(rf"\bsearch\.{option}=", f"{flag} ", sentence)
             sentence = re.sub(rf"\bsearch\.{option}\b", flag, sentence)

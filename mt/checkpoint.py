@@ -5,7 +5,6 @@ atomically.
 """
 
 import hashlib
-import math
 import os
 import re
 import shutil
@@ -15,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, load_model as load_tensors, save_file, save_model
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file, save_model
 from torch import Tensor
 
+from mt import weights
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
@@ -86,10 +86,15 @@ def save(
         for path in draft.glob("*.safetensors"):
             shutil.copymode(draft / CONFIG, path)  # safetensors lets nobody else read its files
         tokenizers.save(draft)
-        sums = {path.name: _sha256(path) for path in sorted(draft.iterdir())}
-        versions = {name: version(name) for name in ("mt", "torch", "sentencepiece")}
-        meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about.model_dump())
-        write_json(draft / META, meta.model_dump())
+        seal(draft, about)
+
+
+def seal(folder: Path, about: About) -> None:
+    """Writes `meta.json` of a folder that holds all that belongs to its checkpoint."""
+    sums = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+    versions = {name: version(name) for name in ("mt", "torch", "sentencepiece")}
+    meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about.model_dump())
+    write_json(folder / META, meta.model_dump())
 
 
 def locate(run: Path, name: str) -> Path:
@@ -147,10 +152,7 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     sizes = tokenizers.sizes
     _compare(folder / MODEL, config, sizes)
     model = Seq2Seq(config, *sizes)
-    try:
-        load_tensors(model, folder / MODEL)
-    except RuntimeError as error:
-        raise UserError(f"{folder / MODEL} does not fit config.json: {' '.join(str(error).split())}") from None
+    fill(model, weights.read(folder / MODEL, _REMEDY))
     return model, tokenizers, config
 
 
@@ -168,7 +170,7 @@ def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Ten
     path = folder / TRAINING
     if not path.is_file():
         raise UserError(f"{path} is missing, so training cannot go on from this checkpoint: {_REMEDY}")
-    for name, shape in _shapes(path).items():
+    for name, shape in weights.shapes(path, _REMEDY).items():
         if name not in expected or shape != list(expected[name].shape):
             wanted = list(expected[name].shape) if name in expected else "no such tensor"
             raise UserError(f"{path} does not fit its model: {name} has shape {shape}, expected {wanted}; {_REMEDY}")
@@ -211,7 +213,8 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
             state = Seq2Seq(config, *sizes).state_dict(keep_vars=True)
     except (RuntimeError, OverflowError, TypeError):
         raise UserError(f"{path.with_name(CONFIG)} asks for larger tensors than any: {_REMEDY}") from None
-    expected, found = {name: list(tensor.shape) for name, tensor in state.items()}, _shapes(path)
+    expected = weights.with_scales({name: list(tensor.shape) for name, tensor in state.items()})
+    found = weights.shapes(path, _REMEDY)
     for name, shape in found.items():
         if shape != expected.get(name):
             raise UserError(
@@ -220,17 +223,8 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
             )
     # Tensors that the model shares are saved once.
     missing = sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
-    missing -= sum(math.prod(shape) for shape in found.values())
-    if missing:
+    if missing := missing - weights.count(found):
         raise UserError(f"{path} does not fit config.json: it lacks {missing} of the model's numbers; {_REMEDY}")
-
-
-def _shapes(path: Path) -> dict[str, list[int]]:
-    try:
-        with safe_open(path, framework="pt") as tensors:
-            return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is not a safetensors file ({error}): {_REMEDY}") from None
 
 
 def _sha256(path: Path) -> str:

@@ -12,133 +12,51 @@ print(*session.read("The"), *session.read("train"), *session.finish())
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
+import torch
 
 from mt.checkpoint import load_model
-from mt.data.fields import Raw, Row
-from mt.data.tokenizer import Unit, normalize
+from mt.config import Config
+from mt.data.fields import Raw, ReadSource, Row
+from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.decoding import decode_ids, decodes_hard, forced_batches
+from mt.delays import delays
 from mt.device import choose
+from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Loss, Seq2Seq
-from mt.reading import Reading
-from mt.search.config import (
-    MAX_BEAM_SIZE,
-    BeamConfig,
-    SearchConfig,
-    online_search,
-    revised_search,
-    waits,
-)
+from mt.reading import Found, Reading
+from mt.search.config import SearchConfig, online_search, revised_search, waits
 from mt.search.hypothesis import Hypothesis
-from mt.search.windows import EMPTY, Windows
+from mt.search.windows import Windows
 from mt.streaming import Session, Setting, refuse_offline
 from mt.translation import Translation
 
 
 class Translator(Reading):
-    """A trained model with its tokenizers. Texts go in raw and come out detokenised.
+    """A trained model in torch; see `Reading`."""
 
-    A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
-    `mt.data.fields`. One source gives what a list of it would hold.
-    """
+    config: Config
 
-    @overload
-    def translate(  # type: ignore[overload-overlap]
-        self, texts: Raw, search: SearchConfig | None = None
-    ) -> Translation: ...
+    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config, world: World = ALONE) -> None:
+        """world: of several processes that decode together, each a share of what all of them are given alike."""
+        super().__init__(tokenizers, config)
+        self.model = model.eval()
+        self.world = world
+        self.device = next(model.parameters()).device
+        self.max_source_length, self.chunk_size = model.max_source_length, model.chunk_size
 
-    @overload
-    def translate(
-        self, texts: Sequence[Raw], search: SearchConfig | None = None, *, progress: bool = False
-    ) -> list[Translation]: ...
-
-    def translate(
-        self, texts: Raw | Sequence[Raw], search: SearchConfig | None = None, *, progress: bool = False
-    ) -> Translation | list[Translation]:
-        """The best translation of each text, in order; of one string, its translation. A blank text gives an empty one.
-
-        search: how to decode; by default as the run was configured. Raises UserError for a text that is too long, and
-        for a file that cannot be read.
-        """
-        if isinstance(texts, Raw):
-            return self.translate([texts], search)[0]
-        return [found[0] for found in self.n_best(texts, search=search, progress=progress)]
-
-    @overload
-    def n_best(  # type: ignore[overload-overlap]
-        self, texts: Raw, n: int | None = None, search: SearchConfig | None = None
-    ) -> list[Translation]: ...
-
-    @overload
-    def n_best(
-        self, texts: Sequence[Raw], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
-    ) -> list[list[Translation]]: ...
-
-    def n_best(
-        self,
-        texts: Raw | Sequence[Raw],
-        n: int | None = None,
-        search: SearchConfig | None = None,
-        *,
-        progress: bool = False,
-    ) -> list[Translation] | list[list[Translation]]:
-        """Of each text the `n` best translations, best first; fewer where the search finds no more. The rest as in
-        `translate`.
-
-        n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
-        """
-        if isinstance(texts, Raw):
-            return self.n_best([texts], n, search)[0]
-        search = search or self.config.search
-        if n is not None:
-            if not 1 <= n <= MAX_BEAM_SIZE:
-                raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
-            beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
-            search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
-        return self.decode(self._encoded(texts), search, texts=texts, progress=progress)
-
-    def decode(
-        self,
-        sources: Sequence[Row],
-        search: SearchConfig | None = None,
-        *,
-        texts: Sequence[Raw] | None = None,
-        progress: bool = False,
-    ) -> list[list[Translation]]:
-        """As `n_best`, of sources that are encoded already: rows of their field, which are of text ids that end in EOS;
-        a blank text is EOS alone.
-
-        texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
-        characters is a word of its own.
-        """
-        results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
-        wanted = [i for i, row in enumerate(sources) if not self.field.blank(row)]
-        given = [sources[i] for i in wanted]
-        self._refuse_many_places(given, wanted)
-        target = self.tokenizers.target
-        found = decode_ids(
-            self.model,
-            given,
-            search or self.config.search,
-            vocab_size=len(target),
-            precision=self.config.precision,
-            field=self.field,
-            progress=progress,
-            world=self.world,
+    def __repr__(self) -> str:
+        config = self.config
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        return (
+            f"Translator(dataset={config.dataset.name}, encoder={config.encoder.name}, "
+            f"attention={config.attention.name}, decoder={config.decoder.name}: {parameters:,} parameters on "
+            f"{self.device})"
         )
-        for i, row, hypotheses in zip(wanted, given, found, strict=True):
-            read = self._read(row, None if texts is None else texts[i])
-            results[i] = [
-                self._translation(
-                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.unit)
-                )
-                for best in hypotheses
-            ]
-        return results
 
     @overload
     def align(  # type: ignore[overload-overlap]
@@ -173,7 +91,7 @@ class Translator(Reading):
         for indices, loss in self.forced(rows, ids, hard=hard, wait_k=waits(search)):
             scores = (-loss.token_losses.sum(1)).tolist()
             for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
-                windows = Windows.whole(weights[: len(ids[i])].clone())
+                windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
                 forced = Hypothesis(tuple(ids[i]), score, score, windows, None, None)
                 read = self._read(rows[i], sources[i])
                 target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
@@ -213,6 +131,25 @@ class Translator(Reading):
         refuse_offline(self.model, search)
         decodes_hard(search, self.model)  # raises where they do not go together
         return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
+
+    def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
+        return decode_ids(
+            self.model,
+            rows,
+            search,
+            vocab_size=len(self.tokenizers.target),
+            precision=self.config.precision,
+            field=self.field,
+            progress=progress,
+            world=self.world,
+        )
+
+    def _places(self, lengths: Sequence[int]) -> list[int]:
+        return self.model.places(torch.tensor(lengths)).tolist()
+
+    def _delays(self, source: ReadSource, hypothesis: Found) -> dict[str, Any]:
+        assert isinstance(hypothesis, Hypothesis)
+        return delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed)
 
 
 def load(run: str | Path | Sequence[str | Path], *, checkpoint: str = "best", device: str = "auto") -> Translator:

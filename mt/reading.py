@@ -1,55 +1,184 @@
-"""What a loaded model reads and how what it found is told: what translating, aligning and streaming have in common."""
+"""What decodes: sources in, translations out, whatever computes them; needs no torch.
 
+A loaded model (`mt.inference.Translator`) and an exported one (`mt.onnx.OnnxTranslator`) read sources alike, and tell
+alike what was found.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, overload
 
-import torch
+import numpy as np
 
-from mt.config import Config
+from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, ReadSource, Row, build_field
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.data.words import count_words
-from mt.delays import delays
-from mt.distributed import ALONE, World
 from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
-from mt.search.hypothesis import Hypothesis
+from mt.metrics import Metric
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
+from mt.search.windows import EMPTY, Windows
 from mt.translation import Translation
 
 
-class Reading:
-    """A trained model with its tokenizers, and the field of its sources."""
+class Configured(Protocol):
+    """What of a run's configuration decoding and its evaluation ask."""
 
-    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config, world: World = ALONE) -> None:
-        """world: of several processes that decode together, each a share of what all of them are given alike."""
-        self.model = model.eval()
+    @property
+    def dataset(self) -> DatasetConfig: ...
+
+    @property
+    def search(self) -> SearchConfig: ...
+
+    def metrics(self) -> list[Metric]: ...
+
+
+class Found(Protocol):
+    """A hypothesis of a search, as `mt.search.hypothesis.Hypothesis` describes it."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]: ...
+
+    @property
+    def score(self) -> float: ...
+
+    @property
+    def windows(self) -> Windows: ...
+
+    @property
+    def stops(self) -> Any: ...
+
+    @property
+    def energies(self) -> int | None: ...
+
+
+class Reading(ABC):
+    """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
+
+    A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
+    `mt.data.fields`. One source gives what a list of it would hold.
+    """
+
+    max_source_length: int | None
+    """Most places that it is defined for; None for any number."""
+    chunk_size: int | None
+    """How many positions a hard attention attends to; see `Attention`."""
+
+    def __init__(self, tokenizers: Tokenizers, config: Configured) -> None:
         self.tokenizers = tokenizers
         self.config = config
-        self.world = world
         self.field = build_field(config.dataset.field)
         """What the sources are."""
-        self.device = next(model.parameters()).device
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
         """What the links of translations join: characters where both sides are cut into characters, else words."""
 
-    def __repr__(self) -> str:
-        config = self.config
-        parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        return (
-            f"Translator(dataset={config.dataset.name}, encoder={config.encoder.name}, "
-            f"attention={config.attention.name}, decoder={config.decoder.name}: {parameters:,} parameters on "
-            f"{self.device})"
-        )
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: Raw, search: SearchConfig | None = None
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self, texts: Sequence[Raw], search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[Translation]: ...
+
+    def translate(
+        self, texts: Raw | Sequence[Raw], search: SearchConfig | None = None, *, progress: bool = False
+    ) -> Translation | list[Translation]:
+        """The best translation of each text, in order; of one string, its translation. A blank text gives an empty one.
+
+        search: how to decode; by default as the run was configured. Raises UserError for a text that is too long, and
+        for a file that cannot be read.
+        """
+        if isinstance(texts, Raw):
+            return self.translate([texts], search)[0]
+        return [found[0] for found in self.n_best(texts, search=search, progress=progress)]
+
+    @overload
+    def n_best(  # type: ignore[overload-overlap]
+        self, texts: Raw, n: int | None = None, search: SearchConfig | None = None
+    ) -> list[Translation]: ...
+
+    @overload
+    def n_best(
+        self, texts: Sequence[Raw], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[list[Translation]]: ...
+
+    def n_best(
+        self,
+        texts: Raw | Sequence[Raw],
+        n: int | None = None,
+        search: SearchConfig | None = None,
+        *,
+        progress: bool = False,
+    ) -> list[Translation] | list[list[Translation]]:
+        """Of each text the `n` best translations, best first; fewer where the search finds no more. The rest as in
+        `translate`.
+
+        n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
+        """
+        if isinstance(texts, Raw):
+            return self.n_best([texts], n, search)[0]
+        search = search or self.config.search
+        if n is not None:
+            if not 1 <= n <= MAX_BEAM_SIZE:
+                raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
+            beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
+            search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
+        return self.decode(self._encoded(texts), search, texts=texts, progress=progress)
+
+    def decode(
+        self,
+        sources: Sequence[Row],
+        search: SearchConfig | None = None,
+        *,
+        texts: Sequence[Raw] | None = None,
+        progress: bool = False,
+    ) -> list[list[Translation]]:
+        """As `n_best`, of sources that are encoded already: rows of their field, which are of text ids that end in EOS;
+        a blank text is EOS alone.
+
+        texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
+        characters is a word of its own.
+        """
+        results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
+        wanted = [i for i, row in enumerate(sources) if not self.field.blank(row)]
+        given = [sources[i] for i in wanted]
+        self._refuse_many_places(given, wanted)
+        target = self.tokenizers.target
+        found = self._searched(given, search or self.config.search, progress)
+        for i, row, hypotheses in zip(wanted, given, found, strict=True):
+            read = self._read(row, None if texts is None else texts[i])
+            results[i] = [
+                self._translation(
+                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.unit)
+                )
+                for best in hypotheses
+            ]
+        return results
+
+    @abstractmethod
+    def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Found]]:
+        """For each row its hypotheses, best first."""
+
+    @abstractmethod
+    def _places(self, lengths: Sequence[int]) -> list[int]:
+        """How many positions sources of these lengths, counted as their field does, have for the attention."""
+
+    def _delays(self, source: ReadSource, hypothesis: Found) -> dict[str, Any]:
+        """What a `Translation` is told of delays, where the search counts them."""
+        return {}
 
     def _read(self, row: Row, given: Raw | None) -> ReadSource:
         """given: what the row was made of, where that is known."""
-        places = int(self.model.places(torch.tensor([self.field.length(row)])))
+        (places,) = self._places([self.field.length(row)])
         return self.field.read(row, places, self.tokenizers.source, self.unit, given)
 
     def _translation(
         self,
         text: str,
         source: ReadSource,
-        hypothesis: Hypothesis,
+        hypothesis: Found,
         target_units: Sequence[int | None],
     ) -> Translation:
         return Translation(
@@ -60,12 +189,12 @@ class Reading:
             windows=hypothesis.windows,
             source_units=tuple(source.units),
             target_units=tuple(target_units),
-            stops=None if hypothesis.stops is None else hypothesis.stops.numpy(),
-            chunk_size=self.model.chunk_size,
+            stops=None if hypothesis.stops is None else np.asarray(hypothesis.stops),
+            chunk_size=self.chunk_size,
             energies=hypothesis.energies,
             backdrop=source.backdrop,
             ids=tuple(hypothesis.tokens),
-            **delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed),
+            **self._delays(source, hypothesis),
         )
 
     def _encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
@@ -86,10 +215,10 @@ class Reading:
 
     def _refuse_many_places(self, rows: Sequence[Row], indices: Sequence[int]) -> None:
         """Raises UserError where the model is not defined for so long a source. indices: from 0, for the sentence."""
-        limit = self.model.max_source_length
+        limit = self.max_source_length
         if limit is None or not rows:
             return
-        lengths = self.model.places(torch.tensor([self.field.length(row) for row in rows])).tolist()
+        lengths = self._places([self.field.length(row) for row in rows])
         for length, index in zip(lengths, indices, strict=True):
             if length > limit and self.field.written:
                 raise UserError(

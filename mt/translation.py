@@ -57,7 +57,7 @@ class Translation:
     @cached_property
     def alignment(self) -> np.ndarray:
         """[T, S] float32: the attention weights."""
-        return self.windows.dense(len(self.source_tokens)).numpy()
+        return self.windows.dense(len(self.source_tokens))
 
     @property
     def links(self) -> set[Link]:

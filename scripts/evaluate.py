@@ -19,21 +19,31 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from data_prep.prepare import prepare
-from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded
+from mt.arguments import (
+    Parser,
+    add_engine_option,
+    add_run_options,
+    add_search_options,
+    chosen_search,
+    in_flags,
+    loaded_in,
+)
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
-from mt.evaluation.report import origin, report, table, variant
+from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.inference import Translator
 from mt.metrics.latency import LatencyUnit
+from mt.onnx.translator import OnnxTranslator
 from mt.storage import write_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
     add_run_options(parser, several="of several, their ensemble")
+    add_engine_option(parser)
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
     parser.add_argument(
@@ -43,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     with reported(), in_flags():
-        translator = loaded(options)
+        translator = loaded_in(options)
         usual = translator.config.search
         search = chosen_search(options, usual)
         corpus = _corpus(translator, options)
@@ -55,17 +65,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder = options.out or options.run[0] / "evaluations" / named
         split, progress = corpus.split(options.split), sys.stderr.isatty()
         unit = options.latency_unit
-        results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
-        origins = [origin(run, options.checkpoint) for run in options.run]
-        if len(origins) == 1:
-            results["checkpoint"] = origins[0]
+        if isinstance(translator, OnnxTranslator):
+            results = report_decoded(translator, split, options.split, folder, search=search, progress=progress)
         else:
-            results["ensemble"] = [{"run": str(run)} | own for run, own in zip(options.run, origins, strict=True)]
+            results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
+            results |= _origins(options)
         write_json(folder / "results.json", results)
         print(f"{table(results)}\n\n{folder}")
 
 
-def _corpus(translator: Translator, options: argparse.Namespace) -> Corpus:
+def _origins(options: argparse.Namespace) -> dict[str, Any]:
+    """Whose weights were decoded with, for the results."""
+    origins = [origin(run, options.checkpoint) for run in options.run]
+    if len(origins) == 1:
+        return {"checkpoint": origins[0]}
+    return {"ensemble": [{"run": str(run)} | own for run, own in zip(options.run, origins, strict=True)]}
+
+
+def _corpus(translator: Translator | OnnxTranslator, options: argparse.Namespace) -> Corpus:
     config = translator.config
     given = None if config.init_from is None else translator.tokenizers
     corpus = Corpus.open(prepare(config.dataset, options.corpora, tokenizers=given))

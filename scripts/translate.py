@@ -28,10 +28,19 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded, whole_number
+from mt.arguments import (
+    Parser,
+    add_engine_option,
+    add_run_options,
+    add_search_options,
+    chosen_search,
+    in_flags,
+    loaded_in,
+    whole_number,
+)
 from mt.errors import UserError, reported
-from mt.inference import Translator
 from mt.metrics.alignment import to_pharaoh
+from mt.reading import Reading
 from mt.search.config import SearchConfig
 from mt.text_io import decoded, file_lines
 from mt.translation import Translation
@@ -42,6 +51,7 @@ INPUT = "standard input"
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
     add_run_options(parser, several="several: their ensemble; at last FILE, text, plain or .gz, else standard input")
+    add_engine_option(parser)
     parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a PNG a line")
@@ -53,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # What is no folder at the end is the text.
     options.file = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported():
-        translator = loaded(options)
+        translator = loaded_in(options)
         lines = _lines(options.file, translator.field.endings)
         search = chosen_search(options, translator.config.search)
         with _alignments(options) as links, in_flags():
@@ -61,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def translate(
-    translator: Translator,
+    translator: Reading,
     search: SearchConfig,
     lines: Iterator[str],
     links: TextIO | None,

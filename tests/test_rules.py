@@ -18,16 +18,17 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.errors",),
-    ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io"),
+    ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io", "mt.weights"),
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.config",),
     ("mt.checkpoint", "mt.decoding", "mt.delays", "mt.streaming", "mt.translation"),
     ("mt.reading",),
-    ("mt.inference",),
+    ("mt.inference", "mt.onnx"),
+    ("mt.engine",),
     ("mt.evaluation", "mt.arguments", "mt"),
-    ("mt.training", "mt.comparison"),
+    ("mt.training", "mt.comparison", "mt.export"),
     ("data_prep", "mt.cli"),
     ("data_prep.__main__", "mt.__main__", "scripts"),
     ("train",),
@@ -53,6 +54,10 @@ DOORS = {
     "pickle": (),
     "numba": ("mt.ops.compiled",),
     "simuleval": ("mt.simuleval_agent",),
+    "huggingface_hub": ("mt.export.hub",),
+    "onnx": ("mt.export.graphs",),
+    "onnxscript": ("mt.export.graphs",),
+    "onnxruntime": ("mt.onnx.networks", "mt.export.graphs"),
 }
 OPS_NEED = {"torch", "numba", "jaxtyping", *sys.stdlib_module_names}
 NAMES = {*ATTENTIONS, *ENCODERS}

@@ -18,6 +18,7 @@ from mt.evaluation.timing import boundaries, spoken
 from mt.inference import Translator
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
+from mt.onnx.translator import OnnxTranslator
 from mt.plots import save
 from mt.search.config import SearchConfig, waits
 from mt.storage import refuse_link, replaced, subfolder, write_text
@@ -88,6 +89,30 @@ def _write(
         drawn = zip(evaluation.translations, boundaries(split, translator.config.training.plots), strict=False)
         for number, (translation, marked) in enumerate(drawn):
             _keep(translation, alignments / f"{number:04d}", marked)
+
+
+def report_decoded(
+    translator: OnnxTranslator,
+    split: Split,
+    name: str,
+    folder: Path,
+    *,
+    search: SearchConfig | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """As `report`, of what decodes and nothing else: without loss, statistics of the attention, and pictures."""
+    search = search or translator.config.search
+    evaluation = evaluate(translator, split, search, progress=progress)
+    _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
+    return {
+        "split": name,
+        "search": search.model_dump(),
+        **{metric: asdict(score) for metric, score in evaluation.scores.items()},
+        "attention": {},
+        "seconds": evaluation.seconds,
+        "tokens_per_second": evaluation.tokens_per_second,
+        "checkpoint": dict(translator.networks.manifest.checkpoint),
+    }
 
 
 def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation) -> None:

@@ -14,6 +14,7 @@ from mt.inference import Translator
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score
+from mt.reading import Reading
 from mt.search.config import SearchConfig, is_online, revised_search, waits
 from mt.translation import Translation
 
@@ -41,7 +42,7 @@ class Evaluation:
 
 
 def evaluate(
-    translator: Translator,
+    translator: Reading,
     split: Split,
     search: SearchConfig,
     *,

@@ -36,6 +36,8 @@ def additive_energy(
     if not fits:
         shapes = ", ".join(str(tuple(x.shape)) for x in (queries, keys, direction))
         raise ValueError(f"expected queries [B, T, H], keys [B, S, H] and direction [H], got {shapes}")
+    if torch.compiler.is_compiling():  # a graph that is exported has the plain expression
+        return (torch.tanh(queries[:, :, None] + keys[:, None]) * direction).sum(-1)
     dtype = result_dtype(queries, keys, direction)
     arguments = queries.to(dtype), keys.to(dtype), direction.to(dtype)
     kernels = additive_kernels() if queries.device.type == "cpu" and dtype == torch.float32 else None

@@ -23,12 +23,17 @@ def run_layers(
     that need no gradient are computed cell by cell, in float32 under autocast too; and so is a single one of any number
     of rows, but under autocast, where the whole layers have faster products.
     """
-    rows, steps = inputs.shape[:2]
-    few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
-    few &= inputs.device.type == "cpu"
-    if state and few and not (layers.training or layers.bidirectional or torch.is_grad_enabled()):
+    if state and _few(inputs) and not (layers.training or layers.bidirectional or torch.is_grad_enabled()):
         return _cell_by_cell(layers, inputs, state)
     return run_whole(layers, inputs, state)
+
+
+def _few(inputs: Float[Tensor, "B T I"]) -> bool:
+    rows, steps = inputs.shape[:2]
+    if torch.compiler.is_compiling():  # in a graph that is exported, the number of rows is not known
+        return steps == 1
+    few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
+    return inputs.device.type == "cpu" and few
 
 
 def run_whole(layers: nn.RNNBase, inputs: Any, state: tuple[Tensor, ...] | None) -> tuple[Any, tuple[Tensor, ...]]:

@@ -1,20 +1,24 @@
-"""The options of search, and the one function through which a batch is decoded."""
+"""The options of search, and the one function through which a batch is decoded.
+
+The options are read without torch, too, where an exported model decodes (`mt.onnx`).
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import torch
+import numpy as np
 from pydantic import Field, model_validator
-from torch import Tensor
 
 from mt.errors import UserError
 from mt.parsing import Options, parse
-from mt.search.beam import beam
-from mt.search.constraints import Constraints
-from mt.search.greedy import greedy
-from mt.search.hypothesis import Decoder, Hypothesis
-from mt.search.online import online
-from mt.search.wait_k import wait_k
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mt.search.constraints import Constraints
+    from mt.search.hypothesis import Decoder, Hypothesis
 
 MAX_BEAM_SIZE = 1000
 MAX_LENGTH = 100_000
@@ -52,8 +56,15 @@ class _LengthOptions(Options):
         lengths = ((source_lengths * self.max_ratio).long() + self.max_extra).clamp(min=self.min_length + 1)
         return lengths.clamp(max=self.max_length or MAX_LENGTH)
 
+    def longest(self, source_length: int) -> int:
+        """What `max_lengths` gives for one source, without torch: in float32 as there."""
+        length = int(np.float32(source_length) * np.float32(self.max_ratio)) + self.max_extra
+        return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)
+
     @property
     def constraints(self) -> Constraints:
+        from mt.search.constraints import Constraints
+
         return Constraints(self.min_length, self.no_repeat_ngram_size)
 
 
@@ -155,40 +166,43 @@ def decode(
     source_lengths: [B] int64, tokens, EOS included; on the model's device. read_for: see `online`.
     Raises UserError as the searches do.
     """
-    count, limits = len(source_lengths), config.max_lengths(source_lengths)
+    # Not above: who decodes without torch reads the options, too.
+    from mt.search.beam import beam
+    from mt.search.greedy import greedy
+
+    count = len(source_lengths)
     if isinstance(config, BeamConfig):
         return beam(
             decoder,
             memory,
             count,
             beam_size=config.beam_size,
-            max_lengths=limits,
+            max_lengths=config.max_lengths(source_lengths),
             length_penalty=config.length_penalty,
             n_best=config.n_best,
             constraints=config.constraints,
         )
     if isinstance(config, GreedyConfig):
-        found = greedy(decoder, memory, count, max_lengths=limits, constraints=config.constraints)
-        return [[hypothesis] for hypothesis in found]
+        limits = config.max_lengths(source_lengths)
+        found: Sequence[Hypothesis] = greedy(decoder, memory, count, max_lengths=limits, constraints=config.constraints)
+    else:
+        found = _while_reading(config, decoder, memory, source_lengths, read_for)
+    return [[hypothesis] for hypothesis in found]
+
+
+def _while_reading(
+    config: OnlineConfig | WaitKConfig, decoder: Decoder, memory: Any, source_lengths: Tensor, read_for: Tensor | None
+) -> Sequence[Hypothesis]:
+    import torch
+
+    from mt.search.online import online
+    from mt.search.wait_k import wait_k
+
     # By the source tokens that have been read, from none to all of the longest source.
     limits = config.max_lengths(torch.arange(int(source_lengths.max()) + 1, device=source_lengths.device))
-    delayed = (
-        wait_k(
-            decoder,
-            memory,
-            config.k,
-            source_lengths=source_lengths,
-            limits=limits,
-            constraints=config.constraints,
-        )
-        if isinstance(config, WaitKConfig)
-        else online(
-            decoder,
-            memory,
-            source_lengths=source_lengths,
-            limits=limits,
-            read_for=read_for,
-            constraints=config.constraints,
-        )
+    constraints = config.constraints
+    if isinstance(config, WaitKConfig):
+        return wait_k(decoder, memory, config.k, source_lengths=source_lengths, limits=limits, constraints=constraints)
+    return online(
+        decoder, memory, source_lengths=source_lengths, limits=limits, read_for=read_for, constraints=constraints
     )
-    return [[hypothesis] for hypothesis in delayed]

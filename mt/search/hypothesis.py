@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import torch
 from torch import Tensor
 
-from mt.errors import UserError
+from mt.search.faults import not_finite
 from mt.search.windows import Windows
 
 PAD, BOS, EOS = 0, 2, 3
@@ -80,7 +80,7 @@ class Hypothesis:
     @property
     def weights(self) -> Tensor:
         """[T, S] float32, made anew: S as far as anything could be attended to."""
-        return self.windows.dense()
+        return torch.from_numpy(self.windows.dense())
 
 
 def select(tree: Tree, index: Tensor) -> Tree:
@@ -112,10 +112,7 @@ def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[
     log_probs = logits.log_softmax(-1).gather(1, tokens).masked_fill(best == -torch.inf, -torch.inf)
     # topk ranks NaN highest, so that the first column shows whatever is wrong with a row.
     if not log_probs[:, 0].isfinite().all():
-        raise UserError(
-            "the model's scores for the next token are not finite numbers (NaN or infinity): its training has diverged "
-            "or its weights are damaged; decode with an earlier checkpoint, or train again with a lower learning rate"
-        )
+        raise not_finite()
     return log_probs, tokens
 
 
@@ -211,7 +208,8 @@ def _whole(weights: list[Tensor], lengths: list[int]) -> list[Windows]:
     grid = weights[0].new_empty(len(lengths), len(weights), weights[0].shape[1])
     for step in range(len(weights)):
         grid[:, step] = weights.pop()
-    return [Windows.whole(_owned(rows[:length])) for rows, length in zip(grid.float().cpu(), lengths, strict=True)]
+    whole = zip(grid.float().cpu(), lengths, strict=True)
+    return [Windows.whole(_owned(rows[:length]).numpy()) for rows, length in whole]
 
 
 def _cut(weights: list[Tensor], first: Tensor, stops: Tensor, lengths: list[int]) -> list[Windows]:
@@ -227,7 +225,8 @@ def _cut(weights: list[Tensor], first: Tensor, stops: Tensor, lengths: list[int]
     found = []
     for i, length in enumerate(lengths):
         inside = (columns < widths[i, steps]) & (steps < length)
-        found.append(Windows(flat[i, inside], _owned(first[i, :length]), _owned(widths[i, :length])))
+        parts = (flat[i, inside], _owned(first[i, :length]), _owned(widths[i, :length]))
+        found.append(Windows(*(part.numpy() for part in parts)))
     return found
 
 

@@ -2,43 +2,42 @@
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 
 class Windows(NamedTuple):
-    """A window of the source for each of T steps, outside of which its weights are 0. All on the CPU."""
+    """A window of the source for each of T steps, outside of which its weights are 0."""
 
-    weights: Tensor
+    weights: np.ndarray
     """[sum of widths] float32: the windows, one after the other."""
-    first: Tensor
+    first: np.ndarray
     """[T] int64: the source position at which each begins."""
-    widths: Tensor
+    widths: np.ndarray
     """[T] int64: how many positions each has."""
 
     @classmethod
-    def whole(cls, weights: Tensor) -> "Windows":
-        """Of steps that attended to all of the source. weights: [T, S], contiguous."""
+    def whole(cls, weights: np.ndarray) -> "Windows":
+        """Of steps that attended to all of the source. weights: [T, S] float32, contiguous."""
         steps, width = weights.shape
-        return cls(weights.view(-1), torch.zeros(steps, dtype=torch.int64), torch.full((steps,), width))
+        return cls(weights.reshape(-1), np.zeros(steps, np.int64), np.full(steps, width, np.int64))
 
-    def dense(self, width: int | None = None) -> Tensor:
+    def dense(self, width: int | None = None) -> np.ndarray:
         """[T, S] float32. width: S, beyond which weights are left out; by default as far as the windows reach."""
-        ends, steps = self.first + self.widths, torch.arange(len(self.first))
+        ends, steps = self.first + self.widths, np.arange(len(self.first))
         reach = int(ends.max()) if len(ends) else 0
-        rows = steps.repeat_interleave(self.widths)
-        columns = torch.arange(len(self.weights)) + (ends - self.widths.cumsum(0))[rows]
-        grid = torch.zeros(len(ends), max(reach, width or 0))
+        rows = steps.repeat(self.widths)
+        columns = np.arange(len(self.weights)) + (ends - self.widths.cumsum())[rows]
+        grid = np.zeros((len(ends), max(reach, width or 0)), np.float32)
         grid[rows, columns] = self.weights
         return grid[:, :width]
 
     def peaks(self) -> list[int]:
         """Of each step the position with the largest weight (the first one in a tie), -1 where nothing is attended
-        to. No tensor of [T, S] is made."""
-        windows = (window.numpy() for window in self.weights.split(self.widths.tolist()))
+        to. No array of [T, S] is made."""
+        windows = np.split(self.weights, self.widths.cumsum()[:-1]) if len(self.widths) else []
         pairs = zip(self.first.tolist(), windows, strict=True)
         return [first + int(window.argmax()) if window.any() else -1 for first, window in pairs]
 
 
-EMPTY = Windows.whole(torch.zeros(0, 0))
+EMPTY = Windows.whole(np.zeros((0, 0), np.float32))
 """Of no step."""

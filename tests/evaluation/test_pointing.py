@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
-import torch
 
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, train
 from mt.evaluation.pointing import pointed
@@ -24,7 +24,7 @@ def tokenizer() -> Tokenizer:
 def of(tokenizer: Tokenizer, metrics: list[str], peaks: dict[str, int], text: str = CAPTION) -> dict[str, Any]:
     """`pointed` of one caption whose attention is at these places while these words are written, else in between."""
     [ids] = tokenizer.encode([text])
-    weights = torch.full((len(ids), 16), 0.01)
+    weights = np.full((len(ids), 16), 0.01, np.float32)
     for step, word in enumerate(text.split()):
         weights[step, peaks.get(word, 5)] = 0.5
     said = Translation(text, 0.0, (*text.split(), "</s>"), ("",) * 16, Windows.whole(weights), ids=tuple(ids))

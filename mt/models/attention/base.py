@@ -104,6 +104,8 @@ class Attention(nn.Module):
     """Whether it heeds `Memory.visible_from`, and depends on nothing of the source that is not visible."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
+    loops: ClassVar[bool] = False
+    """Whether a step goes over positions one after another, so that no graph of fixed operations is the step."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
 

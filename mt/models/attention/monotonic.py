@@ -86,7 +86,7 @@ class MonotonicAlignment(NamedTuple):
 
 class Monotonic(Attention):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
-    supports_hard = monotonic = needs_order = True
+    supports_hard = monotonic = needs_order = loops = True
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()

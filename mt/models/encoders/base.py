@@ -36,6 +36,8 @@ class Encoder(nn.Module):
     """Whether the value of a position depends on the positions up to it alone."""
     incremental: bool = False
     """Whether `extend` is defined: a value depends on the positions up to it and on a limited number after it."""
+    loops: ClassVar[bool] = False
+    """Whether how many operations it takes depends on the length of the source, so that it is no fixed graph."""
     value_size: int
     final_state_size: int
     max_source_length: int | None = None

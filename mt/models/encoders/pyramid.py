@@ -31,6 +31,7 @@ class Pyramid(Encoder):
     top layer."""
 
     Config: ClassVar[type[BaseModel]] = PyramidConfig
+    loops = True
 
     def __init__(self, config: PyramidConfig, input_size: int) -> None:
         super().__init__()

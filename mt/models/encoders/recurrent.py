@@ -100,7 +100,7 @@ class Recurrent(Encoder):
         vectors, each [B, layers * directions, H]."""
         before = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state)
         # Packing makes the backward direction begin at each source's own end; a full batch has no need of it.
-        if bool(mask.all()):
+        if torch.compiler.is_compiling() or bool(mask.all()):  # an exported graph reads one source, without padding
             values, after = run_layers(self.cells, vectors, before)
         else:
             # Packing refuses rows without a position.

@@ -1,0 +1,57 @@
+"""What computes a model that is loaded: torch, or ONNX Runtime where no torch needs to be installed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args, overload
+
+from mt.errors import UserError, invalid_choice
+from mt.onnx.manifest import MANIFEST
+
+if TYPE_CHECKING:
+    from mt.inference import Translator
+    from mt.onnx.translator import OnnxTranslator
+
+Engine = Literal["torch", "onnx"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+Runs = str | Path | Sequence[str | Path]
+
+
+@overload
+def load(
+    run: Runs, *, checkpoint: str = "best", device: str = "auto", engine: Literal["torch"] = "torch"
+) -> "Translator": ...
+
+
+@overload
+def load(run: Runs, *, checkpoint: str = "best", device: str = "auto", engine: Literal["onnx"]) -> "OnnxTranslator": ...
+
+
+def load(
+    run: Runs, *, checkpoint: str = "best", device: str = "auto", engine: Engine = "torch"
+) -> "Translator | OnnxTranslator":
+    """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder; of several, in
+    torch, their ensemble (see `mt.inference.load`).
+
+    checkpoint: best, last, or average where the run made one; a folder that was exported holds one. engine: onnx for
+    a folder that was exported so. Raises UserError where the folder is damaged, is none, or is for the other engine.
+    """
+    # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
+    if engine not in ENGINES:
+        raise UserError(invalid_choice("engine", engine, ENGINES))
+    runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
+    if engine == "onnx":
+        if device not in ("auto", "cpu"):
+            raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
+        if len(runs) != 1:
+            raise UserError(f"engine=onnx decodes with one exported folder, and {len(runs)} were given: give one")
+        from mt.onnx.translator import OnnxTranslator
+
+        return OnnxTranslator(runs[0])
+    for one in runs:
+        if (one / MANIFEST).is_file():
+            raise UserError(
+                f"{one} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
+            )
+    from mt import inference
+
+    return inference.load(run, checkpoint=checkpoint, device=device)

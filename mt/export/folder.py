@@ -1,0 +1,81 @@
+"""A run as a folder that holds what decoding needs and nothing else, complete or absent."""
+
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Literal, get_args
+
+from safetensors.torch import load_file, save_file
+
+from mt.checkpoint import CONFIG, MODEL, About, load_meta, load_model, locate, seal
+from mt.errors import UserError, invalid_choice
+from mt.evaluation.report import origin
+from mt.export.card import Card, finished_results
+from mt.storage import explained, refuse_link, replaced_folder, write_json, write_text
+from mt.weights import FORMS, Form, narrowed
+
+Format = Literal["safetensors", "onnx"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def export(
+    run: Path,
+    folder: Path,
+    *,
+    checkpoint: str = "best",
+    format: Format = "safetensors",
+    dtype: Form = "float32",
+    licence: Path | None = None,
+) -> None:
+    """Writes a new folder, which `load` and the scripts take as they take a run.
+
+    licence: a text that the weights are given to others under; by default that of this project. Raises UserError where
+    the folder holds anything, where the run is none, and where it cannot be exported so.
+    """
+    for option, value, known in (("format", format, FORMATS), ("dtype", dtype, FORMS)):
+        if value not in known:
+            raise UserError(invalid_choice(option, value, known))
+    _require_new(folder)
+    terms = _terms(licence)
+    source = locate(run, checkpoint)
+    model, tokenizers, config = load_model(source, checkpoint)
+    meta = load_meta(source)
+    card = Card(config, meta, finished_results(run, meta), model, dtype, format, licence)
+    try:
+        with replaced_folder(folder) as draft:
+            write_json(draft / CONFIG, config.model_dump(mode="json"))
+            tokenizers.save(draft)
+            if format == "onnx":
+                from mt.export.graphs import write_graphs  # Not above: it needs the extra onnx.
+
+                write_graphs(draft, model, config, origin(run, checkpoint), dtype)
+            else:
+                names = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+                save_file(narrowed(load_file(source / MODEL), dtype, names), draft / MODEL)
+                (draft / MODEL).chmod((draft / CONFIG).stat().st_mode)  # safetensors lets nobody else read its files
+                seal(draft, About(**meta.model_dump(include=set(About.model_fields))))
+            # Not among the files whose sums are kept: people may edit them.
+            write_text(draft / "README.md", card.lines())
+            write_text(draft / "LICENSE", [terms.rstrip("\n")])
+    except OSError as error:
+        raise UserError(explained(error, folder)) from error
+
+
+def files(folder: Path) -> list[tuple[str, int]]:
+    """The files of a folder and their bytes."""
+    return [(path.name, path.stat().st_size) for path in sorted(folder.iterdir())]
+
+
+def _require_new(folder: Path) -> None:
+    refuse_link(folder)
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        kind = "is not empty" if folder.is_dir() else "is a file"
+        raise UserError(f"{folder} {kind}, and an export replaces nothing: give the name of a new folder")
+
+
+def _terms(licence: Path | None) -> str:
+    if licence is None:
+        return distribution("mt").read_text("licenses/LICENSE") or "MIT\n"
+    try:
+        return licence.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{licence} cannot be read as text ({error}): give the file of a licence") from None

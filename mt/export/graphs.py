@@ -1,0 +1,223 @@
+"""The one door to the writing of ONNX: a model's encoder and one step of its decoder as graphs for ONNX Runtime.
+
+Exported are models that read text and whose step is a fixed number of operations, whatever the source: those that
+`require_exportable` lets pass. `mt.onnx.manifest` says what goes in and comes out.
+"""
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from mt.config import Config
+from mt.data.tokenizer import BOS
+from mt.decoding import decodes_hard
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
+from mt.onnx.networks import sha256
+from mt.search.config import revised_search
+from mt.storage import write_json
+from mt.weights import Form
+
+LENGTHS = (5, 7)
+"""Of example sources: what differs between them is as long as the source."""
+ROWS = 3
+"""Of an example step; sizes of 0 and 1 would be taken for constants."""
+
+
+def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mapping[str, Any], dtype: Form) -> None:
+    """Writes the two graphs and their manifest beside the files that `folder` holds.
+
+    checkpoint: whose weights they are, for the manifest. Raises UserError where the model cannot be exported, and where
+    the extra `onnx` is not installed.
+    """
+    require_exportable(model, config, dtype)
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            f"--format onnx needs what the extra onnx brings ({error}): pip install onnx onnxscript onnxruntime"
+        ) from None
+    hard = decodes_hard(revised_search(config.search, {"name": "greedy"}), model)
+    model = model.eval()
+    with torch.no_grad():
+        _write(model, hard, folder)
+    if dtype == "int8":
+        for name in (ENCODER, STEP):
+            _quantize(folder / name)
+    sums = {path.name: sha256(path) for path in sorted(folder.iterdir())}
+    manifest = Manifest(
+        format=FORMAT,
+        hard=hard,
+        chunk_size=model.chunk_size,
+        max_source_length=model.max_source_length,
+        dtype=dtype,
+        checkpoint=dict(checkpoint),
+        sha256=sums,
+    )
+    write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
+
+
+def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
+    """Raises UserError where this model has no graphs, in a sentence that names what has."""
+    attention, encoder = model.decoder.attention, model.encoder
+    if dtype == "bfloat16":
+        raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --dtype float32 or int8")
+    if model.frontend.field != "text":
+        raise UserError(
+            f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
+            "without --format onnx"
+        )
+    for option, chosen, able in (
+        ("attention", config.attention.name, not attention.loops),
+        ("encoder", config.encoder.name, not encoder.loops),
+    ):
+        if not able:
+            raise UserError(
+                f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
+                "one: it exports attention=none, dot, general, concat, location, bahdanau, location_aware, local_m, "
+                "local_p and stochastic, with encoder=bilstm, lstm, bigru, gru, conv or embedding"
+            )
+
+
+class _Tree:
+    """How nested tuples of tensors, and None, become a list of tensors and back."""
+
+    def __init__(self, example: Any) -> None:
+        leaves, self.structure = pytree.tree_flatten(example)
+        self.present = [leaf is not None for leaf in leaves]
+        self.count = sum(self.present)
+
+    def filled(self, tensors: Sequence[Tensor]) -> Any:
+        left = iter(tensors)
+        return pytree.tree_unflatten([next(left) if there else None for there in self.present], self.structure)
+
+
+def _leaves(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(tree) if leaf is not None]
+
+
+class _Encoder(nn.Module):
+    """From a source, all of whose positions are real, to what its steps need: memory and first state, flattened."""
+
+    def __init__(self, model: Seq2Seq, hard: bool) -> None:
+        super().__init__()
+        self.model, self.hard = model, hard
+
+    def forward(self, source: Tensor) -> tuple[Tensor, ...]:
+        memory = self.model.encode(source, torch.ones_like(source, dtype=torch.bool))
+        return (*_leaves(memory), *_leaves(self.model.init_state(memory, hard=self.hard)))
+
+
+class _Step(nn.Module):
+    """From the last tokens, memory and state, flattened, to log-probabilities, attention and the next state."""
+
+    def __init__(self, model: Seq2Seq, hard: bool, memory: _Tree, state: _Tree) -> None:
+        super().__init__()
+        self.model, self.hard, self.memory, self.state = model, hard, memory, state
+
+    def forward(self, tokens: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
+        count = self.memory.count
+        memory, state = self.memory.filled(parts[:count]), self.state.filled(parts[count:])
+        said = self.model.step(tokens, memory, state, hard=self.hard)
+        found = [part for part in (said.stops, said.first) if part is not None]
+        return (said.logits.float().log_softmax(-1), said.weights, *found, *_leaves(said.state))
+
+
+def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
+    examples = []
+    for length in LENGTHS:
+        source = torch.ones(1, length, dtype=torch.int64)
+        memory = model.encode(source, source.bool())
+        examples.append((memory, model.init_state(memory, hard=hard)))
+    trees = [_Tree(part) for part in examples[0]]
+    parts, longer = _leaves(examples[0]), _leaves(examples[1])
+    places = Dim("places", min=2, max=model.max_source_length)
+    rows = Dim("rows", min=1)
+    names = [f"memory.{i}" for i in range(trees[0].count)] + [f"state.{i}" for i in range(trees[1].count)]
+    source = torch.ones(1, LENGTHS[0], dtype=torch.int64)
+    graph = _Encoder(model, hard)
+    _export(graph, (source,), {"source": {1: places}}, ["source"], names, folder / ENCODER)
+
+    # What differs between the two sources is as long as they are.
+    shapes = [
+        {0: rows}
+        | {axis: places for axis, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)) if one != other}
+        for a, b in zip(parts, longer, strict=True)
+    ]
+    tokens = torch.full((ROWS,), BOS)
+    given = (tokens, *(part.expand(ROWS, *part.shape[1:]).contiguous() for part in parts))
+    told = ["log_probs", "weights", *(["stops", "first"] if hard else [])]
+    told += [f"next.{i}" for i in range(trees[1].count)]
+    dynamic = {"tokens": {0: rows}, "parts": tuple(shapes)}
+    _export(_Step(model, hard, *trees), given, dynamic, ["tokens", *names], told, folder / STEP)
+
+
+def _export(
+    graph: nn.Module, given: tuple[Tensor, ...], dynamic: Any, names: list[str], told: list[str], path: Path
+) -> None:
+    with _quiet():
+        program = torch.onnx.export(
+            graph.eval(),
+            given,
+            input_names=names,
+            output_names=told,
+            dynamic_shapes=dynamic,
+            dynamo=True,
+            verbose=False,
+        )
+        assert program is not None
+        program.save(path)
+
+
+def _quantize(path: Path) -> None:
+    """Rounds the matrices of a graph to int8, whose products then are of whole numbers; what they are multiplied by is
+    rounded when it is known."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with _quiet():
+        graph = onnx.load(path)
+        del graph.graph.value_info[:]  # of the exporter, and not what quantization infers
+        _untie(graph.graph)
+        options = {"MatMulConstBOnly": True}
+        quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True, extra_options=options)
+
+
+def _untie(graph: Any) -> None:
+    """Gives every table that rows are looked up in a name of its own: where it is the output matrix, too, quantization
+    would turn both the way that a product needs it."""
+    tables = {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Gather" and (table := tables.get(node.input[0])) is not None:
+            copy = graph.initializer.add()
+            copy.CopyFrom(table)
+            copy.name = node.input[0] = f"{table.name}.{node.name}"
+    used = {name for node in graph.node for name in node.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what the exporters say to their developers."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,91 @@
+"""The one door to ONNX Runtime: the graphs of an exported folder, verified and run."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mt.errors import UserError
+from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
+from mt.onnx.search import Advance, Step
+from mt.parsing import parse
+from mt.storage import read_json
+
+_REMEDY = "copy the folder again"
+
+
+class Networks:
+    """The encoder and the step of one model, on the CPU."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError where the folder is damaged, of another format, or ONNX Runtime is not installed."""
+        self.manifest = _verified(folder)
+        self._encoder, self._step = _session(folder / ENCODER), _session(folder / STEP)
+        self._asked = [each.name for each in self._step.get_inputs()]
+        self._told = [each.name for each in self._encoder.get_outputs()]
+
+    def read(self, ids: np.ndarray, beam_size: int) -> Advance:
+        """Encodes a source; returns what takes its steps, of up to `beam_size` hypotheses. ids: [S], EOS last."""
+        found = dict(zip(self._told, self._encoder.run(None, {"source": ids[None].astype(np.int64)}), strict=True))
+        # Repeated once: a step of fewer hypotheses sees the first rows of it.
+        memory = {name: found[name].repeat(beam_size, 0) for name in self._asked if name.startswith("memory.")}
+        names = sorted((name for name in found if name.startswith("state.")), key=lambda name: int(name[6:]))
+        state = [found[name] for name in names]
+        hard = self.manifest.hard
+
+        def advance(tokens: np.ndarray, rows: np.ndarray) -> Step:
+            nonlocal state
+            count = len(tokens)
+            given: dict[str, np.ndarray] = {"tokens": tokens}
+            given |= {name: part[:count] for name, part in memory.items()}
+            given |= {name: part[rows] for name, part in zip(names, state, strict=True)}
+            log_probs, weights, *rest = self._step.run(None, {name: given[name] for name in self._asked})
+            stops, first = (rest.pop(0), rest.pop(0)) if hard else (None, None)
+            state = rest
+            return Step(log_probs, weights, stops, first)
+
+        return advance
+
+
+def _verified(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise UserError(
+            f"{folder} holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR --format onnx, and "
+            "give DIR"
+        )
+    plain = read_json(path, _REMEDY)
+    if (known := plain.get("format")) != FORMAT:
+        raise UserError(
+            f"{folder} was exported in format {known}, and this version reads {FORMAT}: export the run again"
+        )
+    manifest = parse(plain, Manifest, str(path))
+    for name, expected in manifest.sha256.items():
+        if Path(name).name != name or not (folder / name).is_file():
+            raise UserError(f"{folder}/{name} is missing: {_REMEDY}")
+        if sha256(folder / name) != expected:
+            raise UserError(f"{folder}/{name} is not the file that was exported (its SHA-256 differs): {_REMEDY}")
+    if missing := {ENCODER, STEP, "config.json"} - set(manifest.sha256):
+        raise UserError(f"{path} lists no SHA-256 of {min(missing)}: {_REMEDY}")
+    return manifest
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _session(path: Path) -> Any:
+    try:
+        import onnxruntime  # Not above: who decodes with torch needs none.
+    except ImportError as error:
+        raise UserError(f"engine=onnx needs ONNX Runtime ({error}): pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors alone
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))  # 0: as many as there are cores
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # it has a class for each kind of fault, under no common one
+        raise UserError(f"{path} cannot be loaded ({' '.join(str(error).split())[:200]}): {_REMEDY}") from None

@@ -1,0 +1,84 @@
+"""The numbers of a model in a safetensors file: in float32, or in fewer bits for those who only decode.
+
+bfloat16 has float32's range and 8 significant bits. int8 has a scale for each row of a matrix, the row's largest
+number over 127, beside it in the file as `<name>:scale`. Both become float32 again when they are read: a file of a half
+or a quarter of the size, whose model computes as any other. Vectors and single numbers stay in float32.
+"""
+
+import math
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from torch import Tensor
+
+from mt.errors import UserError
+
+Form = Literal["float32", "bfloat16", "int8"]
+FORMS: tuple[Form, ...] = get_args(Form)
+SCALE = ":scale"
+"""Of the names of scales; no tensor of a model has a colon in its name."""
+
+
+def narrowed(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:
+    """What a file holds in place of float32 tensors. parameters: the names of those that were learnt; what is fixed, as
+    the bands of a filter, stays as it is."""
+    found = dict(tensors)
+    for name, tensor in tensors.items():
+        if form != "float32" and name in parameters and tensor.dim() > 1:
+            if form == "bfloat16":
+                found[name] = tensor.to(torch.bfloat16)
+            else:
+                found[name], found[name + SCALE] = _quantized(tensor)
+    return found
+
+
+def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The float32 tensors of a file that `narrowed` made. Raises KeyError where a scale is missing."""
+    found = {}
+    for name, tensor in tensors.items():
+        if tensor.dtype == torch.int8:
+            rows = tensor.flatten(1).float() * tensors[name + SCALE][:, None]
+            found[name] = rows.view(tensor.shape)
+        elif not name.endswith(SCALE):
+            found[name] = tensor.float() if tensor.is_floating_point() else tensor
+    return found
+
+
+def read(path: Path, remedy: str) -> dict[str, Tensor]:
+    """The tensors of a file, in float32. remedy: for the sentence where it has int8 numbers without their scale."""
+    try:
+        return widened(load_file(path))
+    except KeyError as missing:
+        raise UserError(f"{path} lacks the tensor {missing}: {remedy}") from None
+
+
+def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
+    """Of all tensors of a file, none of which is read. Raises UserError where it is no such file."""
+    try:
+        with safe_open(path, framework="pt") as tensors:
+            return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is not a safetensors file ({error}): {remedy}") from None
+
+
+def with_scales(found: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """The shapes that a file with the tensors of a model may have: those, and a scale for each row of a matrix."""
+    scales = {name + SCALE: shape[:1] for name, shape in found.items() if len(shape) > 1}
+    return {**found, **scales}
+
+
+def count(found: Mapping[str, list[int]]) -> int:
+    """The numbers of a model in a file of these shapes, scales not among them."""
+    return sum(math.prod(shape) for name, shape in found.items() if not name.endswith(SCALE))
+
+
+def _quantized(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    rows = tensor.flatten(1)
+    scale = rows.abs().amax(1) / 127
+    # A row of zeros has the scale 0, and stays one.
+    steps = (rows / scale.clamp(min=torch.finfo(scale.dtype).tiny)[:, None]).round()
+    return steps.to(torch.int8).view(tensor.shape), scale

@@ -1,0 +1,165 @@
+"""What a run is exported to: equal where it must be, small where it may, and nothing half-written."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import mt
+from mt import checkpoint, weights
+from mt.errors import UserError
+from mt.export.folder import export, files
+from mt.search.config import OnlineConfig
+
+LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
+
+
+@pytest.fixture(scope="module")
+def exported(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folders = {form: tmp_path_factory.mktemp("exports") / form for form in weights.FORMS}
+    for form, folder in folders.items():
+        export(trained, folder, dtype=form)
+    return folders
+
+
+def test_it_holds_what_decoding_needs_and_nothing_else(exported: dict[str, Path]) -> None:
+    for folder in exported.values():
+        names = [name for name, _ in files(folder)]
+        assert names == ["LICENSE", "README.md", "config.json", "meta.json", "model.safetensors", *names[5:]]
+        assert all(name.startswith("tokenizer.") for name in names[5:]) and len(names) > 5
+        assert {path.stat().st_mode for path in folder.iterdir()} == {(folder / "config.json").stat().st_mode}
+    sizes = {form: (folder / "model.safetensors").stat().st_size for form, folder in exported.items()}
+    assert sizes["float32"] > 1.6 * sizes["bfloat16"] and sizes["bfloat16"] > 1.4 * sizes["int8"]
+
+
+def test_float32_translates_and_aligns_as_the_run(trained: Path, exported: dict[str, Path]) -> None:
+    run, copy = mt.load(trained, device="cpu"), mt.load(exported["float32"], device="cpu")
+    for one, other in zip(run.n_best(LINES, 2), copy.n_best(LINES, 2), strict=True):
+        assert [(t.text, t.score, t.links) for t in one] == [(t.text, t.score, t.links) for t in other]
+    aligned = [t.align(LINES[0], "zwei Katzen sehen Häuser").score for t in (run, copy)]
+    assert aligned[0] == aligned[1]
+
+
+@pytest.mark.parametrize(("form", "steps"), [("bfloat16", 2**-7), ("int8", 1 / 127)])
+def test_narrow_weights_are_the_nearest_of_their_form(
+    form: weights.Form, steps: float, trained: Path, exported: dict[str, Path]
+) -> None:
+    own = load_file(checkpoint.locate(trained, "best") / checkpoint.MODEL)
+    model, _, _ = checkpoint.load_model(exported[form], "best")
+    found = model.state_dict()
+    for name, tensor in own.items():
+        if tensor.dim() < 2:
+            assert torch.equal(found[name], tensor)
+            continue
+        assert found[name].dtype == torch.float32 and not torch.equal(found[name], tensor)
+        largest = tensor.abs() if form == "bfloat16" else tensor.flatten(1).abs().amax(1)[:, None]
+        assert ((found[name] - tensor).abs() <= 0.5001 * steps * largest).all()
+
+
+def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
+    tensors = {"a": torch.tensor([[0.0, 0.0], [1.0, -2.0]]), "bands": torch.rand(3, 2), "n": torch.tensor(7)}
+    small = weights.narrowed(tensors, "int8", {"a"})
+    assert small["a"].tolist() == [[0, 0], [64, -127]] and small["a:scale"].tolist() == [0, pytest.approx(2 / 127)]
+    save_file(small, tmp_path / "x.safetensors")
+    found = weights.read(tmp_path / "x.safetensors", "copy it")
+    assert found.keys() == tensors.keys() and torch.equal(found["bands"], tensors["bands"]) and found["n"] == 7
+    assert found["a"].tolist() == [[0, 0], [pytest.approx(1, abs=0.01), -2]]
+
+
+def test_a_stream_of_an_export(trained_hard: Path, tmp_path: Path) -> None:
+    export(trained_hard, tmp_path / "export")
+    run, copy = (mt.load(folder, device="cpu") for folder in (trained_hard, tmp_path / "export"))
+    found = []
+    for translator in (run, copy):
+        session = translator.stream(OnlineConfig())
+        found.append([*session.read("two"), *session.read("cats"), *session.finish()])
+    assert found[0] == found[1] and found[0]
+
+
+def test_the_card_has_data_scores_and_signatures(trained: Path, exported: dict[str, Path]) -> None:
+    card, results = (exported["float32"] / "README.md").read_text(), json.loads((trained / "results.json").read_text())
+    assert card.startswith("---\n") and "tiny, en to de, attention=general" in card
+    assert f"| bleu | {results['bleu']['score']:.2f} | `{results['bleu']['signature']}` |".replace("|", "") in (
+        card.replace("\\|", "").replace("|", "")
+    )
+    assert "from local files" in card and str(trained) not in card
+    front = dict(line.split(": ", 1) for line in card.split("---\n")[1].splitlines())
+    assert json.loads(front["language"]) == ["en", "de"] and json.loads(front["license"]) == "mit"
+    assert "model-index" in front and "model-index" not in (exported["int8"] / "README.md").read_text()
+    assert "by the same weights in float32" in (exported["int8"] / "README.md").read_text()
+    assert "MIT License" in (exported["int8"] / "LICENSE").read_text()
+
+
+def test_scores_of_other_weights_are_not_claimed(run: Path, tmp_path: Path) -> None:
+    results = json.loads((run / "results.json").read_text())
+    results["checkpoint"] = {"name": "best", "update": 1}
+    (run / "results.json").write_text(json.dumps(results))
+    (tmp_path / "terms").write_text("For friends.")
+    export(run, tmp_path / "new" / "export", licence=tmp_path / "terms")
+    card = (tmp_path / "new" / "export" / "README.md").read_text()
+    assert "These weights were not scored." in card and 'license: "other"' in card
+    assert (tmp_path / "new" / "export" / "LICENSE").read_text() == "For friends.\n"
+
+
+def test_an_empty_folder_is_taken_and_another_is_not(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    (tmp_path / "link").symlink_to("full")
+    for name, reason in (("full", "is not empty, and an export replaces nothing"), ("full/mine", "is a file, and an")):
+        with pytest.raises(UserError, match=f"^{tmp_path}/{name} {reason}"):
+            export(trained, tmp_path / name)
+    with pytest.raises(UserError, match="is a link to full, and nothing is written through links"):
+        export(trained, tmp_path / "link")
+    (tmp_path / "empty").mkdir()
+    export(trained, tmp_path / "empty")
+    assert mt.load(tmp_path / "empty", device="cpu").translate("two cats").text
+
+
+def test_refusals(trained: Path, tmp_path: Path) -> None:
+    target = tmp_path / "export"
+    with pytest.raises(UserError, match=r"absent is not a run folder: it holds no checkpoints/best"):
+        export(tmp_path / "absent", target)
+    with pytest.raises(UserError, match=r"^dtype=int4 is an invalid choice: did you mean int8\?"):
+        export(trained, target, dtype="int4")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"^format=gguf is an invalid choice: choices: onnx, safetensors"):
+        export(trained, target, format="gguf")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"terms cannot be read as text .*: give the file of a licence$"):
+        export(trained, target, licence=tmp_path / "terms")
+    with pytest.raises(UserError, match=r"has no checkpoint none; it has: "):
+        export(trained, target, checkpoint="none")
+    assert not target.exists()
+
+
+def test_nothing_is_left_of_an_export_that_failed(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("mt.export.folder.write_text", full)
+    with pytest.raises(UserError, match=r"No space left on device: free disk space$"):
+        export(trained, tmp_path / "new" / "export")
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(exported["int8"], tmp_path / "copy"))
+    path, meta = folder / "model.safetensors", json.loads((folder / "meta.json").read_text())
+    tensors = load_file(path)
+    name = next(name for name in tensors if name.endswith(weights.SCALE))
+
+    def fault(changed: dict[str, torch.Tensor]) -> str:
+        save_file(changed, path)
+        meta["sha256"]["model.safetensors"] = checkpoint._sha256(path)
+        (folder / "meta.json").write_text(json.dumps(meta))
+        with pytest.raises(UserError) as caught:
+            mt.load(folder, device="cpu")
+        return str(caught.value)
+
+    assert fault({key: part for key, part in tensors.items() if key != name}).startswith(f"{path} lacks the tensor")
+    assert f"{name} has shape [1], expected [" in fault({**tensors, name: torch.ones(1)})
+    assert np.isfinite(tensors[name].numpy()).all()

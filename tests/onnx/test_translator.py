@@ -1,0 +1,190 @@
+"""Exported graphs decode as the run does, in an environment without torch, too."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mt
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.export.folder import export
+from mt.export.graphs import require_exportable, write_graphs
+from mt.inference import Translator
+from mt.models.seq2seq import Seq2Seq
+from mt.onnx.translator import OnnxTranslator
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.storage import write_json
+
+ROOT = Path(__file__).parents[2]
+EXTRA = "the extra onnx is not installed"
+for library in ("onnx", "onnxscript", "onnxruntime"):
+    pytest.importorskip(library, reason=EXTRA)
+
+SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4, n_best=3), BeamConfig(min_length=4, no_repeat_ngram_size=2)]
+ODD = ["the zzz-birds see 4%x", "", "two"]
+
+
+@pytest.fixture(scope="module")
+def exported(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exports") / "onnx"
+    export(trained, folder, format="onnx")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lines(texts: Path) -> list[str]:
+    return [*(texts / "test.en").read_text().splitlines(), *ODD]
+
+
+def require_same(one: Translator, other: OnnxTranslator, lines: list[str]) -> None:
+    for search in SEARCHES:
+        for wanted, found in zip(one.n_best(lines, search=search), other.n_best(lines, search=search), strict=True):
+            assert [t.ids for t in wanted] == [t.ids for t in found]
+            for best, own in zip(wanted, found, strict=True):
+                assert own.score == pytest.approx(best.score, abs=1e-4)
+                np.testing.assert_allclose(own.alignment, best.alignment, atol=1e-5)
+                assert (own.text, own.tokens, own.source_tokens) == (best.text, best.tokens, best.source_tokens)
+                assert (own.stops is None) == (best.stops is None)
+                assert own.stops is None or np.array_equal(own.stops, best.stops)
+
+
+def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str]) -> None:
+    require_same(mt.load(trained, device="cpu"), mt.load(exported, engine="onnx"), lines)
+
+
+# Every operation that an attention, a decoder or an encoder adds is in one of these.
+MODELS = {
+    "location_aware": ({"name": "gru"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
+    "local_p": ({"name": "conv"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
+    "stochastic": ({"name": "embedding"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_attentions_and_decoders(
+    name: str, configure: Callable[..., Config], corpus: Corpus, lines: list[str], tmp_path: Path
+) -> None:
+    encoder, decoder, attention = MODELS[name]
+    sizes = {"hidden_size": 16, "readout_size": 16}
+    changes = {"encoder": encoder | {"hidden_size": 16}, "decoder": decoder | sizes, "attention": {"name": name}}
+    changes["attention"] |= attention
+    config = configure({**changes, "embedding": {"embedding_dim": 16}})
+    torch.manual_seed(1)
+    model = Seq2Seq(config, *corpus.tokenizers.sizes).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 3  # a model that has learnt nothing has next tokens of like probability
+    corpus.tokenizers.save(tmp_path)
+    write_json(tmp_path / "config.json", config.model_dump(mode="json"))
+    write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "float32")
+    require_same(Translator(model, corpus.tokenizers, config), OnnxTranslator(tmp_path), lines)
+
+
+def test_int8_and_what_the_scripts_say(call, trained: Path, corpora: Path, lines: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "int8"
+    done = call("export", trained, folder, "--format", "onnx", "--int8")
+    assert (done.status, done.err) == (0, "") and "step.onnx" in done.out
+    written = call("translate", folder, "--engine", "onnx", stdin="".join(f"{line}\n" for line in lines))
+    own = [translation.text for translation in mt.load(folder, engine="onnx").translate(lines)]
+    assert (written.status, written.out.splitlines()) == (0, own)
+    exact = [translation.text for translation in mt.load(trained, device="cpu").translate(lines)]
+    assert sum(one == other for one, other in zip(own, exact, strict=True)) > 0.8 * len(lines)
+    scored = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--out", tmp_path / "scores")
+    assert scored.status == 0 and "best checkpoint (update" in scored.out
+    results = json.loads((tmp_path / "scores" / "results.json").read_text())
+    assert results["bleu"]["signature"] and "loss" not in results
+    assert len((tmp_path / "scores" / "hypotheses" / "test.txt").read_text().splitlines()) == 10
+
+
+def test_without_torch(exported: Path, lines: list[str]) -> None:
+    command = (
+        "import sys; sys.modules['torch'] = None; sys.path.insert(0, '.')\n"
+        "from scripts.translate import main; main(sys.argv[1:])"
+    )
+    arguments = [exported, "--engine", "onnx", "--n-best", 2]
+    done = subprocess.run(
+        [sys.executable, "-c", command, *map(str, arguments)],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    found = mt.load(exported, engine="onnx").n_best(lines, search=BeamConfig(beam_size=3, n_best=2))
+    expected = [f"{i} ||| {best.text} ||| {best.score:.4f}" for i, each in enumerate(found) for best in each]
+    assert (done.stderr, done.stdout.splitlines()) == ("", expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"attention": {"name": "mocha"}}, "without a loop over positions, and attention=mocha has one: it exports"),
+        ({"encoder": {"name": "pyramid", "hidden_size": 8}}, "and encoder=pyramid has one: it exports attention=none,"),
+    ],
+)
+def test_what_has_a_loop_is_refused(
+    changes: dict, sentence: str, configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    config = configure(changes)
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    with pytest.raises(UserError, match=sentence):
+        require_exportable(model, config, "float32")
+
+
+def test_bfloat16_is_refused(trained: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has no bfloat16 on CPUs: export with --dtype float32 or int8$"):
+        export(trained, tmp_path / "export", format="onnx", dtype="bfloat16")
+    assert not (tmp_path / "export").exists()
+
+
+def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
+    translator = mt.load(exported, engine="onnx")
+    with pytest.raises(UserError, match=r"^search=online writes while it reads, which engine=onnx cannot: choose "):
+        translator.translate("two", OnlineConfig())
+    with pytest.raises(UserError, match=r"^search\.mode=hard is not what was exported, an attention that reads soft"):
+        translator.translate("two", GreedyConfig(mode="hard"))
+    with pytest.raises(UserError, match=r"^engine=tensorrt is an invalid choice: choices: onnx, torch$"):
+        mt.load(exported, engine="tensorrt")  # type: ignore[call-overload]
+    with pytest.raises(UserError, match=r"^device=cuda is not for engine=onnx, which computes on the CPU: leave it"):
+        mt.load(exported, engine="onnx", device="cuda")
+    with pytest.raises(UserError, match=r"holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR"):
+        mt.load(trained, engine="onnx")
+    with pytest.raises(UserError, match=r"was exported for engine=onnx, which translates and evaluates: choose that"):
+        mt.load(exported)
+    with pytest.raises(UserError, match=r"^text 1 has 10001 words, and at most 10000 are read at once"):
+        translator.translate("word " * 10_001)
+
+
+def test_damage(exported: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(exported, tmp_path / "copy"))
+
+    def fault() -> str:
+        with pytest.raises(UserError) as caught:
+            mt.load(folder, engine="onnx")
+        return str(caught.value)
+
+    step = (folder / "step.onnx").read_bytes()
+    (folder / "step.onnx").write_bytes(step[:-1])
+    assert fault() == (
+        f"{folder}/step.onnx is not the file that was exported (its SHA-256 differs): copy the folder again"
+    )
+    (folder / "step.onnx").unlink()
+    assert fault() == f"{folder}/step.onnx is missing: copy the folder again"
+    (folder / "step.onnx").write_bytes(step)
+    manifest = json.loads((folder / "onnx.json").read_text())
+    for changes, sentence in (
+        ({"format": 9}, "was exported in format 9, and this version reads 1: export the run again"),
+        ({"sha256": {}}, "lists no SHA-256 of config.json: copy the folder again"),
+        ({"hard": 3}, "hard=3 is not possible"),
+    ):
+        write_json(folder / "onnx.json", manifest | changes)
+        assert sentence in fault()

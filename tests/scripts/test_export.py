@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import pytest
+
+import mt
+
+
+def test_an_export_works_with_every_script(call, trained: Path, corpora: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+    done = call("export", trained, folder, "--dtype", "bf16")
+    assert (done.status, done.err) == (0, "") and done.out.endswith(f"bytes\n\n{folder}\n")
+    assert all(path.name in done.out for path in folder.iterdir())
+    written = call("translate", folder, "--device", "cpu", stdin="two cats see houses\n")
+    assert written.out == mt.load(folder, device="cpu").translate("two cats see houses").text + "\n"
+    (tmp_path / "source").write_text("two cats\n")
+    (tmp_path / "target").write_text("zwei Katzen\n")
+    assert "0-0" in call("align", folder, "--source", tmp_path / "source", "--target", tmp_path / "target").out
+    scored = call("evaluate", folder, "--device", "cpu", "--corpora", corpora, "--out", tmp_path / "scores")
+    assert scored.status == 0 and "bleu" in scored.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--dtype", "int4"], "argument --dtype: invalid choice: 'int4'"),
+        (["--dtype", "bf16", "--int8"], "--int8 and --dtype bf16 ask for different weights: give one of them"),
+        (["--format", "gguf"], "argument --format: invalid choice: 'gguf'"),
+        (["--checkpoint", "first"], "has no checkpoint first; it has: "),
+        (["--push", "model"], "model is no name of a repository (it has no owner): give OWNER/NAME"),
+        (["--licence", "/absent"], "/absent cannot be read as text"),
+    ],
+)
+def test_refusals(call, trained: Path, tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    done = call("export", trained, tmp_path / "export", *arguments)
+    assert done.status == 2 and done.out == ""
+    assert done.err.startswith("error: ") and done.err.count("\n") == 1 and sentence in done.err
+    assert not (tmp_path / "export").exists()
