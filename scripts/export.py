@@ -7,7 +7,8 @@ DIR gets the weights, the tokenizers, config.json, a model card (README.md: data
 LICENSE. `mt.load` and the other scripts take it as they take RUN.
 
 --format onnx writes graphs of the encoder and of a decoder's step instead, for ONNX Runtime (extra onnx), which decodes
-with them where there is no torch: `load(DIR)`, scripts/translate.py and scripts/evaluate.py.
+with them: `load(DIR, engine="onnx")` and scripts/translate.py --engine onnx, both also where there is no torch, and
+scripts/evaluate.py --engine onnx.
 """
 
 import signal
