@@ -100,7 +100,7 @@ class Recurrent(Encoder):
         vectors, each [B, layers * directions, H]."""
         before = None if state is None else tuple(part.transpose(0, 1).contiguous() for part in state)
         # Packing makes the backward direction begin at each source's own end; a full batch has no need of it.
-        if torch.compiler.is_compiling() or bool(mask.all()):  # an exported graph reads one source, without padding
+        if _full(mask):
             values, after = run_layers(self.cells, vectors, before)
         else:
             # Packing refuses rows without a position.
@@ -151,7 +151,7 @@ class BothWays(Recurrent):
     directions = 2
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        if vectors.device.type == "cpu" and vectors.shape[1] >= LONG and not bool(mask.all()):
+        if vectors.device.type == "cpu" and not _full(mask) and vectors.shape[1] >= LONG:
             return self._whole(vectors, mask)
         return super().forward(vectors, mask)
 
@@ -174,6 +174,11 @@ class BothWays(Recurrent):
         if self.cell is nn.LSTM:
             return torch.lstm(vectors, (zeros, zeros), list(weights), *rest, batch_first=True)[0]
         return torch.gru(vectors, zeros, list(weights), *rest, batch_first=True)[0]
+
+
+def _full(mask: Bool[Tensor, "B S"]) -> bool:
+    """Whether nothing is padding: so it is in a graph that is exported, which reads one source."""
+    return torch.compiler.is_compiling() or bool(mask.all())
 
 
 class BiLSTM(BothWays):
