@@ -31,13 +31,13 @@ def additive_energy(
     Each tanh has a relative error below 4e-7, near zero as well. Differentiable once, in all arguments.
     Memory beyond arguments and result: none, or one block of at least [S, H] where there is no compiled loop.
     """
+    if torch.compiler.is_compiling():  # a graph that is exported has the plain expression, and any number of rows
+        return (torch.tanh(queries[:, :, None] + keys[:, None]) * direction).sum(-1)
     # Checked at run time, as compiled loops would read beyond the end of a shorter array.
     fits = queries.dim() == keys.dim() == 3 and queries.shape[::2] == keys.shape[::2] == (len(keys), *direction.shape)
     if not fits:
         shapes = ", ".join(str(tuple(x.shape)) for x in (queries, keys, direction))
         raise ValueError(f"expected queries [B, T, H], keys [B, S, H] and direction [H], got {shapes}")
-    if torch.compiler.is_compiling():  # a graph that is exported has the plain expression
-        return (torch.tanh(queries[:, :, None] + keys[:, None]) * direction).sum(-1)
     dtype = result_dtype(queries, keys, direction)
     arguments = queries.to(dtype), keys.to(dtype), direction.to(dtype)
     kernels = additive_kernels() if queries.device.type == "cpu" and dtype == torch.float32 else None
