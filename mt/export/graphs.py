@@ -147,8 +147,9 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     rows = Dim("rows", min=1)
     names = [f"memory.{i}" for i in range(trees[0].count)] + [f"state.{i}" for i in range(trees[1].count)]
     source = torch.ones(1, LENGTHS[0], dtype=torch.int64)
-    graph = _Encoder(model, hard)
+    graph: nn.Module = _Encoder(model, hard)
     _export(graph, (source,), {"source": {1: places}}, ["source"], names, folder / ENCODER)
+    _check(graph, (torch.ones(1, LENGTHS[1], dtype=torch.int64),), folder / ENCODER)
 
     # What differs between the two sources is as long as they are.
     shapes = [
@@ -161,7 +162,9 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     told = ["log_probs", "weights", *(["stops", "first"] if hard else [])]
     told += [f"next.{i}" for i in range(trees[1].count)]
     dynamic = {"tokens": {0: rows}, "parts": tuple(shapes)}
-    _export(_Step(model, hard, *trees), given, dynamic, ["tokens", *names], told, folder / STEP)
+    graph = _Step(model, hard, *trees)
+    _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
+    _check(graph, (tokens[:1], *longer), folder / STEP)
 
 
 def _export(
@@ -179,6 +182,29 @@ def _export(
         )
         assert program is not None
         program.save(path)
+
+
+def _check(graph: nn.Module, given: tuple[Tensor, ...], path: Path) -> None:
+    """Raises UserError where a written graph does not give what the model gives for an input of another length: the
+    exporter may take a length for a constant without saying so."""
+    import onnxruntime
+
+    try:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        pairs = [(each.name, part.numpy()) for each, part in zip(session.get_inputs(), given, strict=True)]
+        found = session.run(None, dict(pairs))
+        fault = "other numbers"
+        same = all(
+            torch.allclose(torch.from_numpy(own), wanted, rtol=1e-4, atol=1e-5)
+            for own, wanted in zip(found, graph(*given), strict=True)
+        )
+    except Exception as error:  # its classes have none in common
+        same, fault = False, " ".join(str(error).split())[-150:]
+    if not same:
+        raise UserError(
+            f"--format onnx cannot be had of this model: its {path.stem} does not compute in ONNX Runtime what it "
+            f"computes in torch ({fault}); export it without --format onnx"
+        )
 
 
 def _quantize(path: Path) -> None:

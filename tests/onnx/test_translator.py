@@ -63,9 +63,9 @@ def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str
 
 # Every operation that an attention, a decoder or an encoder adds is in one of these.
 MODELS = {
-    "location_aware": ({"name": "gru"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
-    "local_p": ({"name": "conv"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
-    "stochastic": ({"name": "embedding"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
+    "location_aware": ({"name": "conv"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
+    "local_p": ({"name": "embedding"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
+    "stochastic": ({"name": "gru"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
 }
 
 
