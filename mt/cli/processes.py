@@ -48,6 +48,8 @@ def _meeting(rank: int, size: int) -> dist.Store:
     """Where the processes have met; what they tell one another besides is kept there."""
     try:
         store, *_ = next(dist.rendezvous("env://", rank, size, timeout=MEETING))
+        # torchrun keeps the store of processes that it starts again, in which those before them have left their places.
+        store = dist.PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
         backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "cpu:gloo"
         dist.init_process_group(backends, store=dist.PrefixStore("group", store), rank=rank, world_size=size)
     except (RuntimeError, ValueError) as error:

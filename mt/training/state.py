@@ -117,7 +117,6 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
     folder is mended. Raises UserError where another process has the run, or a file is damaged, or of another format or
     corpus.
     """
-    require_work(config, corpus.training, world)
     require_alike(config, corpus, world)
     require_format(folder)
     with take(folder, world) as lock:
@@ -131,6 +130,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
                 f"{folder} was trained on another corpus: the text or its preparation has changed since; restore them, "
                 "or start a new run"
             )
+        require_work(config, corpus.training, world)
         world.require_alike({f"checkpoint {newest.name}": about.sha256})
         decodes_hard(config.search, model)
         model = model.to(world.device(config.device))
