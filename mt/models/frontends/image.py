@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Bool, Float, UInt8
 from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from mt.errors import UserError
 from mt.models.frontends.base import Frontend
@@ -43,20 +42,18 @@ class ImageGridConfig(Options):
 
 
 class Stage(nn.Module):
-    """Half the sides: a convolution of squares of four pixels (Radford et al. 2016, "DCGAN"), since one of three
-    would see half a place too far to the upper left; and one more with a residual connection (He et al. 2016). Group
+    """Half the sides: a convolution with stride 2, and one more with a residual connection (He et al. 2016); group
     normalisation (Wu & He 2018), so that a picture alone gives what it gives in any batch."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.halve = nn.Conv2d(inputs, outputs, 4, stride=2, padding=1)
+        self.halve = nn.Conv2d(inputs, outputs, 3, stride=2, padding=1)
         self.first = nn.GroupNorm(GROUPS, outputs)
         self.convolution = nn.Conv2d(outputs, outputs, 3, padding=1)
         self.second = nn.GroupNorm(GROUPS, outputs)
 
     def forward(self, planes: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B D Y2 X2"]:
-        height, width = planes.shape[2:]
-        halved = self.first(self.halve(pad(planes, (0, width % 2, 0, height % 2)))).relu()
+        halved = self.first(self.halve(planes)).relu()
         return (halved + self.second(self.convolution(halved))).relu()
 
 

@@ -50,16 +50,3 @@ def test_vectors_tell_where_they_are_if_they_are_told(coordinates: bool):
     grid = found.unflatten(1, (16, 16))[0, 4:12, 4:12]  # away from the padding
     for other in (grid.roll(1, 0), grid.roll(1, 1)):
         assert torch.allclose(grid, other, atol=1e-5) != coordinates
-
-
-def test_a_place_sees_as_far_to_each_side_of_its_middle():
-    frontend = ImageGrid(ImageGridConfig(stages=2, channels=16))
-    for stage in frontend.stages:
-        stage.first = stage.second = torch.nn.Identity()  # of the whole picture
-    for parameter in frontend.parameters():
-        torch.nn.init.constant_(parameter, 0.01)  # so that nothing is cut off at 0
-    planes = torch.ones(1, 3, 64, 64, requires_grad=True)
-    frontend.stages(planes)[0, :, 7, 8].sum().backward()
-    rows, columns = (planes.grad.abs().sum((0, 1, axis)).nonzero()[:, 0] for axis in (3, 2))
-    assert int(rows.min() + rows.max()) == 2 * (4 * 7 + 1.5)
-    assert int(columns.min() + columns.max()) == 2 * (4 * 8 + 1.5)
