@@ -89,22 +89,6 @@ def test_attentions_and_decoders(
     require_same(Translator(model, corpus.tokenizers, config), OnnxTranslator(tmp_path), lines)
 
 
-def test_int8_and_what_the_scripts_say(call, trained: Path, corpora: Path, lines: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "int8"
-    done = call("export", trained, folder, "--format", "onnx", "--int8")
-    assert (done.status, done.err) == (0, "") and "step.onnx" in done.out
-    written = call("translate", folder, "--engine", "onnx", stdin="".join(f"{line}\n" for line in lines))
-    own = [translation.text for translation in mt.load(folder, engine="onnx").translate(lines)]
-    assert (written.status, written.out.splitlines()) == (0, own)
-    exact = [translation.text for translation in mt.load(trained, device="cpu").translate(lines)]
-    assert sum(one == other for one, other in zip(own, exact, strict=True)) > 0.8 * len(lines)
-    scored = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--out", tmp_path / "scores")
-    assert scored.status == 0 and "best checkpoint (update" in scored.out
-    results = json.loads((tmp_path / "scores" / "results.json").read_text())
-    assert results["bleu"]["signature"] and "loss" not in results
-    assert len((tmp_path / "scores" / "hypotheses" / "test.txt").read_text().splitlines()) == 10
-
-
 def test_without_torch(exported: Path, lines: list[str]) -> None:
     command = (
         "import sys; sys.modules['torch'] = None; sys.path.insert(0, '.')\n"
