@@ -204,7 +204,7 @@ def test_a_recipe_is_in_force_and_gives_way_to_the_command_line():
 def test_the_commands_of_data_preparation_compose():
     for dataset in names("dataset"):
         plain = composed(f"dataset={dataset}", *NEEDED.get(dataset, []), root="data_prep")
-        assert set(plain) == {"dataset", "dry_run", "corpora"}
+        assert set(plain) == {"dataset", "dry_run", "corpora", "part", "runner"}
 
 
 def explained(path: Path) -> set[str]:

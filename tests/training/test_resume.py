@@ -20,8 +20,7 @@ from mt.training.run import choose_best, complete, train
 from mt.training.state import Run, begin, keep, resume
 
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
-TIMES = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
-"""What two runs of the same need not have in common."""
+TIMES = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}  # what two runs of the same have each for itself
 
 
 def finished(folder: Path) -> tuple[dict, list, dict]:

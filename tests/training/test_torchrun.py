@@ -20,7 +20,8 @@ from safetensors.torch import load_file
 from mt import checkpoint
 
 ROOT = Path(__file__).parents[2]
-COSTS = {"seconds", "tokens_per_second", "training_seconds", "training_tokens_per_second", "peak_memory_mb"}
+SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
+COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word", "dataset.workers=1",
     "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",
@@ -46,17 +47,13 @@ class Trainer:
         self.process = CONTEXT.Process(target=runpy.run_path, args=(script, {"JOB": job}, "__main__"))
         self.process.start()
 
-    def ended(self, seconds: float) -> tuple[int, str, str]:
-        """Status, output and errors."""
+    def ended(self, seconds: float) -> tuple[int, str, str]:  # status, output and errors
         self.process.join(seconds)
         assert self.process.exitcode is not None, "it is still there"
-        out, err = (path.read_text() for path in self._texts)
-        return self.process.exitcode, out, err
+        return self.process.exitcode, *(path.read_text() for path in self._texts)
 
 
 Started = list[Trainer]
-
-
 pytestmark = pytest.mark.usefixtures("foreground")
 
 
@@ -144,19 +141,17 @@ def straight(start: Callable[..., Started], place: Path) -> Path:
     return place / "straight"
 
 
-# With `resume=auto folder=NAME` one command would start it, too; the rest is the same.
 def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
     start: Callable[..., Started], straight: Path, place: Path
 ) -> None:
     run = place / "elastic"
     succeed(start(2, f"folder={run}", "training.max_updates=4"))
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
-    words = [*torchrun, str(ROOT / "train.py"), f"resume={run}", "training.max_updates=60"]
+    torchrun = "-m torch.distributed.run --standalone --nproc-per-node=2 --max-restarts=1".split()
+    words = [sys.executable, *torchrun, str(ROOT / "train.py"), f"resume={run}", "training.max_updates=60"]
     environment, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
     agent = subprocess.Popen(words, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True)
     wait_for(lambda: updates(run) > 10)
-    children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
-    os.kill(int(children[-1]), signal.SIGKILL)
+    os.kill(int(Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[-1]), signal.SIGKILL)
     out, err = agent.communicate(timeout=300)
     assert agent.returncode == 0, err
     (begun,) = re.findall(r"from update (\d+)", out[out.rindex("folder ") :])
@@ -194,9 +189,7 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     started[asked].process.terminate()
     found = finish(started)
     assert [status for status, *_ in found] == [os.EX_TEMPFAIL] * 2, found
-    told = (
-        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train.py "
-    )
+    told = rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train.py "
     assert re.match(told, said(found)) and "\n" not in said(found)
     if asked == 0:
         succeed(start(2, f"resume={run}"))
@@ -212,9 +205,10 @@ def test_a_run_goes_on_with_another_number_of_processes(start: Callable[..., Sta
     succeed(start(2, f"resume={run}", "training.max_updates=30"))
     for name, tensor in weights(alone).items():
         torch.testing.assert_close(weights(run)[name], tensor, rtol=0, atol=1e-5)
-    lines = [[json.loads(line) for line in (folder / "metrics.jsonl").open()] for folder in (run, alone)]
-    trained, straight = ([(x["update"], x["tokens"]) for x in part if x["kind"] == "train"] for part in lines)
-    assert trained == straight
+    texts = [(folder / "metrics.jsonl").read_text().splitlines() for folder in (run, alone)]
+    lines = [[json.loads(line) for line in text] for text in texts]
+    trained = [[(line["update"], line["tokens"]) for line in part if line["kind"] == "train"] for part in lines]
+    assert trained[0] == trained[1]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ class Attention(nn.Module):
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
     loops: ClassVar[bool] = False
-    """Whether a step goes over positions one after another, so that no graph of fixed operations is the step."""
+    """Whether a step goes over positions one after another, so that no fixed graph is the step."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
 
@@ -151,8 +151,8 @@ class Attention(nn.Module):
         return stacked(steps, memory.mask.shape[1])
 
     def products(self, memory: Memory, steps: int) -> Products | None:
-        """What soft steps are made of, where that is a softmax over products of a query with keys, so that a decoder
-        can compute the gradient of a loop of steps itself (`mt.ops.input_feeding`); None where it is anything else."""
+        """Of soft steps that are a softmax over products of a query with keys, so that a decoder can compute the gradient
+        of a loop of steps itself (`mt.ops.input_feeding`); None where they are anything else."""
         return None
 
     def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
@@ -173,11 +173,7 @@ class Attention(nn.Module):
         return None
 
     def after_update(self, loss: float) -> None:
-        """Called in training after each update, which may be of several batches, in several processes: what depends on
-        them together. Nothing by default.
-
-        loss: the mean cross entropy of all their target tokens, in nats, without smoothing.
-        """
+        """Called in training after each update. loss: mean cross entropy of all its target tokens, without smoothing."""
 
 
 def _appended(memory: Memory, added: Memory) -> Memory:
