@@ -146,7 +146,7 @@ def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
 ) -> None:
     run = place / "elastic"
     succeed(start(2, f"folder={run}", "training.max_updates=4"))
-    torchrun = "-m torch.distributed.run --standalone --nproc-per-node=2 --max-restarts=1".split()
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
     words = [sys.executable, *torchrun, str(ROOT / "train.py"), f"resume={run}", "training.max_updates=60"]
     environment, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
     agent = subprocess.Popen(words, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True)
@@ -189,7 +189,9 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     started[asked].process.terminate()
     found = finish(started)
     assert [status for status, *_ in found] == [os.EX_TEMPFAIL] * 2, found
-    told = rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train.py "
+    told = (
+        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train.py "
+    )
     assert re.match(told, said(found)) and "\n" not in said(found)
     if asked == 0:
         succeed(start(2, f"resume={run}"))

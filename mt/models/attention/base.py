@@ -151,8 +151,8 @@ class Attention(nn.Module):
         return stacked(steps, memory.mask.shape[1])
 
     def products(self, memory: Memory, steps: int) -> Products | None:
-        """Of soft steps that are a softmax over products of a query with keys, so that a decoder can compute the gradient
-        of a loop of steps itself (`mt.ops.input_feeding`); None where they are anything else."""
+        """Of soft steps that are a softmax over products of a query with keys, so that a decoder can compute the
+        gradient of a loop of steps itself (`mt.ops.input_feeding`); None where they are anything else."""
         return None
 
     def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
@@ -173,7 +173,7 @@ class Attention(nn.Module):
         return None
 
     def after_update(self, loss: float) -> None:
-        """Called in training after each update. loss: mean cross entropy of all its target tokens, without smoothing."""
+        """Called in training after each update. loss: mean cross entropy of all its tokens, without smoothing."""
 
 
 def _appended(memory: Memory, added: Memory) -> Memory:
