@@ -189,9 +189,7 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     started[asked].process.terminate()
     found = finish(started)
     assert [status for status, *_ in found] == [os.EX_TEMPFAIL] * 2, found
-    told = (
-        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train.py "
-    )
+    told = rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train"
     assert re.match(told, said(found)) and "\n" not in said(found)
     if asked == 0:
         succeed(start(2, f"resume={run}"))
