@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -49,7 +50,9 @@ def launch(
     _require_installed(options)
     searched = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
     lines = [f"hydra.searchpath=[{','.join(searched)}]"] if searched else []
-    with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"):
+    with initialize_config_dir(str(CONF), job_name="mt", version_base="1.3"), warnings.catch_warnings():
+        # The plugin has a schema of the name that our choice has to have.
+        warnings.filterwarnings("ignore", rf"\s*'{GROUP}/\w+' is validated against ConfigStore", UserWarning)
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
         config = hydra.compose_config(name, [*lines, *(one.input_line or "" for one in options)], RunMode.MULTIRUN)

@@ -1,6 +1,6 @@
 """A run as a folder that holds what decoding needs and nothing else, complete or absent."""
 
-from importlib.metadata import distribution
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -74,7 +74,9 @@ def _require_new(folder: Path) -> None:
 
 def _terms(licence: Path | None) -> str:
     if licence is None:
-        return distribution("mt").read_text("licenses/LICENSE") or "MIT\n"
+        # A clone that was installed is found twice, and only one of the two has the file.
+        found = (one.read_text("licenses/LICENSE") for one in distributions(name="mt"))
+        return next(filter(None, found), "MIT\n")
     try:
         return licence.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
