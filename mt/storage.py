@@ -62,25 +62,25 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     draft.replace(path)
 
 
-@contextlib.contextmanager
-def replaced_path(path: Path) -> Iterator[Path]:
+def replaced_path(path: Path) -> contextlib.AbstractContextManager[Path]:
     """As `replaced`, without a flush, for libraries that open files themselves: the name of what they are to make."""
-    draft = path.with_name(f"{path.name}.draft")
+    return _drafted(path, f"{path.name}.draft")
+
+
+def own_draft(path: Path) -> contextlib.AbstractContextManager[Path]:
+    """As `replaced_path`, by a name that no other process has: of several that make the same, each makes all of it."""
+    return _drafted(path, f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
+
+
+@contextlib.contextmanager
+def _drafted(path: Path, name: str) -> Iterator[Path]:
+    draft = path.with_name(name)
     _discard(draft)
     try:
         yield draft
     except BaseException:
         _discard(draft)
         raise
-    draft.replace(path)
-
-
-@contextlib.contextmanager
-def own_draft(path: Path) -> Iterator[Path]:
-    """As `replaced_path`, by a name that no other process has: of several that make the same, each makes all of it."""
-    draft = path.with_name(f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
-    _discard(draft)
-    yield draft
     draft.replace(path)
 
 
