@@ -1,5 +1,4 @@
 import itertools
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,34 +9,12 @@ import torch
 
 from mt.config import Config
 from mt.data.batches import batch_order, collate
-from mt.data.corpus import Corpus, Split
+from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.training.loop import Progress, Update, Window, updates, updates_per_epoch
-
-
-class Seen:
-    """A split that counts which examples are fetched."""
-
-    def __init__(self, split: Split) -> None:
-        self.split, self.source, self.counts = split, split.source, Counter[int]()
-
-    def parts(self) -> list["Seen"]:
-        return [self]
-
-    def of_epoch(self, seed: int, epoch: int) -> "Seen":
-        return self
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.split.lengths()
-
-    def ids(self, indices: np.ndarray) -> list:
-        self.counts.update(indices.tolist())
-        return self.split.ids(indices)
-
-    def transcripts(self, indices: np.ndarray) -> list | None:
-        return self.split.transcripts(indices)
+from tests.training.seen import Seen
 
 
 class Trainer:

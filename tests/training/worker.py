@@ -15,11 +15,9 @@ import os
 import socket
 import sys
 import traceback
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import save_file
 
@@ -28,7 +26,7 @@ from data_prep.shards import blocks
 from mt import load
 from mt.cli.processes import joined
 from mt.config import Config
-from mt.data.corpus import Corpus, Split, Training
+from mt.data.corpus import Corpus, Training
 from mt.distributed import ALONE, World
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
@@ -36,32 +34,10 @@ from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import build_optimizer
 from mt.parsing import parse
 from mt.training.loop import Progress, updates
+from tests.training.seen import Seen
 
 UPDATES = 20
 COSTS = ("seconds", "tokens_per_second")
-
-
-class Seen:
-    """A split that counts which examples are read."""
-
-    def __init__(self, split: Split) -> None:
-        self.split, self.source, self.counts = split, split.source, Counter[str]()
-
-    def parts(self) -> list["Seen"]:
-        return [self]
-
-    def of_epoch(self, seed: int, epoch: int) -> "Seen":
-        return self
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.split.lengths()
-
-    def ids(self, indices: np.ndarray) -> list:
-        self.counts.update(map(str, indices.tolist()))
-        return self.split.ids(indices)
-
-    def transcripts(self, indices: np.ndarray) -> list | None:
-        return self.split.transcripts(indices)
 
 
 def learn(config: Config, corpus: Corpus, training: Training, world: World, out: Path) -> list[list[float]]:
