@@ -6,6 +6,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import json
+import logging
 import random
 import shutil
 import signal
@@ -47,6 +48,16 @@ def foreground() -> Iterator[None]:
     for number, handler in zip(numbers, before, strict=True):
         signal.signal(number, handler)
     assert after == usual
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """What Hydra sets up for a sweep writes to the standard output of that one test, which is closed after it."""
+    yield
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if type(handler) is logging.StreamHandler]:
+        root.removeHandler(handler)
+        root.setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")
