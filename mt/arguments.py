@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from mt.engine import ENGINES, load
 from mt.errors import UserError, shown
-from mt.search.config import SEARCHES, SearchConfig, revised_search
+from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 
 if TYPE_CHECKING:
     from mt.inference import Translator
@@ -80,6 +80,9 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what scripts/export.py --format onnx made"
     )
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
+    )
 
 
 def loaded(options: argparse.Namespace) -> "Translator":
@@ -91,7 +94,13 @@ def loaded(options: argparse.Namespace) -> "Translator":
 def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
     """Likewise, in the engine of `add_engine_option`."""
     with in_flags():
-        return load(options.run, checkpoint=options.checkpoint, device=options.device, engine=options.engine)
+        return load(
+            options.run,
+            checkpoint=options.checkpoint,
+            device=options.device,
+            engine=options.engine,
+            precision=options.precision,
+        )
 
 
 def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
@@ -131,7 +140,7 @@ def in_flags() -> Iterator[None]:
         if "config.json" in str(error):
             raise
         sentence = re.sub(r"\b(search)=(?=\w)", r"--\1 ", str(error))
-        sentence = re.sub(r"\b(device|engine)=(?=\w)", r"--\1 ", sentence)
+        sentence = re.sub(r"\b(device|engine|precision)=(?=\w)", r"--\1 ", sentence)
         for option, flag in FLAGS.items():
             sentence = re.sub(rf"\bsearch\.{option}=", f"{flag} ", sentence)
             sentence = re.sub(rf"\bsearch\.{option}\b", flag, sentence)

@@ -16,6 +16,7 @@ from mt.device import autocast
 from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
+from mt.ops.int8 import int8_steps
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
 
@@ -45,7 +46,7 @@ def decode_ids(
 ) -> list[Sequence[Hypothesis]]:
     """For each source, a row of its field, its hypotheses, best first.
 
-    vocab_size: of the target. precision: fp32 or bf16, see `autocast`; online searches compute in fp32 all the same.
+    vocab_size: of the target. precision: see `Precision`; online searches compute in fp32 all the same.
     world: of processes that are given the same and share the batches, which are those of one process.
     Raises UserError as `decodes_hard` and `decode`.
     """
@@ -60,7 +61,7 @@ def decode_ids(
     with tqdm(total=sum(map(len, mine)), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
         for indices in mine:
             batch = collate([(np.asarray(sources[i]), np.array([EOS])) for i in indices], field).to(device)
-            with torch.no_grad(), autocast(device, precision):
+            with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None

@@ -12,7 +12,7 @@ print(*session.read("The"), *session.read("train"), *session.finish())
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from mt.errors import UserError
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.reading import Found, Reading
-from mt.search.config import SearchConfig, online_search, revised_search, waits
+from mt.search.config import Precision, SearchConfig, online_search, revised_search, waits
 from mt.search.hypothesis import Hypothesis
 from mt.search.windows import Windows
 from mt.streaming import Session, Setting, refuse_offline
@@ -41,12 +41,28 @@ class Translator(Reading):
 
     config: Config
 
-    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: Config, world: World = ALONE) -> None:
-        """world: of several processes that decode together, each a share of what all of them are given alike."""
+    def __init__(
+        self,
+        model: Seq2Seq,
+        tokenizers: Tokenizers,
+        config: Config,
+        world: World = ALONE,
+        *,
+        precision: Precision | None = None,
+    ) -> None:
+        """world: of several processes that decode together, each a share of what all of them are given alike.
+
+        precision: of products; by default the run's. Raises UserError for int8 on another device than a CPU.
+        """
         super().__init__(tokenizers, config)
         self.model = model.eval()
         self.world = world
+        self.precision: Precision = precision or config.precision
+        self.precision_of_targets: Literal["fp32", "bf16"] = "bf16" if self.precision == "bf16" else "fp32"
+        """Where targets are given, which is no search."""
         self.device = next(model.parameters()).device
+        if self.precision == "int8" and self.device.type != "cpu":
+            raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
         self.max_source_length, self.chunk_size = model.max_source_length, model.chunk_size
 
     def __repr__(self) -> str:
@@ -112,7 +128,7 @@ class Translator(Reading):
             self.model,
             np.array([max(self.field.length(row), len(target)) for row, target in pairs]),
             lambda indices: [pairs[i] for i in indices],
-            precision=self.config.precision,
+            precision=self.precision_of_targets,
             hard=hard,
             max_tokens=self.config.search.batch_tokens,
             wait_k=wait_k,
@@ -138,7 +154,7 @@ class Translator(Reading):
             rows,
             search,
             vocab_size=len(self.tokenizers.target),
-            precision=self.config.precision,
+            precision=self.precision,
             field=self.field,
             progress=progress,
             world=self.world,
@@ -152,12 +168,18 @@ class Translator(Reading):
         return delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed)
 
 
-def load(run: str | Path | Sequence[str | Path], *, checkpoint: str = "best", device: str = "auto") -> Translator:
+def load(
+    run: str | Path | Sequence[str | Path],
+    *,
+    checkpoint: str = "best",
+    device: str = "auto",
+    precision: Precision | None = None,
+) -> Translator:
     """The translator of a run folder (or of one of its checkpoints' folders); of several the ensemble, with the
     configuration of the first.
 
-    checkpoint: best, last, or average where the run made one. Raises UserError where a folder is damaged or no run, and
-    where runs have different vocabularies or kinds of sources.
+    checkpoint: best, last, or average where the run made one. precision: see `Translator`. Raises UserError where a
+    folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
     """
     runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     if not runs:
@@ -173,4 +195,4 @@ def load(run: str | Path | Sequence[str | Path], *, checkpoint: str = "best", de
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
     # To whoever translates, an ensemble is a model like any other.
     model = models[0] if len(runs) == 1 else cast(Seq2Seq, Ensemble(models))
-    return Translator(model.to(choose(device)), tokenizers, config)
+    return Translator(model.to(choose(device)), tokenizers, config, precision=precision)

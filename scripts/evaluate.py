@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not len(corpus.split(options.split)):
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         named = variant(options.split, options.checkpoint, search, usual)
+        named += f"-{options.precision}" if options.precision else ""
         named += f"-{options.latency_unit}s" if options.latency_unit else ""
         named = f"ensemble-of-{len(options.run)}-{named}" if len(options.run) > 1 else named
         folder = options.out or options.run[0] / "evaluations" / named
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results = report_decoded(translator, split, options.split, folder, search=search, progress=progress)
         else:
             results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
-            results |= _origins(options)
+            results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
         write_json(folder / "results.json", results)
         print(f"{table(results)}\n\n{folder}")
 

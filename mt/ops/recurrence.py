@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from mt.ops.int8 import in_int8, int8_cell
+
 FEW = 32
 """Rows times steps up to which single cells are no slower than whole layers."""
 
@@ -20,10 +22,11 @@ def run_layers(
     """The outputs of `layers`, an LSTM or a GRU that is batch-first, and the state after the last step.
 
     state: hidden and cell vectors of an LSTM, hidden vectors of a GRU; None: zeros, and the whole layers. Few steps
-    that need no gradient are computed cell by cell, in float32 under autocast too; and so is a single one of any number
-    of rows, but under autocast, where the whole layers have faster products.
+    that need no gradient are computed cell by cell; and so is a single one of any number of rows, but under autocast,
+    where the whole layers have faster products.
     """
-    if state and _few(inputs) and not (layers.training or layers.bidirectional or torch.is_grad_enabled()):
+    plain = not (layers.training or layers.bidirectional or torch.is_grad_enabled())
+    if state and plain and (_few(inputs) or in_int8(inputs)):
         return _cell_by_cell(layers, inputs, state)
     return run_whole(layers, inputs, state)
 
@@ -43,17 +46,18 @@ def run_whole(layers: nn.RNNBase, inputs: Any, state: tuple[Tensor, ...] | None)
 
 
 def _cell_by_cell(layers: nn.RNNBase, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    with torch.autocast("cpu", enabled=False):
-        outputs, after = inputs.type_as(layers.all_weights[0][0]), []
-        before = zip(*(part.type_as(outputs).unbind() for part in state), strict=True)
-        for weights, layer in zip(layers.all_weights, before, strict=True):
-            steps = []
-            for vectors in outputs.unbind(1):
-                if len(layer) == 2:
-                    layer = torch.lstm_cell(vectors, layer, *weights)
-                else:
-                    layer = (torch.gru_cell(vectors, *layer, *weights),)
-                steps.append(layer[0])
-            outputs = torch.stack(steps, 1)
-            after.append(layer)
-        return outputs, tuple(torch.stack(part) for part in zip(*after, strict=True))
+    outputs, after = inputs.type_as(layers.all_weights[0][0]), []
+    before = zip(*(part.type_as(outputs).unbind() for part in state), strict=True)
+    for weights, layer in zip(layers.all_weights, before, strict=True):
+        steps = []
+        for vectors in outputs.unbind(1):
+            if in_int8(vectors):
+                layer = int8_cell(vectors, layer, weights)
+            elif len(layer) == 2:
+                layer = torch.lstm_cell(vectors, layer, *weights)
+            else:
+                layer = (torch.gru_cell(vectors, *layer, *weights),)
+            steps.append(layer[0])
+        outputs = torch.stack(steps, 1)
+        after.append(layer)
+    return outputs, tuple(torch.stack(part) for part in zip(*after, strict=True))

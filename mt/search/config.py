@@ -6,7 +6,7 @@ The options are read without torch, too, where an exported model decodes (`mt.on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mt.search.hypothesis import Decoder, Hypothesis
 
 MAX_BEAM_SIZE = 1000
+Precision = Literal["fp32", "bf16", "int8"]
+"""In which products are computed: int8 is of the steps of a search that is not online, all else is in float32 then."""
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MAX_LENGTH = 100_000
 """Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
 

@@ -140,6 +140,10 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
         mt.load(exported, engine="tensorrt")  # type: ignore[call-overload]
     with pytest.raises(UserError, match=r"^device=cuda is not for engine=onnx, which computes on the CPU: leave it"):
         mt.load(exported, engine="onnx", device="cuda")
+    with pytest.raises(
+        UserError, match=r"precision=int8 is not for engine=onnx, which computes in what was exported: "
+    ):
+        mt.load(exported, engine="onnx", precision="int8")
     with pytest.raises(UserError, match=r"holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR"):
         mt.load(trained, engine="onnx")
     with pytest.raises(UserError, match=r"was exported for engine=onnx, which translates and evaluates: choose that"):

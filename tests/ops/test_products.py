@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import linear
 
 from mt.ops import products
-from mt.ops.products import FEW, PARTS, linear_of_few
+from mt.ops.products import FEW, PARTS, step_linear
 
 
 @pytest.mark.parametrize("outputs", [2 * PARTS, 2 * PARTS + 1])
@@ -19,14 +19,14 @@ def test_it_is_linear(outputs: int, rows: int, monkeypatch: pytest.MonkeyPatch) 
     left = []
     monkeypatch.setattr(products, "linear", lambda *arguments: left.append(arguments) or linear(*arguments))
     with torch.no_grad():
-        torch.testing.assert_close(linear_of_few(given, weight, bias), expected)
-        torch.testing.assert_close(linear_of_few(given.T.contiguous().T, weight, bias), expected)
+        torch.testing.assert_close(step_linear(given, weight, bias), expected)
+        torch.testing.assert_close(step_linear(given.T.contiguous().T, weight, bias), expected)
     assert len(left) == (0 if rows <= FEW else 2)
 
 
 def test_what_needs_a_gradient_or_another_type_is_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "LARGE", 1)
     rows, weight, bias = torch.randn(2, 3), torch.randn(PARTS, 3, requires_grad=True), torch.zeros(PARTS)
-    assert linear_of_few(rows, weight, bias).requires_grad
+    assert step_linear(rows, weight, bias).requires_grad
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        assert linear_of_few(rows, weight, bias).dtype == torch.bfloat16
+        assert step_linear(rows, weight, bias).dtype == torch.bfloat16

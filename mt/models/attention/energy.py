@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from mt.errors import UserError
 from mt.models.encoders import Encoded
 from mt.ops import additive_energy
+from mt.ops.products import step_linear
 from mt.parsing import MAX_SIZE, Options
 
 
@@ -120,7 +121,7 @@ class Concat(Energy):
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
-        return additive_energy(self.project_query(queries), keys, direction)
+        return additive_energy(step_linear(queries, self.project_query.weight), keys, direction)
 
 
 class Location(Energy):

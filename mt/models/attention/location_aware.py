@@ -18,6 +18,7 @@ from mt.models.attention.base import Attention, AttentionStep, Memory, State, we
 from mt.models.attention.energy import ConcatConfig
 from mt.models.encoders import Encoded
 from mt.ops import additive_energy, masked_softmax
+from mt.ops.products import step_linear
 from mt.parsing import MAX_SIZE
 
 
@@ -51,6 +52,7 @@ class LocationAware(Attention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))
-        energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
+        asked = step_linear(query, self.project_query.weight)[:, None]
+        energy = additive_energy(asked, memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])
         return AttentionStep(weighted_sum(weights, memory.values)[:, 0], weights[:, 0], (weights[:, 0],))

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
+from mt.ops.products import step_linear
 
 
 class BahdanauConfig(RecurrenceConfig):
@@ -88,5 +89,5 @@ class Bahdanau(Decoder):
         self, tops: Float[Tensor, "*steps H"], vectors: Float[Tensor, "*steps E"], contexts: Float[Tensor, "*steps V"]
     ) -> Float[Tensor, "*steps F"]:
         """Maxout over pairs (Goodfellow et al. 2013)."""
-        pairs = self.readout(torch.cat((tops, vectors, contexts), -1))
+        pairs = step_linear(torch.cat((tops, vectors, contexts), -1), self.readout.weight, self.readout.bias)
         return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))

@@ -12,7 +12,7 @@ from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memor
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
-from mt.ops.products import linear_of_few
+from mt.ops.products import step_linear
 
 
 class DecoderMemory(NamedTuple):
@@ -141,5 +141,5 @@ class Decoder(nn.Module):
         """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention."""
 
     def _prediction(self, readout: Float[Tensor, "B F"], attended: AttentionStep, state: tuple[Any, ...]) -> Prediction:
-        logits = linear_of_few(readout, self.output.weight, self.output.bias)
+        logits = step_linear(readout, self.output.weight, self.output.bias)
         return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)

@@ -18,6 +18,7 @@ from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.input_feeding import Products, Weights, input_feeding
+from mt.ops.products import step_linear
 
 
 class LuongConfig(RecurrenceConfig):
@@ -101,4 +102,4 @@ class Luong(Decoder):
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]
     ) -> Float[Tensor, "*steps F"]:
         """h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
-        return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))
+        return self.dropout(torch.tanh(step_linear(torch.cat((context, query), -1), self.combine.weight)))

@@ -1,0 +1,81 @@
+"""Products in int8 are those of the rounded numbers, exactly, and close to those of the numbers themselves."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import linear
+
+from mt.ops.int8 import in_int8, int8_cell, int8_linear, int8_steps, rounded, steps_of_matrices
+from mt.ops.products import step_linear
+from mt.ops.recurrence import run_layers
+
+ROWS = [1, 5, 64]
+
+
+def drawn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def test_rounding_is_to_the_nearest_of_255_levels() -> None:
+    rows = torch.tensor([[1.0, -0.5, 0.0, 0.3], [0.0, 0.0, 0.0, 0.0], [1e-3, -2e-3, 2e-3, 5e-4]])
+    steps, scale = rounded(rows)
+    assert steps.dtype == torch.int8 and steps.abs().amax(1).tolist() == [127, 0, 127]
+    assert ((steps * scale - rows).abs() <= 0.5001 * scale).all()
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_product_is_that_of_the_rounded_numbers(rows: int) -> None:
+    given, weight, bias = drawn(rows, 48), drawn(40, 48), drawn(40)
+    (left, left_scale), (right, right_scale) = rounded(given), rounded(weight, steps_of_matrices())
+    exact = (left.long() @ right.long().T).double() * left_scale.double() * right_scale.double().T + bias
+    with torch.no_grad():
+        found = int8_linear(given, weight, bias)
+        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(int8_linear(given[:, None], weight, None)[:, 0], found - bias, rtol=1e-5, atol=1e-5)
+    error = (found - linear(given, weight, bias)).abs().max()
+    assert 0 < error < 0.02 * found.abs().max()
+
+
+def test_the_largest_sums_are_exact() -> None:
+    most = steps_of_matrices()
+    left, right = torch.full((5, 512), 127).to(torch.int8), torch.full((40, 512), most).to(torch.int8)
+    for sign in (1, -1):
+        assert (torch._int_mm(sign * left, right.T) == sign * 512 * 127 * most).all()
+
+
+def test_a_matrix_that_has_changed_is_rounded_again() -> None:
+    given, weight = drawn(2, 8), nn.Parameter(drawn(4, 8))
+    with torch.no_grad():
+        before = int8_linear(given, weight, None)
+        weight.mul_(2)
+        torch.testing.assert_close(int8_linear(given, weight, None), 2 * before)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_a_cell_is_nearly_that_of_float32(kind: type[nn.RNNBase], rows: int) -> None:
+    torch.manual_seed(rows)
+    layers = kind(24, 32, batch_first=True).eval()
+    state = tuple(drawn(1, rows, 32).tanh() for _ in range(2 if kind is nn.LSTM else 1))
+    vectors = drawn(rows, 1, 24)
+    with torch.no_grad():
+        outputs, after = run_layers(layers, vectors, state)
+        with int8_steps():
+            rough, rough_after = run_layers(layers, vectors, state)
+            cell = int8_cell(vectors[:, 0], [part[0] for part in state], layers.all_weights[0])
+    torch.testing.assert_close(rough[:, 0], cell[0])
+    for mine, theirs in zip((rough, *rough_after), (outputs, *after), strict=True):
+        assert 0 < (mine - theirs).abs().max() < 0.03
+
+
+def test_only_steps_without_a_gradient_are_rounded() -> None:
+    given, weight = drawn(2, 8), nn.Parameter(drawn(4, 8))
+    with int8_steps():
+        assert not in_int8(given)
+        assert step_linear(given, weight).requires_grad
+        with torch.no_grad():
+            assert in_int8(given)
+            torch.testing.assert_close(step_linear(given, weight), int8_linear(given, weight, None))
+    with torch.no_grad():
+        assert not in_int8(given)
+        torch.testing.assert_close(step_linear(given, weight), linear(given, weight))
