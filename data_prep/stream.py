@@ -15,6 +15,7 @@ from data_prep.shards import blocks
 from data_prep.sources import Source, open_reader, open_source
 from mt.data.corpus import SPLITS, Corpus, Split
 from mt.data.dataset import CleaningConfig, DatasetConfig
+from mt.data.files import ALL
 from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs
 
@@ -27,7 +28,8 @@ def open_corpus(
 ) -> Corpus:
     """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself.
 
-    tokenizers: see `prepare`. world: processes that open it together; the first of them makes it.
+    tokenizers: see `prepare`. world: processes that open it together; the first of them makes it, and each checks a
+    share of its files.
     """
 
     def prepared() -> Path:
@@ -36,7 +38,8 @@ def open_corpus(
     folder = prepared() if world is None else world.decided(prepared)
     stream = Stream(open_source(config), config, folder, world) if config.streaming else None
     weights = [config.weight, *(one.weight for one in config.mix)] if config.mix else []
-    corpus = Corpus.open(folder, stream, weights)
+    share = ALL if world is None else (world.rank, world.size)
+    corpus = Corpus.open(folder, stream, weights, share)
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins
     return corpus

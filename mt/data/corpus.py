@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mt.data.fields import TEXT as TEXT_FIELD, Field, FieldConfig, TextConfig, build_field
-from mt.data.files import Record, require_contents, require_sizes
+from mt.data.files import ALL, Record, Share, require_contents, require_sizes
 from mt.data.mixing import Portion, rows_of_epoch
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
@@ -181,11 +181,14 @@ class Corpus:
         self.meta = meta
 
     @classmethod
-    def open(cls, folder: Path, stream: Training | None = None, weights: Sequence[float] = ()) -> Self:
+    def open(
+        cls, folder: Path, stream: Training | None = None, weights: Sequence[float] = (), share: Share = ALL
+    ) -> Self:
         """Open what `finish` finished. stream: see `__init__`. weights: of the corpora that it is mixed of.
 
         The sizes of all files are compared with those that were written; the contents of a split, when it is first
-        asked for, which takes a second or two per GB.
+        asked for, which takes a second or two per GB. share: of the files whose contents this process is to look at,
+        as in `require_contents`. Nothing else is read but the lengths of rows, and the rows that are asked for.
 
         Raises:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.
@@ -205,9 +208,8 @@ class Corpus:
         settings = {key: value for key, value in meta.get("settings", {}).items() if key == "field"}
         source = build_field(parse(settings, _Settings, str(folder / "meta.json")).field)
         portions = [*map(Portion, meta.get("portions", ()), weights)] if weights else []
-        return cls(
-            {}, tokenizers, meta, stream, functools.partial(_read_split, folder, meta["files"], source, portions)
-        )
+        read = functools.partial(_read_split, folder, meta["files"], source, portions, share)
+        return cls({}, tokenizers, meta, stream, read)
 
     def split(self, name: str) -> Split:
         """The split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
@@ -226,9 +228,11 @@ class Corpus:
         return self._stream or self.split("train")
 
 
-def _read_split(folder: Path, files: Record, source: Field, portions: Sequence[Portion], name: str) -> Split:
+def _read_split(
+    folder: Path, files: Record, source: Field, portions: Sequence[Portion], share: Share, name: str
+) -> Split:
     with _undamaged(folder):
-        require_contents(folder, files, name)
+        require_contents(folder, files, name, share)
         dataset = datasets.load_from_disk(str(folder / name), keep_in_memory=False)
         return Split(dataset, source, portions if name == "train" else ())
 

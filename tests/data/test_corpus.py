@@ -10,6 +10,7 @@ import pytest
 
 from mt.data import corpus, writer
 from mt.data.corpus import Corpus, Example, Split
+from mt.data.files import record, require_contents
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError
 
@@ -181,6 +182,25 @@ def test_a_flipped_bit_anywhere_is_refused_before_the_split_is_read(folder: Path
             assert all(len(opened.split(other)) for other in others)
         path.write_bytes(sound)
     assert len(Corpus.open(folder).split(split)) == len(EXAMPLES[split])
+
+
+def test_processes_share_the_work_of_checking(tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    paths = [tmp_path / "train" / f"{number}.arrow" for number in range(5)]
+    for path in paths:
+        path.write_text(path.name)
+    written = record(tmp_path, paths)
+    for path in paths:
+        text = path.read_text()
+        path.write_text("0.arrof")
+        refused = []
+        for rank in range(3):
+            try:
+                require_contents(tmp_path, written, "train", (rank, 3))
+            except ValueError:
+                refused.append(rank)
+        assert len(refused) == 1
+        path.write_text(text)
 
 
 def test_training_on_a_damaged_split_is_refused(folder: Path) -> None:
