@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mt.startup import loading
 from mt.training.signals import leave_at_once
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
@@ -20,9 +21,10 @@ CORPORA = Path("outputs/corpora")
 def main(composed: dict[str, Any], overrides: list[str], world: "World | None" = None) -> None:
     """world: the processes that train together, where this is not the only one."""
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    from mt.distributed import ALONE
-    from mt.evaluation.report import table
-    from mt.training.run import complete
+    with loading():
+        from mt.distributed import ALONE
+        from mt.evaluation.report import table
+        from mt.training.run import complete
 
     run = _opened(composed, overrides, world or ALONE)
     results = complete(run)

@@ -64,9 +64,12 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text: those of its words one after another, and EOS."""
-        column = self.encode_column(texts)
-        values, offsets = column.values.to_numpy().tolist(), column.offsets.to_numpy().tolist()
-        return [values[start:end] for start, end in itertools.pairwise(offsets)]
+        # Without Arrow, which would load pandas at its first array: a fifth of the time that one line takes in all.
+        lines = [normalize(text).split() for text in texts]
+        words = [*dict.fromkeys(itertools.chain.from_iterable(lines))]
+        cut = self._processor.encode([self._prepared(word) for word in words], out_type=int)
+        ids = dict(zip(words, cut, strict=True))
+        return [[*itertools.chain.from_iterable(ids[word] for word in line), EOS] for line in lines]
 
     def encode_word(self, word: str) -> list[int]:
         """The ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
