@@ -1,7 +1,7 @@
 """Batches of similar length under a token budget, and the padded tensors they become."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -31,8 +31,15 @@ class Batch(NamedTuple):
     """[B, U] bool."""
 
     def to(self, device: torch.device | str) -> Self:
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pinned(self) -> Self:
+        """In memory from which a GPU copies while others compute; itself where there is no GPU."""
+        return self._each(torch.Tensor.pin_memory) if torch.cuda.is_available() else self
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
         tensors = ((name, tensor) for name, tensor in self._asdict().items() if tensor is not None)
-        return self._replace(**{name: tensor.to(device) for name, tensor in tensors})
+        return self._replace(**{name: change(tensor) for name, tensor in tensors})
 
 
 def collate(

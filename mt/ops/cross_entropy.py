@@ -28,15 +28,29 @@ def token_losses(
 
     Differentiable once. Products are computed in the type of `readouts`; softmax and sums in float32.
     """
-    total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], smoothing, torch.is_grad_enabled())
-    return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
+    rest = smoothing, torch.is_grad_enabled()
+    if readouts.device.type == "cpu":
+        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, *rest)
+        return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
+    # A GPU would be waited for, to know how many are real, for longer than the few others take.
+    real = mask.flatten().to(weight.dtype)
+    total, each = _TokenLosses.apply(readouts.flatten(0, 1), weight, bias, targets.flatten(), real, *rest)
+    return total, each.view(mask.shape)
 
 
 class _TokenLosses(Function):
     @staticmethod
     def forward(
-        ctx, readouts: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, differentiable: bool
+        ctx,
+        readouts: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        real: Tensor | None,
+        smoothing: float,
+        differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
+        """real: [N], 1 or 0: what each row counts; None: 1."""
         weight_cast, bias_cast = weight.to(readouts.dtype), bias.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
         grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
@@ -47,6 +61,9 @@ class _TokenLosses(Function):
         for begin in range(0, len(readouts), rows):
             block, wanted = readouts[begin : begin + rows], targets[begin : begin + rows, None]
             log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
+            counts = None if real is None else real[begin : begin + rows, None]
+            if counts is not None:
+                log_probs *= counts
             each[begin : begin + rows] = -log_probs.gather(1, wanted)[:, 0]
             loss += (1 - smoothing) * each[begin : begin + rows].sum()
             if smoothing:
@@ -57,6 +74,8 @@ class _TokenLosses(Function):
             if smoothing:
                 grad -= smoothing / len(weight)
             grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+            if counts is not None:
+                grad *= counts
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
             grad_readouts[begin : begin + rows] = grad_cast @ weight_cast
@@ -70,6 +89,6 @@ class _TokenLosses(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+    def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         grad_readouts, grad_weight, grad_bias = ctx.saved_tensors
-        return grad * grad_readouts, grad * grad_weight, grad * grad_bias, None, None, None
+        return grad * grad_readouts, grad * grad_weight, grad * grad_bias, None, None, None, None

@@ -44,7 +44,8 @@ class Unread(NamedTuple):
     """Real target tokens, EOS included."""
 
     def read(self) -> Batch:
-        return collate(self.part.ids(self.indices), self.part.source, self.part.transcripts(self.indices))
+        transcripts = self.part.transcripts(self.indices)
+        return collate(self.part.ids(self.indices), self.part.source, transcripts).pinned()
 
 
 Share = list[tuple[int, Future[Batch] | None]]

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from mt.ops import token_losses
+from mt.ops.cross_entropy import _TokenLosses
 
 EACH = 1e-6
 """Rounding of the cross entropy of a token in float32: it is a difference of numbers of about 10, whatever its size."""
@@ -146,3 +147,21 @@ def test_a_tied_table_gets_both_gradients():
     logits = output(torch.tanh(table(inputs)))
     (theirs,) = torch.autograd.grad(cross_entropy(logits[mask], targets[mask], reduction="sum"), [table.weight])
     torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_padding_that_is_computed_counts_for_nothing(smoothing: float) -> None:
+    """As on a GPU, which computes it rather than tell how much there is."""
+    generator = torch.Generator().manual_seed(3)
+    readouts, weight = torch.randn(3, 5, 8, generator=generator), torch.randn(11, 8, generator=generator)
+    bias, targets = torch.randn(11, generator=generator), torch.randint(11, (3, 5), generator=generator)
+    mask = torch.arange(5) < torch.tensor([[5], [2], [4]])
+    leaves = [tensor.requires_grad_() for tensor in (readouts, weight, bias)]
+    expected, each = token_losses(readouts, weight, bias, targets, mask, smoothing=smoothing)
+    gradients = torch.autograd.grad(expected, leaves)
+    given = readouts.flatten(0, 1), weight, bias, targets.flatten(), mask.flatten().float()
+    found, own = _TokenLosses.apply(*given, smoothing, True)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(own.view(mask.shape), each)
+    for mine, theirs in zip(torch.autograd.grad(found, leaves), gradients, strict=True):
+        torch.testing.assert_close(mine, theirs)

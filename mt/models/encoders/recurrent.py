@@ -151,7 +151,8 @@ class BothWays(Recurrent):
     directions = 2
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        if vectors.device.type == "cpu" and not _full(mask) and vectors.shape[1] >= LONG:
+        # On a GPU, to ask whether there is padding would be to wait for it.
+        if vectors.device.type != "cpu" or (vectors.shape[1] >= LONG and not _full(mask)):
             return self._whole(vectors, mask)
         return super().forward(vectors, mask)
 
