@@ -5,8 +5,9 @@ Or the real-time factor of a run that reads sound.
     python scripts/benchmark.py stream --run RUN --audio FILE [--json]
 
 One session of an untrained model of the usual sizes, whose pointer stops at every other position by chance. Delays are
-processor seconds between a word and what is written with it, medians of the first tenth of the words and of the last.
-The exponent is that of the total time over the words read, fitted to the last three quarters.
+processor seconds between a word and what is written with it, medians over the last tenth of the words, and over those
+of a second session that begins then: the two take turns, since a processor is not equally fast at all times. The
+exponent is that of the first session's total time over the words read, fitted to the last three quarters.
 
 With --run and --audio, a trained model hears a sound 10 ms at a time. The real-time factor is the processor seconds of
 one thread, reading the file, features and search included, per second of sound; a piece takes at the most what is said.
@@ -55,22 +56,38 @@ def measured(attention: str, words: int) -> dict[str, Any]:
     model = Seq2Seq(parse({**options, "attention": {"name": attention}}, ModelConfig), VOCABULARY, VOCABULARY).eval()
     model.decoder.attention.energy = Wandering(model.decoder.attention.energy)
     # Without an end, as if all sentences were one.
-    progress = Progress(model, OnlineConfig(max_ratio=100.0, min_length=MAX_LENGTH - 1))
-    seconds, kept, written = [], [], 0
-    for token in torch.randint(4, VOCABULARY, (words,)).tolist():
-        began = time.process_time()
-        written += len(go_on([(progress, [token])])[0])
-        seconds.append(time.process_time() - began)
-        kept.append(progress.kept)
-    tenth, total = max(1, words // 10), [*accumulate(seconds)]
+    search = OnlineConfig(max_ratio=100.0, min_length=MAX_LENGTH - 1)
+    old, young = _Session(Progress(model, search)), _Session(Progress(model, search))
+    tenth = max(1, words // 10)
+    for number, token in enumerate(torch.randint(4, VOCABULARY, (words,)).tolist()):
+        old.read(token)
+        if number >= words - tenth:
+            young.read(token)
+    total = [*accumulate(old.seconds)]
     return {
         "words": words,
-        "tokens_written": written,
-        "energies": progress.energies,
-        "seconds": [statistics.median(seconds[:tenth]), statistics.median(seconds[-tenth:])],
-        "kept": [max(kept[:tenth]), max(kept[-tenth:])],
+        "tokens_written": old.written,
+        "energies": old.progress.energies,
+        "seconds": [statistics.median(young.seconds), statistics.median(old.seconds[-tenth:])],
+        "kept": [max(young.kept), max(old.kept[-tenth:])],
         "exponent": exponent([*range(words // 4 + 1, words + 1)], total[words // 4 :]),
     }
+
+
+class _Session:
+    """What each word of a session took, and what was kept after it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.seconds: list[float] = []
+        self.kept: list[int] = []
+        self.written = 0
+
+    def read(self, token: int) -> None:
+        began = time.process_time()
+        self.written += len(go_on([(self.progress, [token])])[0])
+        self.seconds.append(time.process_time() - began)
+        self.kept.append(self.progress.kept)
 
 
 def heard(translator: Translator, name: str) -> dict[str, Any]:
@@ -145,7 +162,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.json:
         print(json.dumps(results))
         return
-    print(f"{options.words:,} words; milliseconds a word, and numbers kept, of the first tenth and the last")
+    print(f"{options.words:,} words; milliseconds a word, and numbers kept, of a first tenth and of the last")
     print(" " * 12 + "first ms   last ms   ratio  first kept   last kept   ratio energies*  exponent")
     for name, found in results.items():
         print(row(name, found))
