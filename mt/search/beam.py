@@ -61,26 +61,30 @@ def beam(
     prefix = tokens.new_empty(len(tokens), 0)
     history = History()
     finished: list[_Live] = []
+    ended = False
     while True:
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
         forbidden = constraints.forbidden(prediction.logits, prefix, len(history) - 1)
         best = top_k(prediction.logits, min(beam_size, prediction.logits.shape[1]), forbidden)
-        live, tokens_AK, parents_AK = _extend(live, *_spread(best, places, live.log_prob), len(history), length_penalty)
-        highest = live.log_prob.amax(1) / penalty(live.limit, length_penalty)
-        done = highest <= live.ended.score[:, -1]
-        over = bool(done.any())
-        if over:
+        extensions = _spread(best, places, live.log_prob)
+        live, tokens_AK, parents_AK, ends = _extend(live, *extensions, len(history), length_penalty)
+        ended = ended or ends
+        done = _done(live, length_penalty) if ended else None
+        over = done is not None and bool(done.any())
+        if done is not None and over:
             finished.append(select(live, done.nonzero()[:, 0]))
             kept = (~done).nonzero()[:, 0]
             live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
             if not len(kept):
                 return _report(finished, history)
-        before, places = places, _computed(live.log_prob, None if over else places)
-        tokens, parents = tokens_AK.flatten()[places], parents_AK.flatten()[places]
-        if over or len(places) != len(before) or not torch.equal(places // beam_size, before // beam_size):
-            # All rows of a sentence have the same memory.
-            memory = select(memory, parents)
+        tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
+        if ended or len(places) < len(tokens):  # else all of them are open, as before
+            before, places = places, _computed(live.log_prob, None if over else places)
+            tokens, parents = tokens[places], parents[places]
+            if over or len(places) != len(before) or not torch.equal(places // beam_size, before // beam_size):
+                # All rows of a sentence have the same memory.
+                memory = select(memory, parents)
         prefix = constraints.extended(select(prefix, parents), tokens)
         state = select(prediction.state, parents)
 
@@ -124,10 +128,15 @@ def _spread(best: tuple[Tensor, Tensor], places: Tensor, log_prob: Tensor) -> tu
     return gains.view(*shape, -1), tokens.view(*shape, -1), rows.view(shape)
 
 
+def _done(live: _Live, exponent: float) -> Tensor:
+    """[A] bool: where no open hypothesis can become one of the n best."""
+    return live.log_prob.amax(1) / penalty(live.limit, exponent) <= live.ended.score[:, -1]
+
+
 def _extend(
     live: _Live, gains: Tensor, tokens: Tensor, rows: Tensor, length: int, exponent: float
-) -> tuple[_Live, Tensor, Tensor]:
-    """The beam after one more token, those tokens [A, K], and the rows that they continue [A, K].
+) -> tuple[_Live, Tensor, Tensor, bool]:
+    """The beam after one more token, those tokens [A, K], the rows that they continue [A, K], and whether one ended.
 
     gains, tokens: [A, K, .], the most probable extensions of each hypothesis: the K best of a sentence are among the
     K best of each. rows: [A, K], that of each hypothesis. length: tokens of a hypothesis with the new one.
@@ -141,10 +150,12 @@ def _extend(
     taken = torch.arange(K, device=choice.device) >= live.slots[:, None]
     log_prob = log_prob.masked_fill(taken, -torch.inf)
     ends = ((tokens == EOS) | (live.limit <= length)[:, None]) & (log_prob > -torch.inf)
+    if not ends.any():  # as in most steps of one sentence, whose time is that of calls
+        return live._replace(log_prob=log_prob), tokens, parents, False
     score = (log_prob / penalty(length, exponent)).masked_fill(~ends, -torch.inf)
     ended = _merge(live.ended, Ends(score, log_prob, torch.full_like(tokens, length), parents, tokens))
     live = live._replace(slots=live.slots - ends.sum(1), log_prob=log_prob.masked_fill(ends, -torch.inf), ended=ended)
-    return live, tokens, parents
+    return live, tokens, parents, True
 
 
 def _merge(best: Ends, new: Ends) -> Ends:

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import nn
 
 from mt.data.fields import ImageConfig, ImageField
 from mt.errors import UserError
@@ -50,3 +51,14 @@ def test_vectors_tell_where_they_are_if_they_are_told(coordinates: bool):
     grid = found.unflatten(1, (16, 16))[0, 4:12, 4:12]  # away from the padding
     for other in (grid.roll(1, 0), grid.roll(1, 1)):
         assert torch.allclose(grid, other, atol=1e-5) != coordinates
+
+
+def test_convolutions_look_as_far_on_all_sides():
+    frontend = ImageGrid(ImageGridConfig(stages=3, channels=64, dropout=0.0))
+    for stage in frontend.stages:
+        stage.first = stage.second = nn.Identity()  # whose statistics are of the whole picture
+    planes = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    frontend.stages(planes)[0, :, 4, 3].sum().backward()
+    looked = planes.grad[0].abs().sum(0)
+    rows, columns = (looked.sum(axis).nonzero()[:, 0] for axis in (1, 0))
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (36 - 11, 36 + 10, 28 - 11, 28 + 10)
