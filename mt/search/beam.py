@@ -59,9 +59,7 @@ def beam(
     parents, tokens = places // beam_size, torch.full_like(places, BOS)
     state = decoder.init_state(memory)
     prefix = tokens.new_empty(len(tokens), 0)
-    history = History()
-    finished: list[_Live] = []
-    ended = False
+    history, finished, ended = History(), list[_Live](), False
     while True:
         prediction = decoder.step(tokens, memory, state)
         history.append(tokens, parents, prediction)
@@ -71,8 +69,7 @@ def beam(
         live, tokens_AK, parents_AK, ends = _extend(live, *extensions, len(history), length_penalty)
         ended = ended or ends
         done = _done(live, length_penalty) if ended else None
-        over = done is not None and bool(done.any())
-        if done is not None and over:
+        if done is not None:
             finished.append(select(live, done.nonzero()[:, 0]))
             kept = (~done).nonzero()[:, 0]
             live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
@@ -80,9 +77,13 @@ def beam(
                 return _report(finished, history)
         tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
         if ended or len(places) < len(tokens):  # else all of them are open, as before
-            before, places = places, _computed(live.log_prob, None if over else places)
+            before, places = places, _computed(live.log_prob, places if done is None else None)
             tokens, parents = tokens[places], parents[places]
-            if over or len(places) != len(before) or not torch.equal(places // beam_size, before // beam_size):
+            if (
+                done is not None
+                or len(places) != len(before)
+                or not torch.equal(places // beam_size, before // beam_size)
+            ):
                 # All rows of a sentence have the same memory.
                 memory = select(memory, parents)
         prefix = constraints.extended(select(prefix, parents), tokens)
@@ -128,9 +129,10 @@ def _spread(best: tuple[Tensor, Tensor], places: Tensor, log_prob: Tensor) -> tu
     return gains.view(*shape, -1), tokens.view(*shape, -1), rows.view(shape)
 
 
-def _done(live: _Live, exponent: float) -> Tensor:
-    """[A] bool: where no open hypothesis can become one of the n best."""
-    return live.log_prob.amax(1) / penalty(live.limit, exponent) <= live.ended.score[:, -1]
+def _done(live: _Live, exponent: float) -> Tensor | None:
+    """[A] bool: where no open hypothesis can become one of the n best; None if nowhere."""
+    done = live.log_prob.amax(1) / penalty(live.limit, exponent) <= live.ended.score[:, -1]
+    return done if done.any() else None
 
 
 def _extend(
