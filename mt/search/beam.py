@@ -65,25 +65,20 @@ def beam(
         history.append(tokens, parents, prediction)
         forbidden = constraints.forbidden(prediction.logits, prefix, len(history) - 1)
         best = top_k(prediction.logits, min(beam_size, prediction.logits.shape[1]), forbidden)
-        extensions = _spread(best, places, live.log_prob)
-        live, tokens_AK, parents_AK, ends = _extend(live, *extensions, len(history), length_penalty)
+        live, said, rows, ends = _extend(live, *_spread(best, places, live.log_prob), len(history), length_penalty)
         ended = ended or ends
         done = _done(live, length_penalty) if ended else None
         if done is not None:
             finished.append(select(live, done.nonzero()[:, 0]))
             kept = (~done).nonzero()[:, 0]
-            live, tokens_AK, parents_AK = select((live, tokens_AK, parents_AK), kept)
+            live, said, rows = select((live, said, rows), kept)
             if not len(kept):
                 return _report(finished, history)
-        tokens, parents = tokens_AK.flatten(), parents_AK.flatten()
+        tokens, parents = said.flatten(), rows.flatten()
         if ended or len(places) < len(tokens):  # else all of them are open, as before
             before, places = places, _computed(live.log_prob, places if done is None else None)
             tokens, parents = tokens[places], parents[places]
-            if (
-                done is not None
-                or len(places) != len(before)
-                or not torch.equal(places // beam_size, before // beam_size)
-            ):
+            if done is not None or not torch.equal(places // beam_size, before // beam_size):
                 # All rows of a sentence have the same memory.
                 memory = select(memory, parents)
         prefix = constraints.extended(select(prefix, parents), tokens)
