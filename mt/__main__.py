@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mt.startup import loading
+from mt.startup import leaving_at_interrupt, loading
 from mt.training.signals import leave_at_once
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
@@ -21,7 +21,7 @@ CORPORA = Path("outputs/corpora")
 def main(composed: dict[str, Any], overrides: list[str], world: "World | None" = None) -> None:
     """world: the processes that train together, where this is not the only one."""
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    with loading():
+    with leaving_at_interrupt(), loading():
         from mt.distributed import ALONE
         from mt.evaluation.report import table
         from mt.training.run import complete

@@ -2,6 +2,8 @@
 
 import contextlib
 import gc
+import signal
+import threading
 from collections.abc import Iterator
 
 
@@ -19,3 +21,18 @@ def loading() -> Iterator[None]:
         gc.freeze()  # nor is it looked at later
         if was_on:
             gc.enable()
+
+
+@contextlib.contextmanager
+def leaving_at_interrupt() -> Iterator[None]:
+    """Ctrl-C inside ends the process at once, as is right for a command that loads modules: where one is in the midst
+    of its C++, an exception would end it with a trace all the same."""
+    usual = signal.default_int_handler
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)

@@ -1,8 +1,10 @@
 import gc
+import signal
+import threading
 
 import pytest
 
-from mt.startup import loading
+from mt.startup import leaving_at_interrupt, loading
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -16,3 +18,31 @@ def test_garbage_is_looked_for_afterwards_as_before(on: bool) -> None:
         assert gc.isenabled() == on
     finally:
         (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.usefixtures("foreground")
+def test_an_interrupt_ends_a_command_that_loads_and_is_an_exception_afterwards() -> None:
+    with pytest.raises(ImportError), leaving_at_interrupt():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        raise ImportError
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("foreground")
+def test_other_handlers_and_threads_are_left_alone() -> None:
+    def mine(*_: object) -> None: ...
+
+    def looked() -> None:
+        with leaving_at_interrupt():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    found: list[object] = []
+    thread = threading.Thread(target=looked)
+    thread.start()
+    thread.join()
+    before = signal.signal(signal.SIGINT, mine)
+    try:
+        looked()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert found == [signal.default_int_handler, mine]
