@@ -55,7 +55,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "pictures": {
         "write": (write_halves, [*COLOURS], "png"),
         "field": {"name": "image", "size": 32},
-        "frontend": {"name": "image", "stages": 2, "channels": 16, "coordinates": True, "dropout": 0.0},
+        "frontend": {"name": "image", "stages": 2, "channels": 16, "dropout": 0.0},
         "encoder": {"name": "none"},
         "batch_tokens": 40,
     },

@@ -29,6 +29,10 @@ class ImageGridConfig(Options):
     coordinates: bool = False
     """Whether the first convolution sees beside the colours how far right and how far down each pixel is (Liu et al.
     2018), so that annotation vectors can tell where they are."""
+    local: bool = False
+    """Whether convolutions look at little more than what a place covers, and as far on all sides: at 22 pixels where it
+    covers 8, after three stages, and not at 43 of which most are above it and to its left. Attention then has to look
+    at what it names; where places see half of the picture, any of them tells what is anywhere."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """On the annotation vectors."""
 
@@ -43,24 +47,24 @@ class ImageGridConfig(Options):
 
 
 class Stage(nn.Module):
-    """Half the sides: a convolution with stride 2, and a layer for each place alone with a residual connection (He et
-    al. 2016); group normalisation (Wu & He 2018), so that a picture alone gives what it gives in any batch.
+    """Half the sides: a convolution with stride 2, and one more with a residual connection (He et al. 2016); group
+    normalisation (Wu & He 2018), so that a picture alone gives what it gives in any batch.
 
-    Convolutions look at little more than what a place covers, and as far on all sides: at 22 pixels where it covers 8,
-    after three stages. Where places see half of the picture, any of them tells what is anywhere, and attention need not
-    look at what it names.
+    local: the first is of four pixels, which looks as far on all sides, and the second of one.
     """
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    def __init__(self, inputs: int, outputs: int, *, local: bool) -> None:
         super().__init__()
-        self.halve = nn.Conv2d(inputs, outputs, 4, stride=2, padding=1)
+        self.halve = nn.Conv2d(inputs, outputs, 4 if local else 3, stride=2, padding=1)
         self.first = nn.GroupNorm(GROUPS, outputs)
-        self.convolution = nn.Conv2d(outputs, outputs, 1)
+        self.convolution = nn.Conv2d(outputs, outputs, 1 if local else 3, padding=0 if local else 1)
         self.second = nn.GroupNorm(GROUPS, outputs)
+        self.local = local
 
     def forward(self, planes: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B D Y2 X2"]:
-        even = pad(planes, (0, planes.shape[3] % 2, 0, planes.shape[2] % 2))
-        halved = self.first(self.halve(even)).relu()
+        if self.local:
+            planes = pad(planes, (0, planes.shape[3] % 2, 0, planes.shape[2] % 2))
+        halved = self.first(self.halve(planes)).relu()
         return (halved + self.second(self.convolution(halved))).relu()
 
 
@@ -77,7 +81,7 @@ class ImageGrid(Frontend):
         widths = [max(config.channels >> stage, 2 * GROUPS) // GROUPS * GROUPS for stage in range(config.stages)]
         self.coordinates = config.coordinates
         sizes = [5 if config.coordinates else 3, *widths[:0:-1], config.channels]
-        self.stages = nn.Sequential(*(Stage(*pair) for pair in itertools.pairwise(sizes)))
+        self.stages = nn.Sequential(*(Stage(*pair, local=config.local) for pair in itertools.pairwise(sizes)))
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(

@@ -7,9 +7,10 @@ from mt.errors import UserError
 from mt.models.frontends.image import ImageGrid, ImageGridConfig
 
 
+@pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize(("size", "stages", "side"), [(16, 1, 8), (64, 3, 8), (48, 5, 2), (112, 4, 7)])
-def test_a_picture_becomes_a_grid(size: int, stages: int, side: int):
-    frontend = ImageGrid(ImageGridConfig(stages=stages, channels=24))
+def test_a_picture_becomes_a_grid(size: int, stages: int, side: int, local: bool):
+    frontend = ImageGrid(ImageGridConfig(stages=stages, channels=24, local=local))
     pixels = torch.zeros(2, size, size, 3, dtype=torch.uint8)
     vectors, mask = frontend(pixels, torch.ones(2, size, dtype=torch.bool))
     assert vectors.shape == (2, side * side, 24) and mask.shape == (2, side * side) and mask.all()
@@ -53,8 +54,8 @@ def test_vectors_tell_where_they_are_if_they_are_told(coordinates: bool):
         assert torch.allclose(grid, other, atol=1e-5) != coordinates
 
 
-def test_convolutions_look_as_far_on_all_sides():
-    frontend = ImageGrid(ImageGridConfig(stages=3, channels=64, dropout=0.0))
+def test_local_convolutions_look_as_far_on_all_sides():
+    frontend = ImageGrid(ImageGridConfig(stages=3, channels=64, local=True, dropout=0.0))
     for stage in frontend.stages:
         stage.first = stage.second = nn.Identity()  # whose statistics are of the whole picture
     planes = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(1)).requires_grad_()
