@@ -15,7 +15,7 @@ from data_prep.shards import blocks
 from data_prep.sources import Source, open_reader, open_source
 from mt.data.corpus import SPLITS, Corpus, Split
 from mt.data.dataset import CleaningConfig, DatasetConfig
-from mt.data.files import ALL
+from mt.data.files import ALL, Share
 from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs
 
@@ -38,11 +38,15 @@ def open_corpus(
     folder = prepared() if world is None else world.decided(prepared)
     stream = Stream(open_source(config), config, folder, world) if config.streaming else None
     weights = [config.weight, *(one.weight for one in config.mix)] if config.mix else []
-    share = ALL if world is None else (world.rank, world.size)
-    corpus = Corpus.open(folder, stream, weights, share)
+    corpus = Corpus.open(folder, stream, weights, _share(world))
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins
     return corpus
+
+
+def _share(world: "World | None") -> Share:
+    """Of work that the processes do together."""
+    return ALL if world is None else (world.rank, world.size)
 
 
 class Stream:
@@ -56,7 +60,7 @@ class Stream:
         self._source = source
         self._config = config
         self._tokenizers = tokenizers
-        self._rank, self._size = (0, 1) if world is None else (world.rank, world.size)
+        self._rank, self._size = _share(world)
         self._gather: Gather[pa.Table | None] | None = None if world is None else world.channel()
 
     def parts(self) -> Iterator[Split]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from mt.engine import ENGINES, load
 from mt.errors import UserError, shown
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
-from mt.startup import leaving_at_interrupt
+from mt.startup import leaving_at_interrupt, loading
 
 if TYPE_CHECKING:
     from mt.inference import Translator
@@ -88,13 +88,13 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
 
 def loaded(options: argparse.Namespace) -> "Translator":
     """The translator of `add_run_options`. Raises UserError as `load`."""
-    with in_flags(), leaving_at_interrupt():
+    with in_flags(), leaving_at_interrupt(), loading():
         return load(options.run, checkpoint=options.checkpoint, device=options.device)
 
 
 def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
     """Likewise, in the engine of `add_engine_option`."""
-    with in_flags(), leaving_at_interrupt():
+    with in_flags(), leaving_at_interrupt(), loading():
         return load(
             options.run,
             checkpoint=options.checkpoint,

@@ -36,7 +36,7 @@ def choose(name: str) -> torch.device:
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
-    """Matrix products in bfloat16 where `precision` is bf16; a context without effect where it is fp32."""
+    """Matrix products in bfloat16 where `precision` is bf16; a context without effect where it is another."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
 
 

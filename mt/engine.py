@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal, get_args, overload
 from mt.errors import UserError, invalid_choice
 from mt.onnx.manifest import MANIFEST
 from mt.search.config import PRECISIONS, Precision
-from mt.startup import loading
 
 if TYPE_CHECKING:
     from mt.inference import Translator
@@ -79,7 +78,6 @@ def load(
             raise UserError(
                 f"{one} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
             )
-    with loading():
-        from mt import inference
+    from mt import inference
 
     return inference.load(run, checkpoint=checkpoint, device=device, precision=precision)

@@ -12,7 +12,7 @@ print(*session.read("The"), *session.read("train"), *session.finish())
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import torch
@@ -58,8 +58,6 @@ class Translator(Reading):
         self.model = model.eval()
         self.world = world
         self.precision: Precision = precision or config.precision
-        self.precision_of_targets: Literal["fp32", "bf16"] = "bf16" if self.precision == "bf16" else "fp32"
-        """Where targets are given, which is no search."""
         self.device = next(model.parameters()).device
         if self.precision == "int8" and self.device.type != "cpu":
             raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
@@ -128,7 +126,7 @@ class Translator(Reading):
             self.model,
             np.array([max(self.field.length(row), len(target)) for row, target in pairs]),
             lambda indices: [pairs[i] for i in indices],
-            precision=self.precision_of_targets,
+            precision=self.precision,
             hard=hard,
             max_tokens=self.config.search.batch_tokens,
             wait_k=wait_k,

@@ -3,16 +3,20 @@
 import contextlib
 import gc
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 
 
 @contextlib.contextmanager
 def loading() -> Iterator[None]:
-    """Modules that are imported inside are loaded without looking for garbage in between: what they make, stays.
+    """Modules that a command imports inside are loaded without looking for garbage in between: what they make, stays.
 
-    It saves a tenth of the time that torch takes.
+    It saves a tenth of the time that torch takes. Where torch is loaded already, nothing is saved, and nothing done.
     """
+    if "torch" in sys.modules:
+        yield
+        return
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,5 +1,6 @@
 import gc
 import signal
+import sys
 import threading
 
 import pytest
@@ -8,7 +9,8 @@ from mt.startup import leaving_at_interrupt, loading
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_garbage_is_looked_for_afterwards_as_before(on: bool) -> None:
+def test_garbage_is_looked_for_afterwards_as_before(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch")
     before = gc.isenabled()
     (gc.enable if on else gc.disable)()
     try:
@@ -46,3 +48,11 @@ def test_other_handlers_and_threads_are_left_alone() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert found == [signal.default_int_handler, mine]
+
+
+def test_where_torch_is_loaded_nothing_is_done() -> None:
+    """Or a process that loads one model after another would keep all garbage that there is between them."""
+    frozen = gc.get_freeze_count()
+    with loading():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == frozen

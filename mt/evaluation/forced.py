@@ -41,7 +41,7 @@ def forced_pass(
         translator.model,
         split.lengths()[0],
         split.ids,
-        precision=translator.precision_of_targets,
+        precision=translator.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,
         wait_k=wait_k,

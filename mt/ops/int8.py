@@ -1,9 +1,9 @@
 """Products in whole numbers of 8 bits, for the steps of a search: a matrix has a quarter of its bytes, and processors
 with instructions for such products (VNNI, AMX) take several of them in the time of one in float32.
 
-Each row of a matrix has a scale, its largest number over 127, and is rounded to steps of it once; each row that is
-multiplied by the matrix likewise, at every product (Wu et al. 2016, section 6, had both in 8 bits). Sums are exact:
-processors without those instructions add pairs of products in 16 bits, so that there a matrix has 63 steps.
+Each row of a matrix has a scale, its largest number over 127, and is rounded to steps of it once (Wu et al. 2016,
+section 6); each row that is multiplied by the matrix likewise, at every product. Sums are exact: processors without
+those instructions add pairs of products in 16 bits, so that there a matrix has 63 steps.
 """
 
 import contextlib

@@ -152,7 +152,7 @@ class BothWays(Recurrent):
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
         # On a GPU, to ask whether there is padding would be to wait for it.
-        if vectors.device.type != "cpu" or (vectors.shape[1] >= LONG and not _full(mask)):
+        if vectors.device.type != "cpu" or (not _full(mask) and vectors.shape[1] >= LONG):
             return self._whole(vectors, mask)
         return super().forward(vectors, mask)
 
