@@ -105,8 +105,7 @@ def succeed(started: Started) -> str:
 def said(found: list[tuple[int, str, str]]) -> str:
     """What all of them told on standard error but for notices of signals, and for bars."""
     lines = "".join(err for *_, err in found).splitlines()
-    beside = ("finishing the update", "pairs/s", "shards/s")
-    return "\n".join(line for line in lines if line and not any(word in line for word in beside))
+    return "\n".join(line for line in lines if line and not re.search("finishing the update|(pairs|shards)/s", line))
 
 
 def updates(folder: Path) -> int:
