@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import datasets
 import pyarrow as pa
 
 from data_prep.clean import drop_reasons
@@ -13,9 +12,10 @@ from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks
 from data_prep.sources import Source, open_reader, open_source
-from mt.data.corpus import SPLITS, Corpus, Split
+from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.files import ALL, Share
+from mt.data.split import Split
 from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs
 
@@ -71,7 +71,7 @@ class Stream:
         tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in mine)
         encoded = ordered(_encoded_block, tasks, self._config.workers)
         for table in _cut(self._of_all(encoded), self._config.shuffle_buffer):
-            yield Split(datasets.Dataset(table, fingerprint="stream"), reader.field)
+            yield Split(table, reader.field)
 
     def _of_all(self, mine: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """What all processes have encoded, in the order of the source."""

@@ -21,7 +21,8 @@ from torch import Tensor
 
 from mt.config import Config
 from mt.data.batches import collate, fixed_order
-from mt.data.corpus import Corpus, Split
+from mt.data.corpus import Corpus
+from mt.data.split import Split
 from mt.data.tokenizer import EOS
 from mt.decoding import decode_ids
 from mt.device import choose

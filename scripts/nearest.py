@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from mt.arguments import Parser, whole_number
-from mt.data.corpus import Corpus, Split
+from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
+from mt.data.split import Split
 from mt.errors import UserError, reported
 from mt.metrics import build
 from mt.metrics.consensus import Consensus

@@ -4,6 +4,8 @@ The source of such an example names its row, from 0, `train.parquet#row=12`; not
 encoded.
 """
 
+from __future__ import annotations
+
 import functools
 import os
 import re
@@ -11,13 +13,15 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mt.data.fields import Raw, SourceError
+
+if TYPE_CHECKING:
+    import datasets
 
 ROW = re.compile(r"(?P<table>.+)#row=(?P<number>\d+)")
 _BYTES, _PATH = "bytes", "path"  # the fields of a cell (`datasets.Audio`, `datasets.Image`)

@@ -1,4 +1,9 @@
-"""Tables of the Hugging Face hub, or of a local copy of its repository."""
+"""Tables of the Hugging Face hub, or of a local copy of its repository.
+
+The hub's library is loaded where it reads: it takes long, and most runs find their corpus prepared.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import functools
@@ -7,10 +12,9 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import datasets
 import pyarrow as pa
-from datasets.data_files import EmptyDatasetError
 
 from data_prep.sources.base import Source
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
@@ -23,9 +27,11 @@ from mt.data.fields import Raw, build_field
 from mt.data.origins import HubConfig
 from mt.errors import UserError, nearest
 
+if TYPE_CHECKING:
+    import datasets
+
 _ENDINGS = (".parquet", ".jsonl", ".json", ".csv", ".tsv", ".arrow", ".jsonl.gz", ".json.gz", ".csv.gz", ".tsv.gz")
 _COMMIT = re.compile("[0-9a-f]{40}")
-_REASONS = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
 
 
 def holds_tables(folder: Path) -> bool:
@@ -76,6 +82,8 @@ class HubTable(Source):
 
     def opener(self, splits: Collection[str]) -> Callable[[str], Raw]:
         """What reads the sounds or pictures of the splits that are read; it can be sent to other processes."""
+        import datasets
+
         column = self._sides[0]
         tables = {split: self._table(split).select_columns([column]) for split in splits}
         root = self._folder or Path(datasets.config.HF_CACHE_HOME)
@@ -121,6 +129,9 @@ class HubTable(Source):
     @functools.cached_property
     def _found(self) -> datasets.DatasetBuilder:
         """The first subset that has tables."""
+        import datasets
+        from datasets.data_files import EmptyDatasetError
+
         subsets = self._subsets()
         failures = []
         for subset in subsets:
@@ -145,10 +156,12 @@ class HubTable(Source):
     @contextlib.contextmanager
     def _refused(self, subset: str | None) -> Iterator[None]:
         """What the hub's library raises becomes a sentence, and its logs of every failed attempt are kept back."""
+        from datasets.exceptions import DatasetsError
+
         try:
             with _quiet():
                 yield
-        except _REASONS as error:
+        except (OSError, ValueError, RuntimeError, DatasetsError) as error:
             if self._folder is not None:
                 self._refuse_bad_files(subset)
                 advice = "expected tables named by split, such as train.jsonl or data/train-00000-of-00001.parquet"

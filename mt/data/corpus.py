@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-import datasets
 import numpy as np
 import pyarrow as pa
 
-from mt.data.fields import TEXT as TEXT_FIELD, Field, FieldConfig, TextConfig, build_field
+from mt.data.fields import Field, FieldConfig, TextConfig, build_field
 from mt.data.files import ALL, Record, Share, require_contents, require_sizes
-from mt.data.mixing import Portion, rows_of_epoch
+from mt.data.mixing import Portion
+from mt.data.split import Split, open_table
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.parsing import Options, parse
@@ -51,7 +51,7 @@ class Example(NamedTuple):
 class Training(Protocol):
     """What can be trained on: a split, or a stream of pairs that are not on disk."""
 
-    def parts(self) -> Iterable["Split"]:
+    def parts(self) -> Iterable[Split]:
         """The pairs of one epoch, in parts that are ordered into batches one after another, the same in every epoch.
 
         A list, or read as they are asked for where nobody knows how many there are.
@@ -64,92 +64,6 @@ def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", 
     chosen = np.random.default_rng(0).permutation(len(part))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
         yield part.source.collate([row for row, _ in part.ids(indices)])
-
-
-class Split:
-    """One split of a corpus, read from the memory map on demand."""
-
-    def __init__(self, dataset: datasets.Dataset, source: Field = TEXT_FIELD, portions: Sequence[Portion] = ()) -> None:
-        """source: what the sources are. portions: of several corpora, with their weights."""
-        self.source = source
-        self._portions = portions
-        self._dataset = dataset
-        self._ids = dataset.select_columns(["source_ids", "target_ids"]).with_format("arrow")
-        spoken = "transcript_ids" in dataset.column_names
-        self._transcripts = dataset.select_columns(["transcript_ids"]).with_format("arrow") if spoken else None
-        self._holders = held_by(dataset.data.column("source_ids"))
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Source and target lengths in ids, EOS included: two int64 arrays [N]."""
-        columns = self._dataset.data
-        sources = self.source.lengths(columns.column("source_ids"))
-        if self._holders is not None:
-            sources = sources[self._holders]
-        return sources, TEXT_FIELD.lengths(columns.column("target_ids"))
-
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
-        table: pa.Table = self._ids[indices]
-        sources = table if self._holders is None else self._ids[self._holders[np.asarray(indices)]]
-        return list(zip(self.source.rows(sources["source_ids"]), TEXT_FIELD.rows(table["target_ids"]), strict=True))
-
-    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
-        """Ids of what is said in the examples, EOS last; EOS alone where it is not known; None in a corpus without."""
-        return None if self._transcripts is None else TEXT_FIELD.rows(self._transcripts[indices]["transcript_ids"])
-
-    def parts(self) -> list["Split"]:
-        return [self]
-
-    def of_epoch(self, seed: int, epoch: int) -> "Split | Chosen":
-        """What comes in an epoch (from 1): all of it, but of several corpora each as often as its weight says."""
-        return Chosen(self, rows_of_epoch(self._portions, seed, epoch)) if self._portions else self
-
-    def links(self) -> list[str]:
-        """The gold word links of each example; "" where there are none."""
-        return self.column("links") if self.source.milliseconds is None else [""] * len(self)
-
-    def times(self) -> list[str]:
-        """When each unit of the targets begins and ends; "" where that is not known. See `Example.links`."""
-        return [""] * len(self) if self.source.milliseconds is None else self.column("links")
-
-    def column(self, name: str) -> list[Any]:
-        """A whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
-        return self._dataset.data.column(name).to_pylist()
-
-
-class Chosen:
-    """Examples of a split, some maybe several times, to be made batches of."""
-
-    def __init__(self, split: Split, rows: np.ndarray) -> None:
-        self.source = split.source
-        self._split = split
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """As of `Split`, as the others."""
-        sources, targets = self._split.lengths()
-        return sources[self._rows], targets[self._rows]
-
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        return self._split.ids(self._rows[np.asarray(indices)])
-
-    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
-        return self._split.transcripts(self._rows[np.asarray(indices)])
-
-
-def held_by(sources: pa.ChunkedArray) -> np.ndarray | None:
-    """For each example the one that holds its source: itself, or the one before that it shares it with. None: each
-    holds its own."""
-    if not sources.null_count:
-        return None
-    own = np.concatenate([chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in sources.chunks])
-    return np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
 
 
 class _Settings(Options):
@@ -233,8 +147,7 @@ def _read_split(
 ) -> Split:
     with _undamaged(folder):
         require_contents(folder, files, name, share)
-        dataset = datasets.load_from_disk(str(folder / name), keep_in_memory=False)
-        return Split(dataset, source, portions if name == "train" else ())
+        return Split(open_table(folder / name), source, portions if name == "train" else ())
 
 
 @contextlib.contextmanager
@@ -242,5 +155,5 @@ def _undamaged(folder: Path) -> Iterator[None]:
     """What reading a damaged corpus raises becomes one sentence."""
     try:
         yield
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise UserError(f"{folder} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error

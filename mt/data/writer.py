@@ -7,13 +7,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import datasets
 import numpy as np
 import pyarrow as pa
 
-from mt.data.corpus import FORMAT, SPLITS, TEXT, Example, held_by
+from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
 from mt.data.files import record
+from mt.data.split import STATE, held_by, open_table
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.storage import replaced_path
 
@@ -84,6 +84,8 @@ def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD,
 
     transcribed: whether they hold transcripts, too.
     """
+    import datasets  # Not above: it takes long to load, and a corpus is written once.
+
     features = datasets.Features.from_arrow_schema(_schema(field, transcribed=transcribed))
     datasets.DatasetInfo(features=features).write_to_directory(str(folder))
     state: dict[str, Any] = {
@@ -95,7 +97,7 @@ def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD,
         "_output_all_columns": False,
         "_split": None,
     }
-    (folder / "state.json").write_text(json.dumps(state, indent=2), encoding="utf-8")
+    (folder / STATE).write_text(json.dumps(state, indent=2), encoding="utf-8")
 
 
 def finish(
@@ -110,7 +112,7 @@ def finish(
     digests: the SHA-256 of some of its files.
     """
     tokenizers.save(draft)
-    counts = {name: len(datasets.load_from_disk(str(draft / name), keep_in_memory=False)) for name in SPLITS}
+    counts = {name: len(open_table(draft / name)) for name in SPLITS}
     paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
     files = record(draft, paths, digests)
     known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mt.data.corpus import Split
+from mt.data.split import Split
 from mt.decoding import forced_batches
 from mt.evaluation.attention_stats import AttentionStats
 from mt.evaluation.links import pharaoh

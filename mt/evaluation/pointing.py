@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mt.data.corpus import Split
+from mt.data.split import Split
 from mt.evaluation.timing import written
 from mt.inference import Translator
 from mt.metrics.scenes import Truth, pointing

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mt.checkpoint import load_meta, locate
-from mt.data.corpus import Split
+from mt.data.split import Split
 from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
@@ -19,7 +19,6 @@ from mt.inference import Translator
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
 from mt.onnx.translator import OnnxTranslator
-from mt.plots import save
 from mt.search.config import SearchConfig, waits
 from mt.storage import refuse_link, replaced, subfolder, write_text
 from mt.translation import Translation
@@ -183,6 +182,8 @@ def _keep(translation: Translation, path: Path, marked: Sequence[float]) -> None
     """Writes <path>.png and <path>.npz; nothing for an empty translation."""
     if not translation.tokens:
         return
+    from mt.plots import save  # Not above: a training draws late, and matplotlib takes long to load.
+
     save(translation.figure(boundaries=marked), path.with_suffix(".png"))
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mt.data.corpus import Split
+from mt.data.split import Split
 from mt.decoding import decodes_hard
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.simultaneous import simultaneous

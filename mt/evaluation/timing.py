@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from mt.data.corpus import Split
+from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
 from mt.errors import UserError
 from mt.inference import Translator

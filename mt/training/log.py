@@ -5,14 +5,16 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
-from mt.plots import Figure
 from mt.storage import appended, subfolder, write_text
+
+if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
+    from mt.plots import Figure
 
 HYPERPARAMETERS = (
     "dataset.name",
@@ -58,7 +60,7 @@ class Log:
         for name, value in values.items():
             self._board.add_scalar(f"{kind}/{name}", value, update)
 
-    def figure(self, name: str, update: int, figure: Figure) -> None:
+    def figure(self, name: str, update: int, figure: "Figure") -> None:
         self._board.add_figure(name, figure, update, close=False)
 
     def text(self, name: str, update: int, text: str) -> None:
@@ -117,7 +119,7 @@ class NoLog(Log):
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         pass
 
-    def figure(self, name: str, update: int, figure: Figure) -> None:
+    def figure(self, name: str, update: int, figure: "Figure") -> None:
         pass
 
     def text(self, name: str, update: int, text: str) -> None:

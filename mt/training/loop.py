@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Annotated
 
 import pydantic.dataclasses
-import torch
 from pydantic import ConfigDict, Field
 
 from mt.config import Config
@@ -18,7 +17,7 @@ from mt.data.corpus import Training
 from mt.distributed import ALONE, World
 from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import rate
+from mt.optim.optimizer import Optimizer, rate
 from mt.parsing import MAX_COUNT
 from mt.training.freezing import train_mode
 from mt.training.update import Learner, Objective, Unread, Update
@@ -127,7 +126,7 @@ def total_updates(training: Training, config: Config) -> int | None:
 
 def updates(
     model: Seq2Seq,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Optimizer,
     training: Training,
     config: Config,
     progress: Progress,

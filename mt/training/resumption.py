@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt import checkpoint
 from mt.errors import UserError
-from mt.optim.optimizer import OptimizerConfig, build_optimizer
+from mt.optim.optimizer import Optimizer, OptimizerConfig, build_optimizer
 from mt.parsing import Options, parse
 from mt.training.freezing import trained
 from mt.training.loop import Progress
@@ -54,7 +54,7 @@ def restore_generators(folder: Path, found: Snapshot) -> None:
         raise UserError(f"{path} holds no state of random generators: copy the checkpoint again") from None
 
 
-def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
     """The state of an optimizer as `<parameter>.<moment>`."""
     return {
         f"{name}.{key}": value.contiguous()
@@ -63,9 +63,7 @@ def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Ten
     }
 
 
-def restore_moments(
-    folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: torch.optim.Optimizer, update: int
-) -> None:
+def restore_moments(folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: Optimizer, update: int) -> None:
     """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are.
 
     update: that of the checkpoint. Raises UserError where a moment does not fit its parameter.
@@ -77,8 +75,7 @@ def restore_moments(
         for key, kind in kinds.items()
     }
     tensors = checkpoint.load_training(folder, expected)
-    state: dict[int, dict[str, Tensor]] = {}
-    for index, (name, _) in enumerate(trained(model)):
+    for name, parameter in trained(model):
         names = {key: f"{name}.{key}" for key in kinds}
         present = [key for key, full in names.items() if full in tensors]
         if not present:
@@ -86,11 +83,11 @@ def restore_moments(
         if len(present) < len(kinds):
             raise UserError(f"{path} lacks a moment of {name}, and has others: copy the checkpoint again")
         # Copies: what was loaded may be a view of the file.
-        state[index] = {key: tensors[full].clone() for key, full in names.items()}
-        for key, moment in state[index].items():
+        found = {key: tensors[full].clone() for key, full in names.items()}
+        for key, moment in found.items():
             if not kinds[key].dim() and not 0 <= moment <= update:
                 raise UserError(f"{path}: {name}.{key} is {moment} after {update} updates: copy the checkpoint again")
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        optimizer.take(parameter, found)
 
 
 def _kinds(config: OptimizerConfig) -> dict[str, Tensor]:

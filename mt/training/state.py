@@ -16,7 +16,7 @@ from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer
+from mt.optim.optimizer import Optimizer, build_optimizer
 from mt.storage import mend, point, remove, subfolder
 from mt.training.checks import chosen_metric, require_alike, require_fit, require_work
 from mt.training.console import Console
@@ -37,7 +37,7 @@ class Run:
     corpus: Corpus
     folder: Path
     model: Seq2Seq
-    optimizer: torch.optim.Optimizer
+    optimizer: Optimizer
     progress: Progress
     lock: contextlib.ExitStack
     world: World = ALONE

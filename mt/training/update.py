@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from mt.config import Config
 from mt.data.batches import Batch, collate
-from mt.data.corpus import Chosen, Split
+from mt.data.split import Chosen, Split
 from mt.device import autocast
 from mt.distributed import World, accumulating
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import Optimizer
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,7 @@ class Objective(nn.Module):
 class Learner:
     """Makes the updates of one optimizer, with those of other processes where there are any."""
 
-    def __init__(
-        self, objective: Objective, optimizer: torch.optim.Optimizer, world: World, reader: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, objective: Objective, optimizer: Optimizer, world: World, reader: ThreadPoolExecutor) -> None:
         """reader: reads batches while others are computed."""
         self._objective, self._optimizer, self._world, self._reader = objective, optimizer, world, reader
         self._replica = world.replica(objective)
@@ -100,8 +99,7 @@ class Learner:
         mine = self._ahead or self._reading(batches)
         self._ahead = self._reading(following or ())
         options, model = self._objective.config.training, self._objective.model
-        for group in self._optimizer.param_groups:
-            group["lr"] = lr
+        self._optimizer.lr = lr
         self._optimizer.zero_grad()
         tokens = sum(batch.tokens for batch in batches)
         count = tokens if options.normalization == "token" else sum(len(batch.indices) for batch in batches)

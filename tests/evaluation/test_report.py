@@ -8,7 +8,8 @@ import pytest
 import sacrebleu
 
 from mt.config import Config
-from mt.data.corpus import Corpus, Split
+from mt.data.corpus import Corpus
+from mt.data.split import Split
 from mt.evaluation.report import report, samples, table, variant, weights_name
 from mt.evaluation.score import evaluate
 from mt.inference import Translator, load
@@ -70,10 +71,10 @@ def test_word_links_join_words_of_both_sides(trained: Path, texts: Path) -> None
 
 def test_gold_links_are_scored(trained: Path, corpus: Corpus, tmp_path: Path) -> None:
     found = lines(trained / "alignments/test.pharaoh")
-    table = corpus.split("test")._dataset
+    table = corpus.split("test")._table
 
     def scored(links: list[str]) -> float:
-        with_gold = Split(table.remove_columns("links").add_column("links", links))
+        with_gold = Split(table.drop_columns("links").append_column("links", [links]))
         return report(load(trained, device="cpu"), with_gold, "test", tmp_path)["aer"]["score"]
 
     assert scored(found) == 0
@@ -165,8 +166,8 @@ def test_an_attention_that_uses_no_source_has_no_alignments(
 ) -> None:
     config = configure({"attention": {"name": "none"}, "search": {"name": "greedy"}})
     translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
-    dataset = corpus.split("test")._dataset
-    with_gold = Split(dataset.remove_columns("links").add_column("links", ["0-0"] * len(dataset)))
+    table = corpus.split("test")._table
+    with_gold = Split(table.drop_columns("links").append_column("links", [["0-0"] * len(table)]))
     results = report(translator, with_gold, "test", tmp_path)
     assert results["attention"] == {} and "aer" not in results
     assert not (tmp_path / "alignments").exists() and (tmp_path / "hypotheses/test.txt").is_file()

@@ -7,7 +7,8 @@ import pytest
 import sacrebleu
 
 from mt.config import Config
-from mt.data.corpus import Corpus, Split
+from mt.data.corpus import Corpus
+from mt.data.split import Split
 from mt.errors import UserError
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error, pharaoh

@@ -153,14 +153,45 @@ def test_plateau_falls_after_bad_validations(bad: list[int], expected: float) ->
     assert rate(plateau, update=50, epoch=3, bad_validations=bad) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
-def test_adam_is_built_as_configured(name: str, kind: type) -> None:
-    optimizer = build_optimizer(
-        config(name=name, lr=0.1, betas=[0.5, 0.6], eps=1e-3, weight_decay=0.2), nn.Linear(2, 2)
-    )
-    assert type(optimizer) is kind
-    group = optimizer.param_groups[0]
-    assert (group["lr"], group["betas"], group["eps"], group["weight_decay"]) == (0.1, (0.5, 0.6), 1e-3, 0.2)
+@pytest.mark.parametrize(
+    ("name", "kind", "options"),
+    [
+        ("sgd", torch.optim.SGD, {}),
+        ("adagrad", torch.optim.Adagrad, {"initial_accumulator_value": 0.3}),
+        ("adadelta", torch.optim.Adadelta, {"rho": 0.9, "eps": 1e-4}),
+        ("adam", torch.optim.Adam, {"betas": (0.5, 0.6), "eps": 1e-3}),
+        ("adamw", torch.optim.AdamW, {"betas": (0.5, 0.6), "eps": 1e-3}),
+    ],
+)
+def test_updates_are_those_of_torch_to_the_bit(name: str, kind: type, options: dict[str, Any]) -> None:
+    """Also of a parameter that has no gradient in some updates, and with a rate that changes."""
+    torch.manual_seed(1)
+    mine = nn.ParameterList([torch.randn(5, 7), torch.randn(3)])
+    theirs = nn.ParameterList([parameter.detach().clone() for parameter in mine])
+    ours = build_optimizer(config(name=name, lr=0.1, weight_decay=0.2, **options), mine)
+    fused = {"fused": True} if name.startswith("adam") else {}
+    oracle = kind(theirs.parameters(), lr=0.1, weight_decay=0.2, **options, **fused)
+    for update in range(4):
+        ours.zero_grad()
+        oracle.zero_grad()
+        ours.lr = oracle.param_groups[0]["lr"] = 0.1 / (1 + update)
+        for parameter, other in list(zip(mine, theirs, strict=True))[: 1 + update % 2]:
+            parameter.grad = torch.randn_like(parameter)
+            other.grad = parameter.grad.clone()
+        ours.step()
+        oracle.step()
+        for parameter, other in zip(mine, theirs, strict=True):
+            assert torch.equal(parameter, other)
+            wanted = oracle.state[other]
+            assert all(torch.equal(tensor, wanted[key]) for key, tensor in ours.state.get(parameter, {}).items())
+
+
+def test_an_update_without_gradients_changes_nothing() -> None:
+    model = nn.Linear(2, 2)
+    before = model.weight.detach().clone()
+    optimizer = build_optimizer(config(name="adam"), model)
+    optimizer.step()
+    assert torch.equal(model.weight, before) and not optimizer.state
 
 
 def test_sgd_takes_the_plain_step() -> None:

@@ -14,7 +14,8 @@ import mt
 from data_prep.generated import morse
 from data_prep.prepare import prepare
 from mt.config import Config
-from mt.data.corpus import Corpus, Split
+from mt.data.corpus import Corpus
+from mt.data.split import Split
 from mt.evaluation.report import report
 from mt.inference import Translator
 from mt.parsing import parse
@@ -179,7 +180,8 @@ def test_how_late_letters_are_and_where_attention_was(translator: Translator, so
                 number += 1
                 late.append(read - 10 * number)
                 hits.append(0 <= 40 * stop + 20 <= 10 * number)
-    table = split._dataset.remove_columns(["links", "target"]).add_column("links", times).add_column("target", texts)
+    table = split._table.drop_columns(["links", "target"])
+    table = table.append_column("links", [times]).append_column("target", [texts])
     results = report(translator, Split(table, split.source), "test", tmp_path, search=search)
     assert len(late) > 10 and results["emission_ms"]["score"] == np.median(late)
     assert results["emission_ms_p95"]["score"] == pytest.approx(np.percentile(late, 95))

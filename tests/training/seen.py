@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from mt.data.corpus import Split
+from mt.data.split import Split
 
 
 class Seen:

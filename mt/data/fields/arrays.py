@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mt.data.arrow import numbers
 from mt.data.fields.base import Field, Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 
@@ -63,7 +64,7 @@ class ArrayField(Field):
         return len(row) == 0
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        return pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64) // self._size
+        return numbers(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64) // self._size
 
     def length(self, row: Row) -> int:
         return len(row)
@@ -71,6 +72,6 @@ class ArrayField(Field):
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
         found = []
         for chunk in column.chunks:
-            values, offsets = chunk.values.to_numpy(), chunk.offsets.to_numpy()
+            values, offsets = numbers(chunk.values), numbers(chunk.offsets)
             found += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
         return found

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mt.data.arrow import numbers
 from mt.data.fields.arriving import ArrivingText
 from mt.data.fields.base import Field, Raw, ReadSource, Row
 from mt.data.tokenizer import PAD, Tokenizer, Unit
@@ -46,7 +47,7 @@ class TextField(Field):
         return tokenizer.encode_column(sources)
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        return pc.list_value_length(column).to_numpy().astype(np.int64)
+        return numbers(pc.list_value_length(column)).astype(np.int64)
 
     def length(self, row: Row) -> int:
         return len(row)
@@ -88,5 +89,5 @@ TEXT = TextField()
 
 
 def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:
-    values, offsets = chunk.values.to_numpy(), chunk.offsets.to_numpy()
+    values, offsets = numbers(chunk.values), numbers(chunk.offsets)
     return (values[start:end] for start, end in itertools.pairwise(offsets))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sentencepiece
 
+from mt.data.arrow import numbers
 from mt.data.words import words
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -87,8 +88,8 @@ class Tokenizer:
         words = split.flatten().dictionary_encode()
         ids = self._processor.encode([self._prepared(word) for word in words.dictionary.to_pylist()], out_type=int)
         # EOS is one word more, and stands at the end of each text.
-        ends = split.offsets.to_numpy()[1:]
-        indices = np.insert(words.indices.to_numpy(), ends, len(ids))
+        ends = numbers(split.offsets)[1:]
+        indices = np.insert(numbers(words.indices), ends, len(ids))
         column = _lists([*ids, [EOS]]).take(pa.array(indices))
         boundaries = np.concatenate(([0], ends + np.arange(1, len(ends) + 1)))
         return pa.ListArray.from_arrays(column.offsets.take(pa.array(boundaries)), column.values)

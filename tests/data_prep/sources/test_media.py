@@ -208,7 +208,7 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
     assert train.column("target") == ["red", "a red one", "dark", "a dark one"]
     assert [int(row[0, 0, 0]) for row, _ in train.ids([3, 1, 0, 2])] == [1, 0, 0, 1]
     assert train.lengths()[0].tolist() == [1] * 4
-    stored = train._dataset.data.column("source_ids")
+    stored = train._table["source_ids"]
     assert stored.null_count == 2, "a picture is stored once"
     assert dev.column("references") == [["one", "two", "three"]]
 

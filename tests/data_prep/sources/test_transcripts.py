@@ -84,7 +84,7 @@ def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, 
 def test_without_them_a_corpus_is_as_it_always_was(folder: Path, tmp_path: Path) -> None:
     corpus = Corpus.open(prepare(configured(folder, transcript=""), tmp_path, progress=False))
     names = ["source_ids", "target_ids", "source", "target", "references", "links"]
-    assert corpus.split("train")._dataset.column_names == names
+    assert corpus.split("train")._table.column_names == names
     assert corpus.split("train").transcripts([0]) is None
     assert corpus.tokenizers.transcript is None
 

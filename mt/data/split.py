@@ -1,0 +1,131 @@
+"""A split of a corpus: Arrow shards as `datasets` saves them, read from the memory map on demand.
+
+`datasets` itself is not needed for that, which takes as long to load as half of torch, and 70 MB.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mt.data.arrow import array, numbers
+from mt.data.fields import TEXT, Field
+from mt.data.mixing import Portion, rows_of_epoch
+
+STATE = "state.json"
+"""Names the shards of a split, in order."""
+
+
+def open_table(folder: Path) -> pa.Table:
+    """The shards of a split as one table, memory-mapped. Raises OSError, ValueError, KeyError, TypeError or
+    ArrowException where they are damaged."""
+    state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+    paths = [folder / file["filename"] for file in state["_data_files"]]
+    return pa.concat_tables(pa.ipc.open_stream(pa.memory_map(str(path))).read_all() for path in paths)
+
+
+class Rows:
+    """Rows of a table by their numbers. `Table.take` would join all chunks first."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._schema, self._chunks = table.schema, table.to_batches()
+        self._starts = np.cumsum([0, *map(len, self._chunks)])
+
+    def __getitem__(self, indices: Sequence[int] | np.ndarray) -> pa.Table:
+        indices = np.asarray(indices, dtype=np.int64)
+        order = np.argsort(indices, kind="stable")
+        wanted = indices[order]
+        chunks = np.searchsorted(self._starts, wanted, side="right") - 1
+        found = [
+            self._chunks[chunk].take(array(wanted[chunks == chunk] - self._starts[chunk]))
+            for chunk in np.unique(chunks)
+        ]
+        return pa.Table.from_batches(found, self._schema).combine_chunks().take(array(np.argsort(order)))
+
+
+class Split:
+    """One split of a corpus."""
+
+    def __init__(self, table: pa.Table, source: Field = TEXT, portions: Sequence[Portion] = ()) -> None:
+        """source: what the sources are. portions: of several corpora, with their weights."""
+        self.source = source
+        self._portions = portions
+        self._table = table
+        self._sources, self._targets = Rows(table.select(["source_ids"])), Rows(table.select(["target_ids"]))
+        spoken = "transcript_ids" in table.column_names
+        self._transcripts = Rows(table.select(["transcript_ids"])) if spoken else None
+        self._holders = held_by(table["source_ids"])
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Source and target lengths in ids, EOS included: two int64 arrays [N]."""
+        sources = self.source.lengths(self._table["source_ids"])
+        if self._holders is not None:
+            sources = sources[self._holders]
+        return sources, TEXT.lengths(self._table["target_ids"])
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
+        held = indices if self._holders is None else self._holders[np.asarray(indices)]
+        sources, targets = self._sources[held]["source_ids"], self._targets[indices]["target_ids"]
+        return list(zip(self.source.rows(sources), TEXT.rows(targets), strict=True))
+
+    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
+        """Ids of what is said in the examples, EOS last; EOS alone where it is not known; None in a corpus without."""
+        return None if self._transcripts is None else TEXT.rows(self._transcripts[indices]["transcript_ids"])
+
+    def parts(self) -> list["Split"]:
+        return [self]
+
+    def of_epoch(self, seed: int, epoch: int) -> "Split | Chosen":
+        """What comes in an epoch (from 1): all of it, but of several corpora each as often as its weight says."""
+        return Chosen(self, rows_of_epoch(self._portions, seed, epoch)) if self._portions else self
+
+    def links(self) -> list[str]:
+        """The gold word links of each example; "" where there are none."""
+        return self.column("links") if self.source.milliseconds is None else [""] * len(self)
+
+    def times(self) -> list[str]:
+        """When each unit of the targets begins and ends; "" where that is not known. See `Example.links`."""
+        return [""] * len(self) if self.source.milliseconds is None else self.column("links")
+
+    def column(self, name: str) -> list[Any]:
+        """A whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
+        return self._table[name].to_pylist()
+
+
+class Chosen:
+    """Examples of a split, some maybe several times, to be made batches of."""
+
+    def __init__(self, split: Split, rows: np.ndarray) -> None:
+        self.source = split.source
+        self._split = split
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """As of `Split`, as the others."""
+        sources, targets = self._split.lengths()
+        return sources[self._rows], targets[self._rows]
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        return self._split.ids(self._rows[np.asarray(indices)])
+
+    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
+        return self._split.transcripts(self._rows[np.asarray(indices)])
+
+
+def held_by(sources: pa.ChunkedArray) -> np.ndarray | None:
+    """For each example the one that holds its source: itself, or the one before that it shares it with. None: each
+    holds its own."""
+    if not sources.null_count:
+        return None
+    own = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])
+    return np.maximum.accumulate(np.where(own > 0, np.arange(len(own)), 0))
