@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import secrets
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,6 +31,7 @@ Gather = Callable[[T], list[T]]
 PATIENCE = timedelta(days=30)
 """For one process to do what the others wait for, as preparing a corpus. One that dies ends the waiting at once."""
 _ABSENT: Any = object()
+_SEEN, _LEFT_BEHIND = ".seen-", 600.0  # what a probe is named, and the seconds after which nobody looks for it
 
 
 class LostError(UserError):
@@ -162,14 +164,16 @@ class World:
         if self.size == 1:
             return
         probe = self.decided(lambda: _probe(folder))
-        seen = self.gathered((probe.exists(), socket.gethostname()))
+        # By its own path of the folder, which may begin elsewhere.
+        seen = self.gathered(((folder / probe.name).exists(), socket.gethostname()))
         if self.first:
             probe.unlink()
         blind = next(((rank, host) for rank, (sees, host) in enumerate(seen) if not sees), None)
         if blind is not None:
             raise UserError(
                 f"process {blind[0]} (on {blind[1]}) does not see what process 0 (on {seen[0][1]}) writes in "
-                f"{folder.absolute()}: put that folder on a file system that all machines share"
+                f"{probe.parent}: put that folder on a file system that all machines share, and start all processes in "
+                "the same folder"
             )
 
     def wait(self) -> None:
@@ -208,6 +212,10 @@ def code() -> str:
 
 def _probe(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    probe = folder.absolute() / f".seen-{secrets.token_hex(8)}"
+    for left in folder.glob(f"{_SEEN}*"):  # by a process that was killed meanwhile
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _LEFT_BEHIND:
+                left.unlink()
+    probe = folder.absolute() / f"{_SEEN}{secrets.token_hex(8)}"
     probe.touch()
     return probe

@@ -67,7 +67,7 @@ def _sentence(error: Exception) -> str:
         if not within:
             known = {*known, *groups([CONF])} - {"hydra"}
         if known:
-            return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known)}"
+            return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known - {wrong})}"
         return f"unknown option {shown(cause.full_key)}: {within} has no options"
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key} cannot be read ({_first_line(error)}): give it a plain value"

@@ -3,15 +3,20 @@
 import contextlib
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 
 from mt.distributed import PATIENCE, LostError, World
-from mt.errors import UserError
+from mt.errors import Interrupted, UserError
+from mt.training.signals import interruption
+
+T = TypeVar("T")
 
 MEETING = timedelta(minutes=5)
 """Until all processes must have found one another."""
@@ -29,19 +34,42 @@ def joined() -> Iterator[World]:
     signal, process 0. Raises UserError where they do not find one another.
     """
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    store = _meeting(rank, size)
+    store = _patiently(lambda: _meeting(rank, size))
     try:
         host = dist.new_group(backend="gloo", timeout=PATIENCE)
         with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w", encoding="utf-8")):
             world = World(rank, size, int(os.environ.get("LOCAL_RANK", 0)), host)
             yield world
             world.wait()
-    except BaseException as error:
+    except BaseException as raised:
+        error = _cause(raised, store)
         if not _is_ours_to_tell(error, store, rank):
             sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
         _part(store, rank, size)
-        raise
+        if error is raised:
+            raise
+        raise error from None
     dist.destroy_process_group()
+
+
+def _patiently(wait: Callable[[], T]) -> T:
+    """What `wait` returns or raises. It waits outside of Python, so in a thread: here signals are heard meanwhile."""
+    found: list[T] = []
+    failures: list[Exception] = []
+
+    def attempt() -> None:
+        try:
+            found.append(wait())
+        except Exception as error:
+            failures.append(error)
+
+    # Nothing waits for a thread of this kind at the end, as for those of an executor.
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return found[0]
 
 
 def _meeting(rank: int, size: int) -> dist.Store:
@@ -64,6 +92,16 @@ def _meeting(rank: int, size: int) -> dist.Store:
             "start all of them by torchrun, with the same address and port, and let that port through"
         ) from error
     return dist.PrefixStore("mt", store)
+
+
+def _cause(error: BaseException, store: dist.Store) -> BaseException:
+    """What ended this process: a signal, too, where another process has left with one."""
+    with contextlib.suppress(RuntimeError):  # process 0 kept the store, and was killed
+        if isinstance(error, Interrupted):
+            store.set("signal", str(int(error.number)))
+        elif isinstance(error, LostError) and store.check(["signal"]):
+            return interruption(int(store.get("signal")), str(error).partition(": ")[2])
+    return error
 
 
 def _is_ours_to_tell(error: BaseException, store: dist.Store, rank: int) -> bool:

@@ -19,6 +19,10 @@ QUEUE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 _ENDING = (signal.SIGINT, signal.SIGHUP, *QUEUE)
 _NOTICE = "\n{}: finishing the update, then saving; Ctrl-C once more ends at once, from the last checkpoint\n"
 _LEFT = "interrupted by {}: no update is lost; run the same command again\n"
+_LEFT_TOGETHER = (
+    "interrupted by {}, as all processes are where one has ended: what is saved is kept; where nothing else is told, "
+    "run the same command again\n"
+)
 
 
 def interruption(number: int, message: str = "") -> Interrupted:
@@ -41,7 +45,8 @@ def leave_at_once() -> None:
 def _leave(number: int, frame: FrameType | None) -> None:
     with contextlib.suppress(Exception):  # either may be closed, or be just at it
         sys.stdout.flush()
-        os.write(2, _LEFT.format(signal.Signals(number).name).encode())
+        if (rank := os.environ.get("RANK", "")) in ("", "0"):
+            os.write(2, (_LEFT_TOGETHER if rank else _LEFT).format(signal.Signals(number).name).encode())
     os._exit(Preempted(number).status)
 
 
