@@ -4,6 +4,7 @@
     python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
     python scripts/benchmark.py train       training beside a plain PyTorch loop of the same model
     python scripts/benchmark.py decode      greedy and beam search beside plain ones
+    python scripts/benchmark.py growth      training, decoding and memory over batch, length and beam
     python scripts/benchmark.py online      softmax, hard monotonic attention and MoChA over the length of a sentence
     python scripts/benchmark.py stream      a word of a stream after many words: its delay, and what is kept;
                                             with --run RUN --audio FILE the real-time factor of a stream of sound
@@ -23,6 +24,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import benchmark_decode
+import benchmark_growth
 import benchmark_online
 import benchmark_stream
 import benchmark_train
@@ -115,6 +117,7 @@ RUNS: dict[str, tuple[Callable[[Sequence[int], int], None], list[tuple[int, ...]
 OTHERS = {
     "train": benchmark_train.main,
     "decode": benchmark_decode.main,
+    "growth": benchmark_growth.main,
     "online": benchmark_online.main,
     "stream": benchmark_stream.main,
 }
@@ -125,7 +128,7 @@ def main() -> None:
         OTHERS[sys.argv[1]](sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=[*RUNS, *OTHERS], help="the last four have options of their own: see --help")
+    parser.add_argument("what", choices=[*RUNS, *OTHERS], help="the last five have options of their own: see --help")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--shape", type=int, nargs="+", metavar="N", help="B T S, or B T S H; otherwise two of them")
     options = parser.parse_args()

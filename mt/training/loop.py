@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 from mt.config import Config
 from mt.data.batches import batch_order
 from mt.data.corpus import Training
+from mt.device import give_back_memory
 from mt.distributed import ALONE, World
 from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
@@ -21,6 +22,9 @@ from mt.optim.optimizer import Optimizer, rate
 from mt.parsing import MAX_COUNT
 from mt.training.freezing import train_mode
 from mt.training.update import Learner, Objective, Unread, Update
+
+GIVE_BACK_EVERY = 20
+"""Updates, after which what their tensors have left free goes back to the system: for a moment it is a third of all."""
 
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Score = Annotated[float, Field(allow_inf_nan=True)]
@@ -159,6 +163,8 @@ def updates(
                 progress.update += 1
                 progress.position += 1
                 progress.tokens += update.tokens
+                if progress.update % GIVE_BACK_EVERY == 0:
+                    give_back_memory()
                 yield update
                 group = following
             progress.epoch += 1

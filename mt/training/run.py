@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from mt import checkpoint
-from mt.device import give_back_memory, peak_memory
+from mt.device import peak_memory
 from mt.distributed import LostError
 from mt.errors import Interrupted, UserError
 from mt.evaluation.report import origin, report, weights_name
@@ -134,7 +134,6 @@ def log_window(run: Run, lr: float) -> None:
     progress.window, progress.last_speed = Window(), means["tokens_per_second"]
     run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
     run.console.logged(progress, means)
-    give_back_memory()
 
 
 def stopped_early(run: Run) -> bool:

@@ -56,6 +56,16 @@ def test_online_prints_tables():
     assert rows[-1] == "exponents are fitted to lengths 10 to 20"
 
 
+def test_growth():
+    found = json.loads("\n".join(lines("growth", "--size", "8", "--json")))
+    groups = {name.rpartition(" ")[0]: row for name, row in found.items()}
+    assert list(groups) == [
+        "training, tokens of a batch", "training, length", "decoding, beam", "decoding, length", "memory, source",
+    ]  # fmt: skip
+    assert all("exponent" in last for last in groups.values())
+    assert all(row.get("tokens_per_second", 1) > 0 and row.get("peak_mb", 0) >= 0 for row in found.values())
+
+
 def test_stream():
     command = [sys.executable, str(SCRIPT), "stream", "--words", "40", "--attentions", "mocha"]
     first, _, row, _ = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
