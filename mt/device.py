@@ -17,7 +17,7 @@ from mt.errors import UserError, invalid_choice
 DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
 
-# oneDNN, which computes on a CPU in bfloat16, keeps a compiled program of about half a megabyte for every shape of a
+# oneDNN, which computes on a CPU in bfloat16, keeps a compiled program of one or two megabytes for every shape of a
 # product that it has met, up to 1,024 of them; batches are of many shapes. Compiling takes 3 % of the time.
 _CACHE, _PROGRAMS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32"
 

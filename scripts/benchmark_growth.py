@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from benchmark_setup import VOCABULARY, arguments, configured, show, timed
+from benchmark_setup import VOCABULARY, arguments, configured, exponent, show, timed
 
 from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
@@ -78,10 +78,6 @@ def memory(model: Seq2Seq, source: int, device: str) -> float:
     before = peak_memory(place)
     train(model, given)
     return (peak_memory(place) - before) / 2**20
-
-
-def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
 def main(given: Sequence[str]) -> None:

@@ -11,7 +11,6 @@ The exponent is that of total time over S, fitted to the lengths from a quarter 
 import argparse
 import json
 import math
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from benchmark_setup import exponent
 from torch import Tensor
 
 from mt.models.attention import build_attention
@@ -139,12 +139,11 @@ def fitted(lengths: Sequence[int]) -> list[int]:
     return [min(before, *(length for length in lengths if length >= FITTED * last)), last]
 
 
-def exponent(lengths: Sequence[int], seconds: Sequence[float]) -> float:
-    """b of seconds = a S^b, by least squares of the logarithms, over the longest lengths."""
+def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> float:
+    """Of those that `fitted` chooses."""
     first, last = fitted(lengths)
     chosen = [(length, s) for length, s in zip(lengths, seconds, strict=True) if first <= length <= last]
-    across, up = ([math.log(value) for value in column] for column in zip(*chosen, strict=True))
-    return statistics.linear_regression(across, up).slope
+    return exponent(*zip(*chosen, strict=True))
 
 
 def results(contenders: Sequence[Contender], lengths: Sequence[int], rounds: int) -> dict[str, Any]:
@@ -157,7 +156,7 @@ def results(contenders: Sequence[Contender], lengths: Sequence[int], rounds: int
         for part, prefix in (("attention", ""), ("decoder", "decoder_")):
             rows = [found[part, length] for length in lengths]
             seconds = [row[number].seconds for row in rows]
-            own[f"{prefix}exponent"] = round(exponent(lengths, seconds), 3)
+            own[f"{prefix}exponent"] = round(exponent_of_longest(lengths, seconds), 3)
             own[f"{prefix}seconds"] = seconds
             own[f"{prefix}speedup"] = [row[0].seconds / row[number].seconds for row in rows]
         own["energies"] = [found["attention", length][number].energies for length in lengths]

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import math
 import statistics
 import tempfile
 import time
@@ -81,6 +82,11 @@ def speedups(turns: Sequence[Mapping[str, float]], base: str) -> dict[str, float
     """Of each contender the median over rounds of how many times as fast it was as `base`, by their tokens a second in
     the same round."""
     return {name: statistics.median(turn[name] / turn[base] for turn in turns) for name in turns[0]}
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """b of costs = a sizes^b: the slope of a line through the logarithms, by least squares."""
+    return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, costs)]).slope
 
 
 def show(rows: Mapping[str, Mapping[str, float]], as_json: bool) -> None:

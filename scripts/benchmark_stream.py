@@ -15,7 +15,6 @@ one thread, reading the file, features and search included, per second of sound;
 
 import argparse
 import json
-import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from benchmark_setup import exponent
 from torch import Tensor, nn
 
 from mt.data.fields import AudioField
@@ -113,11 +113,6 @@ def heard(translator: Translator, name: str) -> dict[str, Any]:
         "longest_piece": max(seconds),
         "kept": [max(kept[:tenth]), max(kept[-tenth:])],
     }
-
-
-def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The slope of a line through the logarithms."""
-    return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, seconds)]).slope
 
 
 def _tell_heard(options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from datetime import timedelta
 from typing import TypeVar
 
@@ -54,22 +55,17 @@ def joined() -> Iterator[World]:
 
 def _patiently(wait: Callable[[], T]) -> T:
     """What `wait` returns or raises. It waits outside of Python, so in a thread: here signals are heard meanwhile."""
-    found: list[T] = []
-    failures: list[Exception] = []
+    outcome: Future[T] = Future()
 
     def attempt() -> None:
         try:
-            found.append(wait())
+            outcome.set_result(wait())
         except Exception as error:
-            failures.append(error)
+            outcome.set_exception(error)
 
     # Nothing waits for a thread of this kind at the end, as for those of an executor.
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return found[0]
+    threading.Thread(target=attempt, daemon=True).start()
+    return outcome.result()
 
 
 def _meeting(rank: int, size: int) -> dist.Store:

@@ -175,18 +175,19 @@ class Optimizer:
             return
         for parameter in changed:
             if parameter not in self.state:
-                self.state[parameter] = self._begin(parameter)
+                self.state[parameter] = self.begin(parameter)
         gradients = [parameter.grad for parameter in changed if parameter.grad is not None]
-        # Dictionaries keep their order, which is that of `_begin`.
+        # Dictionaries keep their order, which is that of `begin`.
         moments = zip(*(self.state[parameter].values() for parameter in changed), strict=True)
         self._apply([*changed], gradients, *map(list, moments))
 
     def take(self, parameter: Tensor, state: Mapping[str, Tensor]) -> None:
         """Goes on from a state as `state` holds it, wherever its tensors are."""
-        begun = self._begin(parameter)
+        begun = self.begin(parameter)
         self.state[parameter] = {name: state[name].to(tensor.device) for name, tensor in begun.items()}
 
-    def _begin(self, parameter: Tensor) -> dict[str, Tensor]:
+    def begin(self, parameter: Tensor) -> dict[str, Tensor]:
+        """What `state` holds of a parameter before its first update."""
         step = {"step": torch.zeros((), device=parameter.device if isinstance(self._config, AdamConfig) else "cpu")}
         match self._config:
             case SGDConfig():

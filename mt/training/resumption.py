@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt import checkpoint
 from mt.errors import UserError
-from mt.optim.optimizer import Optimizer, OptimizerConfig, build_optimizer
+from mt.optim.optimizer import Optimizer, OptimizerConfig
 from mt.parsing import Options, parse
 from mt.training.freezing import trained
 from mt.training.loop import Progress
@@ -92,11 +92,7 @@ def restore_moments(folder: Path, config: OptimizerConfig, model: nn.Module, opt
 
 def _kinds(config: OptimizerConfig) -> dict[str, Tensor]:
     """What an optimizer keeps for one parameter: like the parameter, or a single number."""
-    probe = nn.ParameterList([torch.zeros(1)])
-    optimizer = build_optimizer(config, probe)
-    probe[0].grad = torch.zeros(1)
-    optimizer.step()
-    return {key: value.detach() for key, value in optimizer.state[probe[0]].items()}
+    return Optimizer(config, ()).begin(torch.zeros(1))
 
 
 def _hex(state: Tensor) -> str:
