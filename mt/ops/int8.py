@@ -73,10 +73,10 @@ def int8_linear(
     if matrix is None or matrix.versions != versions:
         numbers, of_rows = rounded(torch.cat([part.detach() for part in parts], 1), steps_of_matrices())
         matrix = _MATRICES[parts[0]] = _Rounded(versions, numbers.T, of_rows[:, 0])
-    steps, scale = rounded(rows.flatten(0, -2))
-    products = torch._int_mm(steps, matrix.steps).float().mul_(scale).mul_(matrix.scale)
-    products = products if bias is None else products.add_(bias)
-    return products.view(*rows.shape[:-1], -1)
+    steps, scale = rounded(rows if rows.dim() == 2 else rows.flatten(0, -2))
+    products = torch._int_mm(steps, matrix.steps) * scale
+    products = products * matrix.scale if bias is None else torch.addcmul(bias, products, matrix.scale)
+    return products if rows.dim() == 2 else products.view(*rows.shape[:-1], -1)
 
 
 def int8_cell(
@@ -90,9 +90,9 @@ def int8_cell(
     hidden = state[0]
     if len(state) == 2:
         gates = int8_linear(torch.cat((vectors, hidden), 1), (w_input, w_hidden), b_input + b_hidden)
-        enter, keep, what, show = gates.chunk(4, 1)
-        cell = keep.sigmoid() * state[1] + enter.sigmoid() * what.tanh()
-        return show.sigmoid() * cell.tanh(), cell
+        enter, keep, _, show = gates.sigmoid().chunk(4, 1)  # one call for all costs less than three
+        cell = keep * state[1] + enter * gates.chunk(4, 1)[2].tanh()
+        return show * cell.tanh(), cell
     parts = int8_linear(vectors, w_input, b_input), int8_linear(hidden, w_hidden, b_hidden)
     (reset, keep, what), (reset_h, keep_h, what_h) = (part.chunk(3, 1) for part in parts)
     kept, candidate = (keep + keep_h).sigmoid(), (what + (reset + reset_h).sigmoid() * what_h).tanh()

@@ -4,6 +4,7 @@ oneDNN, which computes torch's LSTM on CPUs, takes 2 ms to begin whatever there 
 one row and 512 cells takes, and greedy search and streams are made of such steps.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -58,6 +59,11 @@ def _cell_by_cell(layers: nn.RNNBase, inputs: Tensor, state: tuple[Tensor, ...])
             else:
                 layer = (torch.gru_cell(vectors, *layer, *weights),)
             steps.append(layer[0])
-        outputs = torch.stack(steps, 1)
+        outputs = joined(steps, 1)
         after.append(layer)
-    return outputs, tuple(torch.stack(part) for part in zip(*after, strict=True))
+    return outputs, tuple(joined(part, 0) for part in zip(*after, strict=True))
+
+
+def joined(parts: Sequence[Tensor], dim: int) -> Tensor:
+    """`torch.stack`, which copies a single part, too."""
+    return parts[0].unsqueeze(dim) if len(parts) == 1 else torch.stack([*parts], dim)

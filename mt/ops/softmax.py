@@ -15,5 +15,6 @@ def masked_softmax(energy: Float[Tensor, "*batch S"], mask: Bool[Tensor, "..."])
     mask: broadcastable to `energy`. Computed and returned in float32, or float64 where `energy` is float64.
     """
     energy = energy.to(result_dtype(energy))
-    weights = energy.masked_fill(~mask, torch.finfo(energy.dtype).min).softmax(-1)
-    return weights.masked_fill(~mask, 0.0)
+    hidden = ~mask
+    weights = energy.masked_fill(hidden, torch.finfo(energy.dtype).min).softmax(-1)
+    return weights.masked_fill(hidden, 0.0)

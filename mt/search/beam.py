@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from mt.search.constraints import FREE, Constraints
-from mt.search.hypothesis import BOS, EOS, Decoder, Ends, History, Hypothesis, select, top_k
+from mt.search.history import Ends, History
+from mt.search.hypothesis import BOS, EOS, Decoder, Hypothesis, select, top_k
 
 
 class _Live(NamedTuple):

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.search.hypothesis import Ends, History, select, top_k
+from mt.search.history import Ends, History
+from mt.search.hypothesis import select, top_k
 
 
 class Pair(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.search.hypothesis import Ends, History
+from mt.search.history import Ends, History
 from mt.search.windows import EMPTY, Windows
 
 THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
