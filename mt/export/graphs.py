@@ -21,6 +21,9 @@ from mt.config import Config
 from mt.data.tokenizer import BOS
 from mt.decoding import decodes_hard
 from mt.errors import UserError
+from mt.export.exportable import LENGTHS, require_exportable
+from mt.export.layers import onnx_layers
+from mt.models.frontends import WordVectors
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.onnx.networks import sha256
@@ -28,8 +31,6 @@ from mt.search.config import revised_search
 from mt.storage import write_json
 from mt.weights import Form
 
-LENGTHS = (5, 7)
-"""Of example sources: what differs between them is as long as the source."""
 ROWS = 3
 """Of an example step; sizes of 0 and 1 would be taken for constants."""
 
@@ -54,8 +55,9 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
     with torch.no_grad():
         _write(model, hard, folder)
     if dtype == "int8":
-        for name in (ENCODER, STEP):
-            _quantize(folder / name)
+        with _quiet():
+            for name in (ENCODER, STEP):
+                quantize(folder / name)
     sums = {path.name: sha256(path) for path in sorted(folder.iterdir())}
     manifest = Manifest(
         format=FORMAT,
@@ -67,28 +69,6 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
         sha256=sums,
     )
     write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
-
-
-def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
-    """Raises UserError where this model has no graphs, in a sentence that names what has."""
-    attention, encoder = model.decoder.attention, model.encoder
-    if dtype == "bfloat16":
-        raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --dtype float32 or int8")
-    if model.frontend.field != "text":
-        raise UserError(
-            f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
-            "without --format onnx"
-        )
-    for option, chosen, able in (
-        ("attention", config.attention.name, not attention.loops),
-        ("encoder", config.encoder.name, not encoder.loops),
-    ):
-        if not able:
-            raise UserError(
-                f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
-                "one: it exports attention=none, dot, general, concat, location, bahdanau, location_aware, local_m, "
-                "local_p and stochastic, with encoder=bilstm, lstm, bigru, gru, conv or embedding"
-            )
 
 
 class _Tree:
@@ -137,19 +117,19 @@ class _Step(nn.Module):
 
 def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     examples = []
-    for length in LENGTHS:
-        source = torch.ones(1, length, dtype=torch.int64)
-        memory = model.encode(source, source.bool())
+    sources = [_source(model, length) for length in LENGTHS]
+    for source in sources:
+        memory = model.encode(source, torch.ones_like(source, dtype=torch.bool))
         examples.append((memory, model.init_state(memory, hard=hard)))
     trees = [_Tree(part) for part in examples[0]]
     parts, longer = _leaves(examples[0]), _leaves(examples[1])
     places = Dim("places", min=2, max=model.max_source_length)
     rows = Dim("rows", min=1)
     names = [f"memory.{i}" for i in range(trees[0].count)] + [f"state.{i}" for i in range(trees[1].count)]
-    source = torch.ones(1, LENGTHS[0], dtype=torch.int64)
     graph: nn.Module = _Encoder(model, hard)
-    _export(graph, (source,), {"source": {1: places}}, ["source"], names, folder / ENCODER)
-    _check(graph, (torch.ones(1, LENGTHS[1], dtype=torch.int64),), folder / ENCODER)
+    with onnx_layers(model.encoder):
+        _export(graph, (sources[0],), {"source": {1: places}}, ["source"], names, folder / ENCODER)
+    _check(graph, (sources[1],), folder / ENCODER)
 
     # What differs between the two sources is as long as they are.
     shapes = [
@@ -165,6 +145,12 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     graph = _Step(model, hard, *trees)
     _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
     _check(graph, (tokens[:1], *longer), folder / STEP)
+
+
+def _source(model: Seq2Seq, length: int) -> Tensor:
+    """An example, [1, S]. Its tokens differ: of two alike a hard attention may choose either."""
+    assert isinstance(model.frontend, WordVectors)
+    return torch.arange(length)[None] % model.frontend.table.num_embeddings
 
 
 def _export(
@@ -207,18 +193,23 @@ def _check(graph: nn.Module, given: tuple[Tensor, ...], path: Path) -> None:
         )
 
 
-def _quantize(path: Path) -> None:
-    """Rounds the matrices of a graph to int8, whose products then are of whole numbers; what they are multiplied by is
-    rounded when it is known."""
+def quantize(path: Path) -> None:
+    """Rounds the matrices of a graph to int8; what they are multiplied by is rounded when it is known. Recurrent layers
+    stay in float32."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    with _quiet():
-        graph = onnx.load(path)
-        del graph.graph.value_info[:]  # of the exporter, and not what quantization infers
-        _untie(graph.graph)
-        options = {"MatMulConstBOnly": True}
-        quantize_dynamic(graph, path, weight_type=QuantType.QInt8, per_channel=True, extra_options=options)
+    graph = onnx.load(path)
+    del graph.graph.value_info[:]  # of the exporter, and not what quantization infers
+    _untie(graph.graph)
+    quantize_dynamic(
+        graph,
+        path,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        nodes_to_exclude=[node.name for node in graph.graph.node if node.op_type == "LSTM"],
+        extra_options={"MatMulConstBOnly": True},
+    )
 
 
 def _untie(graph: Any) -> None:

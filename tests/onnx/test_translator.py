@@ -16,10 +16,12 @@ import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
+from mt.export.exportable import require_exportable
 from mt.export.folder import export
-from mt.export.graphs import require_exportable, write_graphs
+from mt.export.graphs import quantize, write_graphs
 from mt.inference import Translator
 from mt.models.seq2seq import Seq2Seq
+from mt.onnx.networks import sha256
 from mt.onnx.translator import OnnxTranslator
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from mt.storage import write_json
@@ -61,10 +63,16 @@ def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str
     require_same(mt.load(trained, device="cpu"), mt.load(exported, engine="onnx"), lines)
 
 
-# Every operation that an attention, a decoder or an encoder adds is in one of these.
+# Each attention, decoder and encoder that has no loop, and what an option adds to their operations.
 MODELS = {
-    "location_aware": ({"name": "conv"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
-    "local_p": ({"name": "embedding"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
+    "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
+    "dot": ({"name": "bigru"}, {"name": "gnmt"}, {}),
+    "concat": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {"scaled": True}),
+    "location": ({"name": "embedding"}, {"name": "gnmt", "num_layers": 3, "cell": "gru"}, {}),
+    "bahdanau": ({"name": "gru", "num_layers": 2}, {"name": "bahdanau"}, {"scaled": True}),
+    "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
+    "local_m": ({"name": "conv"}, {"name": "luong"}, {"window": 1}),
+    "local_p": ({"name": "none"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
     "stochastic": ({"name": "gru"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
 }
 
@@ -122,6 +130,28 @@ def test_what_has_a_loop_is_refused(
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     with pytest.raises(UserError, match=sentence):
         require_exportable(model, config, "float32")
+
+
+def test_too_short_sources_are_refused(configure: Callable[..., Config], corpus: Corpus) -> None:
+    config = configure({"attention": {"name": "location", "max_source_length": 6}})
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    with pytest.raises(
+        UserError, match=r"needs a model of sources of 7 tokens or more, and this one's have at most 6:"
+    ):
+        require_exportable(model, config, "float32")
+
+
+def test_int8(exported: Path, lines: list[str], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(exported, tmp_path / "copy"))
+    manifest = json.loads((folder / "onnx.json").read_text())
+    for name in ("encoder.onnx", "step.onnx"):
+        before = (folder / name).stat().st_size
+        quantize(folder / name)
+        manifest["sha256"][name] = sha256(folder / name)
+        assert (folder / name).stat().st_size < before
+    write_json(folder / "onnx.json", manifest)
+    wanted, found = (mt.load(each, engine="onnx").translate(lines) for each in (exported, folder))
+    assert sum(one.ids == other.ids for one, other in zip(wanted, found, strict=True)) > len(lines) / 2
 
 
 def test_bfloat16_is_refused(trained: Path, tmp_path: Path) -> None:

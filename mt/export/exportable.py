@@ -1,0 +1,44 @@
+"""Which models have graphs (`mt.export.graphs`)."""
+
+from collections.abc import Mapping
+
+from mt.config import Config
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS, Attention
+from mt.models.encoders import ENCODERS, Encoder
+from mt.models.seq2seq import Seq2Seq
+from mt.weights import Form
+
+LENGTHS = (5, 7)
+"""Of example sources: what differs between them is as long as the source."""
+
+
+def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
+    """Raises UserError where this model has no graphs, in a sentence that names what has."""
+    attention, encoder = model.decoder.attention, model.encoder
+    if dtype == "bfloat16":
+        raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --dtype float32 or int8")
+    if model.frontend.field != "text":
+        raise UserError(
+            f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
+            "without --format onnx"
+        )
+    for option, chosen, loops in (
+        ("attention", config.attention.name, attention.loops),
+        ("encoder", config.encoder.name, encoder.loops),
+    ):
+        if loops:
+            attentions, encoders = (_without_loops(table) for table in (ATTENTIONS, ENCODERS))
+            raise UserError(
+                f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
+                f"one: it exports attention={attentions} with encoder={encoders}"
+            )
+    if model.max_source_length is not None and model.max_source_length < max(LENGTHS):
+        raise UserError(
+            f"--format onnx needs a model of sources of {max(LENGTHS)} tokens or more, and this one's have at most "
+            f"{model.max_source_length}: export it without --format onnx"
+        )
+
+
+def _without_loops(table: Mapping[str, type[Attention] | type[Encoder]]) -> str:
+    return ", ".join(name for name, part in table.items() if not part.loops)
