@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from sacrebleu.metrics import BLEU, CHRF, TER
-
 from mt.errors import UserError, invalid_choice
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import Metric, References, Systems
@@ -48,7 +46,8 @@ def require_tokenizer(asked: str | None, where: str) -> None:
 class _SacreBleu(Metric):
     """A metric of sacreBLEU: its scores, its signatures and its paired bootstrap."""
 
-    _metric: BLEU | CHRF | TER
+    _metric: Any
+    """sacreBLEU's own."""
 
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         require_pairs(hypotheses, references)
@@ -118,6 +117,8 @@ class Chrf(_SacreBleu):
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
+        from sacrebleu.metrics import CHRF  # here, as below, since most commands score nothing
+
         self._metric = CHRF()
 
 
@@ -134,6 +135,8 @@ class Ter(_SacreBleu):
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
+        from sacrebleu.metrics import TER
+
         self._metric = TER()
 
     def unsuited(self, references: References) -> str | None:
@@ -158,7 +161,10 @@ def _installation(tokenizer: str) -> str:
     return f"pip install 'sacrebleu[{_PACKAGES[tokenizer][0]}]'"
 
 
-def _with_tokenizer(name: str) -> BLEU:
+def _with_tokenizer(name: str) -> Any:
+    """sacreBLEU's BLEU."""
+    from sacrebleu.metrics import BLEU
+
     if not _is_installed(name):
         raise UserError(f"BLEU's tokenizer {name} is not installed: run `{_installation(name)}`, or choose char")
     try:

@@ -10,6 +10,7 @@ Captions are understood by a small grammar, apart from the one that writes them 
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -49,11 +50,15 @@ def _object(n: int) -> str:
     )
 
 
-_CLAUSES = (
-    re.compile(f"{_object(1)}(?: is)? (?P<place>{'|'.join(_PLACES)})"),
-    re.compile(f"{_object(1)}(?: is)? (?P<relation>{'|'.join(_RELATIONS)}) {_object(2)}"),
-    re.compile(f"(?P<place>{'|'.join(_PLACES)}) is {_object(1)}"),
-)
+@cache
+def _clauses() -> tuple[re.Pattern[str], ...]:
+    """Compiled here, since most commands understand no captions."""
+    places, relations = "|".join(_PLACES), "|".join(_RELATIONS)
+    return (
+        re.compile(f"{_object(1)}(?: is)? (?P<place>{places})"),
+        re.compile(f"{_object(1)}(?: is)? (?P<relation>{relations}) {_object(2)}"),
+        re.compile(f"(?P<place>{places}) is {_object(1)}"),
+    )
 
 
 class Mention(NamedTuple):
@@ -82,7 +87,7 @@ def understood(caption: str) -> Statement | None:
     offset = len(caption.split()) - len(text.split()) if text else 0
     statement, begin = Statement([], []), 0
     for clause in text.split(" and "):
-        match = next(filter(None, (pattern.fullmatch(clause) for pattern in _CLAUSES)), None)
+        match = next(filter(None, (pattern.fullmatch(clause) for pattern in _clauses())), None)
         if match is None:
             return None
         found = match.groupdict()

@@ -5,12 +5,23 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-import jiwer
 import numpy as np
 
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import RatioMetric, References
 from mt.metrics.score import Score, require_pairs
+
+
+def process_words(references: list[str], hypotheses: list[str]) -> Any:
+    import jiwer  # here, as below, since most commands count no errors
+
+    return jiwer.process_words(references, hypotheses)
+
+
+def process_characters(references: list[str], hypotheses: list[str]) -> Any:
+    import jiwer
+
+    return jiwer.process_characters(references, hypotheses)
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,7 @@ class _Rate(RatioMetric):
     higher_is_better = False
     library = "jiwer"
     _process: ClassVar[Callable[..., Any]]
-    """What aligns units, of jiwer."""
+    """What aligns units."""
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         return {self.name: _errors(type(self)._process, hypotheses, references)[:, :2]}
@@ -54,7 +65,7 @@ class Wer(_Rate):
 
     name = "wer"
     heading = "WER"
-    _process = staticmethod(jiwer.process_words)
+    _process = staticmethod(process_words)
 
     def signature_fields(self) -> str:
         return "multi:best|level:word|case:mixed|tok:blanks"
@@ -70,7 +81,7 @@ class Cer(_Rate):
 
     name = "cer"
     heading = "CER"
-    _process = staticmethod(jiwer.process_characters)
+    _process = staticmethod(process_characters)
 
     def signature_fields(self) -> str:
         return "multi:best|level:character|case:mixed|space:yes"
@@ -85,7 +96,7 @@ def right(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str
     found: list[list[tuple[int, int]]] = [[] for _ in references]
     some = [i for i, reference in enumerate(references) if reference]
     if some:
-        output = jiwer.process_words([" ".join(references[i]) for i in some], [" ".join(hypotheses[i]) for i in some])
+        output = process_words([" ".join(references[i]) for i in some], [" ".join(hypotheses[i]) for i in some])
         for i, chunks in zip(some, output.alignments, strict=True):
             for chunk in chunks:
                 if chunk.type == "equal":

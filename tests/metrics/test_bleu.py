@@ -175,7 +175,7 @@ def test_a_tokenizer_that_fails_is_a_sentence(failure, monkeypatch):
     def fail(**options):
         raise failure
 
-    monkeypatch.setattr(door, "BLEU", fail)
+    monkeypatch.setattr("sacrebleu.metrics.BLEU", fail)
     with pytest.raises(
         UserError, match=r"^BLEU's tokenizer flores200 cannot be used \((no network|1|AssertionError)\): "
     ):
