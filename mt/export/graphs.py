@@ -46,9 +46,11 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
         import onnxscript  # noqa: F401
+        from torch.onnx import ops  # noqa: F401
     except ImportError as error:
         raise UserError(
-            f"--format onnx needs what the extra onnx brings ({error}): pip install onnx onnxscript onnxruntime"
+            f"--format onnx needs what the extra onnx brings ({error}): pip install onnx onnxscript onnxruntime "
+            "'torch>=2.8'"
         ) from None
     hard = decodes_hard(revised_search(config.search, {"name": "greedy"}), model)
     model = model.eval()
