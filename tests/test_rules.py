@@ -53,13 +53,14 @@ DOORS = {
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
     "numba": ("mt.ops.compiled",),
+    "triton": ("mt.ops.fused",),
     "simuleval": ("mt.simuleval_agent",),
     "huggingface_hub": ("mt.export.hub",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
     "onnxruntime": ("mt.onnx.networks", "mt.export.graphs"),
 }
-OPS_NEED = {"torch", "numba", "jaxtyping", *sys.stdlib_module_names}
+OPS_NEED = {"torch", "numba", "triton", "jaxtyping", *sys.stdlib_module_names}
 NAMES = {*ATTENTIONS, *ENCODERS}
 
 Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
@@ -88,7 +89,7 @@ def home(module: str) -> tuple[str, int]:
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Imports go down the house only, and mt/ops needs nothing but torch, a compiler and a notation of shapes."""
+    """Imports go down the house only, and mt/ops needs nothing but torch, compilers and a notation of shapes."""
     package, floor = home(module)
     for line, name in imported(tree):
         if any(within(name, root) for root in ("mt", "data_prep", "scripts", "train")):

@@ -14,8 +14,13 @@ The gradient, with g = grad_alpha, goes through the same cells in reverse:
     grad_q[i, j] = p[i, j] (g[i, j] + grad_q[i+1, j]) + (1 - p[i, j]) grad_q[i, j+1],   grad_start[j] = grad_q[0, j]
     grad_p[i, j] = q[i, j] (g[i, j] + grad_q[i+1, j] - grad_q[i, j+1])
 
-On a CPU a compiled loop over the cells (`mt.ops.compiled`, numba) is faster, where numba is available.
+On a CPU a compiled loop over the cells (`mt.ops.compiled`, numba) is faster, where numba is available, and on a GPU one
+kernel for all steps (`mt.ops.fused`, Triton).
 """
+
+import warnings
+from collections.abc import Callable
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -26,6 +31,8 @@ from torch.nn.functional import pad
 
 from mt.ops.compiled import CompiledAlignment, alignment_kernels
 from mt.ops.precision import compute_dtype, result_dtype
+
+Alignment = Callable[[Tensor, Tensor], Tensor]
 
 
 def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
@@ -47,8 +54,52 @@ def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B
     p_choose, start = p_choose.to(dtype), start.to(dtype)
     if p_choose.numel() == 0:
         return p_choose * start[:, None]
-    kernels = alignment_kernels(dtype) if p_choose.device.type == "cpu" else None
-    return CompiledAlignment.apply(p_choose, start, *kernels) if kernels else Wavefront.apply(p_choose, start)
+    device, size = p_choose.device, block_size(p_choose.shape[2])
+    if device.type == "cpu" and (kernels := alignment_kernels(dtype)):
+        return CompiledAlignment.apply(p_choose, start, *kernels)
+    if device.type == "cuda" and (fused := fused_alignment(device, dtype, size)):
+        return fused(p_choose, start)
+    return Wavefront.apply(p_choose, start)
+
+
+def block_size(positions: int) -> int:
+    """The columns that a kernel scans at once: a power of 2, up to eight for each thread of its warp."""
+    return min(256, max(32, 1 << (positions - 1).bit_length()))
+
+
+@cache
+def fused_alignment(device: torch.device, dtype: torch.dtype, block: int) -> Alignment | None:
+    """The kernels for tensors of one dtype, by blocks of columns; None, with a warning, where they do not work.
+
+    The first call loads Triton, compiles what is not in Triton's cache on disk, and compares values and gradients with
+    the wavefront's, so that a compiler that is wrong is not trusted.
+    """
+    try:
+        if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
+            raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
+        from mt.ops.fused import FusedAlignment  # Not above: not every machine has Triton, and it is slow to import.
+
+        def fused(p_choose: Tensor, start: Tensor) -> Tensor:
+            return FusedAlignment.apply(p_choose, start, block)
+
+        with torch.inference_mode(False), torch.enable_grad():
+            # Two blocks: p from 0 to 1 and from 1 to 0.
+            p = torch.linspace(0, 2, 2 * 3 * (block + 1), dtype=dtype, device=device).view(2, 3, -1)
+            p = torch.minimum(p, 2 - p).requires_grad_()
+            start = p.detach()[:, 0].flip(1).requires_grad_()
+            for ours, theirs in zip(_passes(fused, p, start), _passes(Wavefront.apply, p, start), strict=True):
+                torch.testing.assert_close(ours, theirs)
+    except Exception as error:  # Of any kind: the wavefront gives the same result.
+        reason = f"{type(error).__name__}: {error}"
+        warnings.warn(f"the expected alignment is computed without Triton, and slower: {reason}", stacklevel=2)
+        return None
+    return fused
+
+
+def _passes(function: Alignment, p: Tensor, start: Tensor) -> tuple[Tensor, ...]:
+    """alpha, and two gradients through it."""
+    alpha = function(p, start)
+    return alpha, *torch.autograd.grad(alpha, (p, start), p.detach())
 
 
 class Wavefront(Function):

@@ -1,11 +1,16 @@
 """Shared by the tests of several functions: arguments that break naive formulas, the comparison with an oracle."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import jaxtyping
 import pytest
 import torch
 from torch import Tensor
+
+# Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Values that break closed forms: nothing, everything, almost nothing, almost everything.
 EXTREMES = torch.tensor([0.0, 1.0, 1e-30, 1e-8, 1 - 2**-24, 0.5])

@@ -1,6 +1,7 @@
 """Against the paper's recurrence in float64, and independently of it against every path that the process can take.
 
-Every test here runs twice: with the compiled (numba) loops, and with the wavefront in their place.
+Every test here runs three times: with the compiled (numba) loops, and with the wavefront or the kernels of Triton in
+their place. The kernels run on a GPU where there is one, and else in Triton's interpreter, if Triton is installed.
 """
 
 import math
@@ -12,18 +13,34 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from mt.ops import compiled, expected_alignment, oracle
+from mt.ops.expected import Wavefront, block_size
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
 
 
-@pytest.fixture(params=["compiled", "wavefront"], scope="module", autouse=True)
+@pytest.fixture(params=["compiled", "wavefront", "triton"], scope="module", autouse=True)
 def backend(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "wavefront":
+        if request.param == "triton":
+            pytest.importorskip("triton")
+            patch.setattr("mt.ops.expected.Wavefront", Kernels)
+        if request.param != "compiled":
             patch.setattr("mt.ops.expected.alignment_kernels", lambda dtype: None)
         elif compiled.alignment_kernels(torch.float32) is None:
             pytest.skip("numba cannot compile here")
         yield
+
+
+class Kernels:
+    """In the place of the wavefront. The interpreter takes small blocks, to go from one to the next in most tests."""
+
+    @staticmethod
+    def apply(p: Tensor, start: Tensor) -> Tensor:
+        from mt.ops.fused import FusedAlignment
+
+        if torch.cuda.is_available():
+            return FusedAlignment.apply(p.cuda(), start.cuda(), block_size(p.shape[2])).cpu()
+        return FusedAlignment.apply(p, start, 8)
 
 
 def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
@@ -94,8 +111,7 @@ def test_rounding_does_not_accumulate_over_the_steps(assert_agree, saturated: tu
 def test_the_bound_without_float64(monkeypatch: pytest.MonkeyPatch, saturated: tuple[Tensor, Tensor]):
     """As on MPS."""
     monkeypatch.setattr("mt.ops.expected.compute_dtype", lambda device: torch.float32)
-    monkeypatch.setattr("mt.ops.expected.alignment_kernels", lambda dtype: None)
-    error = (expected_alignment(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
+    error = (Wavefront.apply(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
     assert 1e-6 < error < (400 + 20) * 2**-23
 
 

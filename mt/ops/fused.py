@@ -1,0 +1,124 @@
+"""Triton kernels of the expected alignment for GPUs: a program of one warp for each sentence takes its steps in turn.
+
+A row of q is a linear recurrence over the source, q[j] = decay[j] q[j-1] + input[j], and maps x -> decay x + input are
+composed in any grouping: in float64, by sums of non-negative products, a whole block of columns is one scan. Of a
+longer source, blocks are launched one after another, and what passes from one to the next is kept in float64.
+
+Scans go forward only and within one warp: Triton has returned wrong results for reversed scans and for scans across
+warps (triton-lang/triton issues 2361 and 4362; ROCm/triton issue 947). Who imports this module needs Triton.
+"""
+
+from typing import Any, no_type_check
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+
+class FusedAlignment(Function):
+    """`expected_alignment` of p_choose [B, T, S] and start [B, S] of one dtype, by blocks of columns, a power of 2."""
+
+    @staticmethod
+    def forward(ctx, p_choose: Tensor, start: Tensor, block: int) -> Tensor:
+        p_choose = p_choose.contiguous()
+        q, alpha = torch.empty_like(p_choose), torch.empty_like(p_choose)
+        firsts = range(0, p_choose.shape[2], block)
+        _launch(_forward, firsts, p_choose, start.contiguous(), q, alpha)
+        ctx.save_for_backward(p_choose, q)
+        ctx.firsts = firsts
+        return alpha
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor, None]:
+        p_choose, q = ctx.saved_tensors
+        grad_p, grad_start = torch.empty_like(p_choose), torch.empty_like(p_choose[:, 0])
+        _launch(_backward, ctx.firsts[::-1], p_choose, q, grad_alpha.contiguous(), grad_p, grad_start)
+        return grad_p, grad_start, None
+
+
+def _launch(kernel: Any, firsts: range, p_choose: Tensor, *tensors: Tensor) -> None:
+    """Runs the kernel on the blocks of columns that begin at `firsts`, in this order."""
+    batch, steps, positions = p_choose.shape
+    entering = torch.zeros(batch, steps, dtype=torch.float64, device=p_choose.device)
+    with torch.cuda.device_of(p_choose):
+        for first in firsts:
+            leaving = torch.empty_like(entering)
+            sizes = (first, steps, positions, abs(firsts.step))
+            kernel[(batch,)](p_choose, *tensors, entering, leaving, *sizes, num_warps=1)
+            entering = leaving
+
+
+# The kernels. Triton compiles them as they stand, so that no test may wrap them: hence @no_type_check.
+# Any length runs through the same compiled kernel: lengths change with every batch.
+_LENGTHS = ["first", "steps", "positions"]
+
+
+@triton.jit
+@no_type_check
+def _then(decay, entering, next_decay, next_entering):
+    """x -> decay x + entering, and the next such map after it."""
+    return decay * next_decay, next_decay * entering + next_entering
+
+
+@triton.jit(do_not_specialize=_LENGTHS)
+@no_type_check
+def _forward(p, start, q, alpha, entering, leaving, first, steps, positions, BLOCK: tl.constexpr):
+    """Fills a block of columns of q and alpha [B, T, S] from p [B, T, S] and start [B, S].
+
+    entering and leaving [B, T]: (1 - p) q of the column before the block, and of its last.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, BLOCK)
+    j = first + k
+    inside = j < positions
+    cell = row * steps * positions + j
+    edge = row * steps + tl.zeros_like(k)
+    alpha_j = tl.load(start + row * positions + j, mask=inside, other=0.0).to(tl.float64)
+    for _ in range(steps):
+        p_before = tl.load(p + cell - 1, mask=inside & (k > 0), other=0.0).to(tl.float64)
+        p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)
+        reached = alpha_j + tl.load(entering + edge, mask=k == 0, other=0.0)
+        _decay, q_j = tl.associative_scan((1.0 - p_before, reached), 0, _then)
+        alpha_j = p_j * q_j
+        tl.store(q + cell, q_j, mask=inside)
+        tl.store(alpha + cell, alpha_j, mask=inside)
+        tl.store(leaving + edge, (1.0 - p_j) * q_j, mask=k == BLOCK - 1)
+        cell += positions
+        edge += 1
+
+
+@triton.jit(do_not_specialize=_LENGTHS)
+@no_type_check
+def _backward(p, q, grad_alpha, grad_p, grad_start, entering, leaving, first, steps, positions, BLOCK: tl.constexpr):
+    """Fills a block of columns of grad_p [B, T, S] and grad_start [B, S], scanning from its last column to its first.
+
+    entering and leaving [B, T]: grad_q of the column after the block, and of its first.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, BLOCK)
+    j = first + BLOCK - 1 - k
+    inside = j < positions
+    follows = (k > 0) & (j + 1 < positions)
+    cell = (row * steps + steps - 1) * positions + j
+    edge = row * steps + steps - 1 + tl.zeros_like(k)
+    # grad_q of columns j and j + 1: each lane has both, since no lane can read another's.
+    grad_j = tl.zeros([BLOCK], tl.float64)
+    grad_after = tl.zeros([BLOCK], tl.float64)
+    for _ in range(steps):
+        p_after = tl.load(p + cell + 1, mask=follows, other=0.0).to(tl.float64)
+        g_after = tl.load(grad_alpha + cell + 1, mask=follows, other=0.0).to(tl.float64)
+        stopped_after = p_after * (g_after + grad_after) + tl.load(entering + edge, mask=k == 0, other=0.0)
+        _decay, grad_after = tl.associative_scan((1.0 - p_after, stopped_after), 0, _then)
+        p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)
+        stopped = tl.load(grad_alpha + cell, mask=inside, other=0.0).to(tl.float64) + grad_j
+        q_j = tl.load(q + cell, mask=inside, other=0.0).to(tl.float64)
+        tl.store(grad_p + cell, q_j * (stopped - grad_after), mask=inside)
+        grad_j = p_j * stopped + (1.0 - p_j) * grad_after
+        tl.store(leaving + edge, grad_j, mask=k == BLOCK - 1)
+        cell -= positions
+        edge -= 1
+    tl.store(grad_start + row * positions + j, grad_j, mask=inside)

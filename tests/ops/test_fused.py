@@ -1,0 +1,146 @@
+"""When the kernels of Triton are taken, and that they compile. What they compute: test_expected.py."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses import FakeTensorMode
+
+from mt.ops import expected, expected_alignment
+from mt.ops.expected import Wavefront, block_size, fused_alignment
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """As at the first call of a process, before and after."""
+    fused_alignment.cache_clear()
+    yield
+    fused_alignment.cache_clear()
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Tensor, Tensor], Tensor]], None]:
+    """Puts a function of p_choose and start in the place of the kernels."""
+
+    def put(function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        fake = SimpleNamespace(FusedAlignment=SimpleNamespace(apply=lambda p, start, block: function(p, start)))
+        monkeypatch.setitem(sys.modules, "mt.ops.fused", fake)
+
+    return put
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_kernels_that_agree_are_taken(kernels, dtype: torch.dtype):
+    kernels(lambda p, start: Wavefront.apply(p, start))
+    with torch.inference_mode():  # In which a program may meet them first.
+        assert fused_alignment(CPU, dtype, 32) is not None
+
+
+def broken(p: Tensor, start: Tensor) -> Tensor:
+    raise NotImplementedError("no such instruction")
+
+
+def without_its_gradient(p: Tensor, start: Tensor) -> Tensor:
+    return Wavefront.apply(p, start) + (p - p.detach())
+
+
+def without_what_enters_a_block(p: Tensor, start: Tensor) -> Tensor:
+    halves = zip(p.split(32, 2), start.split(32, 1), strict=True)
+    return torch.cat([Wavefront.apply(*half) for half in halves], 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (broken, "NotImplementedError: no such instruction"),
+        (without_its_gradient, "not close"),
+        (without_what_enters_a_block, "not close"),
+    ],
+)
+def test_others_are_refused_once(kernels, function: Callable[[Tensor, Tensor], Tensor], why: str):
+    kernels(function)
+    with pytest.warns(UserWarning, match=f"(?s)computed without Triton, and slower: .*{why}"):
+        assert fused_alignment(CPU, torch.float32, 32) is None
+    assert fused_alignment(CPU, torch.float32, 32) is None
+
+
+def test_without_triton(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "triton", None)
+    monkeypatch.delitem(sys.modules, "mt.ops.fused", raising=False)
+    with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
+        assert fused_alignment(CPU, torch.float32, 32) is None
+
+
+def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: (6, 1))
+    kernels(lambda p, start: pytest.fail("it was tried"))
+    with pytest.warns(UserWarning, match=r"compute capability 7\.0 or more"):
+        assert fused_alignment(torch.device("cuda"), torch.float32, 32) is None
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_for_tensors_on_a_gpu(monkeypatch: pytest.MonkeyPatch, works: bool):
+    asked, taken = [], []
+    monkeypatch.setattr(Wavefront, "apply", lambda p, start: taken.append("wavefront") or p)
+    monkeypatch.setattr(
+        expected, "fused_alignment", lambda *key: asked.append(key) or ((lambda p, start: p) if works else None)
+    )
+    with FakeTensorMode():  # Of a GPU that need not be there.
+        expected_alignment(torch.empty(2, 3, 40, device="cuda"), torch.empty(2, 40, device="cuda"))
+    assert asked == [(torch.device("cuda", 0), torch.float32, 64)]
+    assert taken == ([] if works else ["wavefront"])
+
+
+def test_not_for_tensors_on_a_cpu(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(expected, "alignment_kernels", lambda dtype: None)
+    monkeypatch.setattr(expected, "fused_alignment", lambda *key: pytest.fail("Triton would be loaded"))
+    assert expected_alignment(torch.ones(1, 2, 3), torch.eye(3)[:1])[0, :, 0].tolist() == [1, 1]
+
+
+def test_block_sizes():
+    assert [block_size(positions) for positions in (1, 32, 33, 64, 200, 256, 257, 5000)] == [32, 32, 64, 64] + [256] * 4
+
+
+def test_the_kernels_agree():
+    """On a GPU, or in the interpreter."""
+    pytest.importorskip("triton")
+    device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else CPU
+    for dtype in (torch.float32, torch.float64):
+        for size in (32, 64, 128, 256):
+            assert fused_alignment(device, dtype, size) is not None
+
+
+COMPILE = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from mt.ops import fused
+
+for capability in (70, 80, 90):
+    for dtype in ("fp32", "fp64"):
+        for kernel in (fused._forward, fused._backward):
+            names = kernel.arg_names
+            types = {name: f"*{dtype}" for name in names} | {"entering": "*fp64", "leaving": "*fp64"}
+            types |= dict.fromkeys(("first", "steps", "positions"), "i32") | {"BLOCK": "constexpr"}
+            source, target = ASTSource(kernel, types, {"BLOCK": 256}), GPUTarget("cuda", capability, 32)
+            compiled = triton.compile(source, target=target, options={"num_warps": 1})
+            # Scans are exchanges between the threads of one warp.
+            assert "shfl.sync" in compiled.asm["ptx"] and "bar.sync" not in compiled.asm["ptx"]
+            print(len(compiled.asm["cubin"]) > 1000)
+"""
+
+
+def test_compiles_without_a_gpu(tmp_path: Path):
+    """What the interpreter takes, a compiler may refuse."""
+    pytest.importorskip("triton")
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["True"] * 12, done.stderr
