@@ -1,6 +1,6 @@
 """What is fast beside what it replaces, forward and backward, in turn in one process: read the ratios.
 
-    python scripts/benchmark.py ops         the expected alignment beside the clipped closed form
+    python scripts/benchmark.py ops         the expected alignment beside the clipped closed form (--device cuda)
     python scripts/benchmark.py additive    the additive energy beside the plain expression, and their memory (Linux)
     python scripts/benchmark.py train       training beside a plain PyTorch loop of the same model
     python scripts/benchmark.py decode      greedy and beam search beside plain ones
@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def clipped(p: Tensor, start: Tensor) -> Tensor:
 
 
 def wavefront(p: Tensor, start: Tensor) -> Tensor:
-    """What `expected_alignment` does where it has no compiled loops."""
+    """What `expected_alignment` does where it has neither compiled loops nor a kernel."""
     return Wavefront.apply(p, start)
 
 
@@ -61,6 +62,8 @@ def seconds(function: Function, arguments: Sequence[Tensor]) -> float:
     leaves = [x.detach().requires_grad_() for x in arguments]
     began = time.perf_counter()
     function(*leaves).square().sum().backward()
+    if leaves[0].is_cuda:
+        torch.cuda.synchronize()
     return time.perf_counter() - began
 
 
@@ -72,13 +75,14 @@ def speeds(functions: Sequence[Function], arguments: Sequence[Tensor], rounds: i
     return [f"{1000 * t:.2f} ms, {ratio:.2f} times as fast" for t, ratio in zip(*medians, strict=True)]
 
 
-def ops(shape: Sequence[int], rounds: int) -> None:
+def ops(shape: Sequence[int], rounds: int, device: str = "cpu") -> None:
     functions = (clipped, wavefront, expected_alignment)
     p, start = (8 * torch.rand(*shape) - 4).sigmoid(), torch.eye(1, shape[2]).repeat(shape[0], 1)
     # A few sentences are enough to show an error, and the oracle is slow.
     truth = oracle.expected_alignment(p[:2], start[:2])
+    p, start = p.to(device), start.to(device)
     for function, speed in zip(functions, speeds(functions, (p, start), rounds), strict=True):
-        error = (function(p[:2], start[:2]) - truth).abs().max().item()
+        error = (function(p[:2], start[:2]).cpu() - truth).abs().max().item()
         print(f"    {function.__name__}: {speed}, largest error {error:.1e}")
 
 
@@ -130,10 +134,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=[*RUNS, *OTHERS], help="the last five have options of their own: see --help")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of ops (default: cpu)")
     parser.add_argument("--shape", type=int, nargs="+", metavar="N", help="B T S, or B T S H; otherwise two of them")
     options = parser.parse_args()
     run, usual = RUNS[options.what]
-    print(f"{torch.get_num_threads()} threads, medians of {options.rounds} rounds, forward and backward")
+    where = f"{torch.get_num_threads()} threads"
+    if options.device == "cuda":
+        if options.what != "ops" or not torch.cuda.is_available():
+            parser.error("--device cuda is for ops, where there is a GPU")
+        run, where = partial(ops, device=options.device), torch.cuda.get_device_name()
+    print(f"{where}, medians of {options.rounds} rounds, forward and backward")
     for shape in [tuple(options.shape)] if options.shape else usual:
         torch.manual_seed(1)
         print(f"{shape}:")
