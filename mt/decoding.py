@@ -1,6 +1,7 @@
 """From ids to hypotheses: a model, batches of like length, and a search or given targets."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from mt.models.seq2seq import Loss, Seq2Seq
 from mt.ops.int8 import int8_steps
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
+from mt.search.shortlist import Shortlist
 
 MAX_LOGITS = 1 << 27
 """Most logits of a step of search, 0.5 GB: under a wide beam fewer sentences are decoded at once."""
@@ -43,15 +45,18 @@ def decode_ids(
     field: Field = TEXT,
     progress: bool = False,
     world: World = ALONE,
+    shortlist: Shortlist | None = None,
 ) -> list[Sequence[Hypothesis]]:
     """For each source, a row of its field, its hypotheses, best first.
 
     vocab_size: of the target. precision: see `Precision`; online searches compute in fp32 all the same.
     world: of processes that are given the same and share the batches, which are those of one process.
-    Raises UserError as `decodes_hard` and `decode`.
+    shortlist: the hypotheses of a batch are made of the pieces of its sources alone, and their probabilities are among
+    these. Raises UserError as `decodes_hard` and `decode`, and where a search with a shortlist is online.
     """
     hard = decodes_hard(search, model)
-    verbs = _Verbs(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
+    if shortlist is not None and is_online(search):
+        raise offline_shortlist()
     device, k = next(model.parameters()).device, waits(search)
     precision = "fp32" if is_online(search) else precision
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
@@ -60,19 +65,44 @@ def decode_ids(
     mine = world.share([*_batches(lengths, search, vocab_size)])
     with tqdm(total=sum(map(len, mine)), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
         for indices in mine:
-            batch = collate([(np.asarray(sources[i]), np.array([EOS])) for i in indices], field).to(device)
+            rows = [np.asarray(sources[i]) for i in indices]
+            batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)
             with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
                 vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
-                hypotheses = decode(search, verbs, memory, vectors, read_for)
-            share.append((indices, hypotheses))
+                pieces = None if shortlist is None else torch.from_numpy(shortlist.of(rows)).to(device)
+                hypotheses = decode(search, _verbs(model, hard, pieces), memory, vectors, read_for)
+            share.append((indices, hypotheses if pieces is None else _told(pieces, hypotheses)))
             bar.update(len(indices))
     for indices, hypotheses in world.merged(share):
         for i, best in zip(indices, hypotheses, strict=True):
             found[i] = best
     return found
+
+
+def _verbs(model: Seq2Seq, hard: bool, pieces: Tensor | None) -> _Verbs:
+    """pieces: [P] int64, all that the model is to know, on its device; to a search a token is then its place among
+    them, where the special ones have those of their ids. None: the whole vocabulary."""
+    begin = partial(model.init_state, hard=hard)
+    if pieces is None:
+        return _Verbs(begin, partial(model.step, hard=hard))
+    output = model.output_of(pieces)
+    return _Verbs(begin, lambda tokens, *rest: model.step(pieces[tokens], *rest, hard=hard, output=output))
+
+
+def _told(pieces: Tensor, found: Sequence[Sequence[Hypothesis]]) -> list[list[Hypothesis]]:
+    """Hypotheses whose tokens are places among pieces, in the ids of the vocabulary."""
+    ids = pieces.tolist()
+    return [[replace(best, tokens=tuple(ids[token] for token in best.tokens)) for best in row] for row in found]
+
+
+def offline_shortlist() -> UserError:
+    return UserError(
+        "a shortlist is made of the whole source, and this search writes while it reads: leave the shortlist out, or "
+        "choose search=greedy or search=beam"
+    )
 
 
 def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:

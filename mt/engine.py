@@ -25,6 +25,7 @@ def load(
     device: str = "auto",
     engine: Literal["torch"] = "torch",
     precision: Precision | None = None,
+    shortlist: bool = False,
 ) -> "Translator": ...
 
 
@@ -34,7 +35,13 @@ def load(run: Runs, *, checkpoint: str = "best", device: str = "auto", engine: L
 
 @overload
 def load(
-    run: Runs, *, checkpoint: str = ..., device: str = ..., engine: Engine, precision: Precision | None
+    run: Runs,
+    *,
+    checkpoint: str = ...,
+    device: str = ...,
+    engine: Engine,
+    precision: Precision | None,
+    shortlist: bool,
 ) -> "Translator | OnnxTranslator": ...
 
 
@@ -45,14 +52,16 @@ def load(
     device: str = "auto",
     engine: Engine = "torch",
     precision: Precision | None = None,
+    shortlist: bool = False,
 ) -> "Translator | OnnxTranslator":
     """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder; of several, in
     torch, their ensemble (see `mt.inference.load`).
 
     checkpoint: best, last, or average where the run made one; a folder that was exported holds one. engine: onnx for
     a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and rounds
-    the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none, or is
-    for the other engine.
+    the steps of search alone; by default the run's own. shortlist: whether searches choose among the pieces that
+    `scripts/shortlist.py` has put down for a source, in the (first) folder. Raises UserError where the folder is
+    damaged, is none, or is for the other engine.
     """
     # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
     if engine not in ENGINES:
@@ -70,6 +79,10 @@ def load(
                 f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
                 "export again (--int8)"
             )
+        if shortlist:
+            raise UserError(
+                "a shortlist is not for engine=onnx, whose graphs give the probabilities of all pieces: leave it out"
+            )
         from mt.onnx.translator import OnnxTranslator
 
         return OnnxTranslator(runs[0])
@@ -80,4 +93,4 @@ def load(
             )
     from mt import inference
 
-    return inference.load(run, checkpoint=checkpoint, device=device, precision=precision)
+    return inference.load(run, checkpoint=checkpoint, device=device, precision=precision, shortlist=shortlist)

@@ -21,7 +21,7 @@ from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.fields import Raw, ReadSource, Row
 from mt.data.tokenizer import Tokenizers, Unit, normalize
-from mt.decoding import decode_ids, decodes_hard, forced_batches
+from mt.decoding import decode_ids, decodes_hard, forced_batches, offline_shortlist
 from mt.delays import delays
 from mt.device import choose
 from mt.distributed import ALONE, World
@@ -31,6 +31,7 @@ from mt.models.seq2seq import Loss, Seq2Seq
 from mt.reading import Found, Reading
 from mt.search.config import Precision, SearchConfig, online_search, revised_search, waits
 from mt.search.hypothesis import Hypothesis
+from mt.search.shortlist import SHORTLIST, Shortlist
 from mt.search.windows import Windows
 from mt.streaming import Session, Setting, refuse_offline
 from mt.translation import Translation
@@ -49,14 +50,17 @@ class Translator(Reading):
         world: World = ALONE,
         *,
         precision: Precision | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         """world: of several processes that decode together, each a share of what all of them are given alike.
 
-        precision: of products; by default the run's. Raises UserError for int8 on another device than a CPU.
+        precision: of products; by default the run's. shortlist: the pieces that a source may be translated with; None:
+        all. Raises UserError for int8 on another device than a CPU.
         """
         super().__init__(tokenizers, config)
         self.model = model.eval()
         self.world = world
+        self.shortlist = shortlist
         self.precision: Precision = precision or config.precision
         self.device = next(model.parameters()).device
         if self.precision == "int8" and self.device.type != "cpu":
@@ -143,6 +147,8 @@ class Translator(Reading):
         """
         search = online_search(self.config.search) if search is None else search
         refuse_offline(self.model, search)
+        if self.shortlist is not None:
+            raise offline_shortlist()
         decodes_hard(search, self.model)  # raises where they do not go together
         return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
 
@@ -156,6 +162,7 @@ class Translator(Reading):
             field=self.field,
             progress=progress,
             world=self.world,
+            shortlist=self.shortlist,
         )
 
     def _places(self, lengths: Sequence[int]) -> list[int]:
@@ -172,12 +179,14 @@ def load(
     checkpoint: str = "best",
     device: str = "auto",
     precision: Precision | None = None,
+    shortlist: bool = False,
 ) -> Translator:
     """The translator of a run folder (or of one of its checkpoints' folders); of several the ensemble, with the
     configuration of the first.
 
-    checkpoint: best, last, or average where the run made one. precision: see `Translator`. Raises UserError where a
-    folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
+    checkpoint: best, last, or average where the run made one. precision: see `Translator`. shortlist: whether to decode
+    with the one in the (first) folder. Raises UserError where a folder is damaged or no run, where runs have different
+    vocabularies or kinds of sources, and where a shortlist is not of them.
     """
     runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     if not runs:
@@ -193,4 +202,5 @@ def load(
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
     # To whoever translates, an ensemble is a model like any other.
     model = models[0] if len(runs) == 1 else cast(Seq2Seq, Ensemble(models))
-    return Translator(model.to(choose(device)), tokenizers, config, precision=precision)
+    listed = Shortlist.load(runs[0] / SHORTLIST, tokenizers.digest(), tokenizers.sizes[:2]) if shortlist else None
+    return Translator(model.to(choose(device)), tokenizers, config, precision=precision, shortlist=listed)

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from data_prep.prepare import prepare
+from data_prep.again import again
 from mt.arguments import (
     Parser,
     add_engine_option,
@@ -31,10 +31,8 @@ from mt.arguments import (
     in_flags,
     loaded_in,
 )
-from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
-from mt.inference import Translator
 from mt.metrics.latency import LatencyUnit
 from mt.onnx.translator import OnnxTranslator
 from mt.storage import write_json
@@ -56,11 +54,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         translator = loaded_in(options)
         usual = translator.config.search
         search = chosen_search(options, usual)
-        corpus = _corpus(translator, options)
+        corpus = again(
+            translator.config,
+            options.corpora,
+            translator.tokenizers,
+            str(options.run[0]),
+            ", or decode your text with scripts/translate.py and score it with scripts/score.py",
+        )
         if not len(corpus.split(options.split)):
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         named = variant(options.split, options.checkpoint, search, usual)
         named += f"-{options.precision}" if options.precision else ""
+        named += "-shortlist" if options.shortlist else ""
         named += f"-{options.latency_unit}s" if options.latency_unit else ""
         named = f"ensemble-of-{len(options.run)}-{named}" if len(options.run) > 1 else named
         folder = options.out or options.run[0] / "evaluations" / named
@@ -71,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
             results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
+            results |= {"shortlist": True} if options.shortlist else {}
         write_json(folder / "results.json", results)
         print(f"{table(results)}\n\n{folder}")
 
@@ -81,18 +87,6 @@ def _origins(options: argparse.Namespace) -> dict[str, Any]:
     if len(origins) == 1:
         return {"checkpoint": origins[0]}
     return {"ensemble": [{"run": str(run)} | own for run, own in zip(options.run, origins, strict=True)]}
-
-
-def _corpus(translator: Translator | OnnxTranslator, options: argparse.Namespace) -> Corpus:
-    config = translator.config
-    given = None if config.init_from is None else translator.tokenizers
-    corpus = Corpus.open(prepare(config.dataset, options.corpora, tokenizers=given))
-    if corpus.tokenizers.digest() != translator.tokenizers.digest():
-        raise UserError(
-            f"the corpus of {options.run[0]} would now be prepared with another vocabulary, so its training text has "
-            "changed: restore it, or decode your text with scripts/translate.py and score it with scripts/score.py"
-        )
-    return corpus
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.products import step_linear
 
@@ -51,10 +51,10 @@ class Bahdanau(Decoder):
         attention = self.attention.init_state(memory.attention, hard=hard)
         return BahdanauState(self.recurrence.init_state(memory.final_state), attention)
 
-    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], BahdanauState]:
         attended = self._gated(question, attended)
         top, state = self._follow(question, attended)
-        return self._prediction(self._readouts(top, question.carry[0], attended.context), attended, state)
+        return self._readouts(top, question.carry[0], attended.context), state
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False

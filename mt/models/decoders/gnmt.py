@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.attention import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 
 Layers = tuple[tuple[Tensor, ...], ...]
@@ -50,10 +50,10 @@ class GNMT(Decoder):
         layers = (layer.init_state(memory.final_state) for layer in (self.recurrence, *self.above))
         return GNMTState(tuple(layers), self.attention.init_state(memory.attention, hard=hard))
 
-    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
         first, *before = question.carry
         readouts, after = self._told(question.query[:, None], attended.context[:, None], tuple(before))
-        return self._prediction(readouts[:, 0], attended, GNMTState((first, *after), attended.state))
+        return readouts[:, 0], GNMTState((first, *after), attended.state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False

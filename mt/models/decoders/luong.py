@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.input_feeding import Products, Weights, input_feeding
 from mt.ops.products import step_linear
@@ -49,10 +49,6 @@ class Luong(Decoder):
         attention = self.attention.init_state(memory.attention, hard=hard)
         return LuongState(self.recurrence.init_state(memory.final_state), feed, attention)
 
-    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
-        readout, state = self._follow(question, attended)
-        return self._prediction(readout, attended, state)
-
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
@@ -68,7 +64,7 @@ class Luong(Decoder):
         for vector in inputs.unbind(1):
             question = self._ask(vector, state)
             attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
-            readout, state = self._follow(question, attended)
+            readout, state = self._answer(question, attended)
             readouts.append(readout)
             steps.append(attended)
         return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])
@@ -92,7 +88,7 @@ class Luong(Decoder):
         queries, recurrent = self.recurrence(vectors[:, None], state.recurrent)
         return Question(queries[:, 0], state.attention, (recurrent, state.feed))
 
-    def _follow(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
+    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
         """The readout h~, and the state after the step."""
         recurrent, feed = question.carry
         readout = self._combine(attended.context, question.query)
