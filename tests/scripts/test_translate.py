@@ -219,7 +219,8 @@ def test_translating_imports_neither_hydra_nor_what_draws_or_compiles(shell, tmp
         "import runpy, sys\n"
         "path, *sys.argv = sys.argv\n"
         "runpy.run_path(sys.argv[0], run_name='__main__')\n"
-        "heavy = {'hydra', 'omegaconf', 'tensorboard', 'matplotlib', 'datasets', 'sacrebleu', 'jiwer', 'torch._dynamo'}\n"
+        "heavy = {'hydra', 'omegaconf', 'tensorboard', 'matplotlib', 'datasets', 'torch._dynamo', 'sacrebleu', 'jiwer'}"
+        "\n"
         "print(sorted(heavy & {*sys.modules, *(name.split('.')[0] for name in sys.modules)}), file=sys.stderr)\n"
     )
     done = shell(f"PYTHON={sys.executable}; $PYTHON watch.py $(declare -f translate | grep -o '[^ ]*/scripts/.*cpu')")
