@@ -97,9 +97,9 @@ class Config(ModelConfig):
     """Of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
-    has it."""
+    has it. fp16: in float16, with dynamic loss scaling (Micikevicius et al. 2018), for GPUs that are older."""
 
     def metrics(self) -> list[Metric]:
         """The metrics of the dataset, for its target language: training, comparison and scripts score by these.

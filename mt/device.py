@@ -36,9 +36,21 @@ def choose(name: str) -> torch.device:
     return device
 
 
-def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager:
-    """Matrix products in bfloat16 where `precision` is bf16; a context without effect where it is another."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+@contextlib.contextmanager
+def autocast(device: torch.device, precision: str) -> Iterator[None]:
+    """Matrix products in bfloat16 where `precision` is bf16, in float16 where it is fp16; a context without effect
+    where it is another."""
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+    with torch.autocast(device.type, dtype or torch.bfloat16, enabled=dtype is not None):
+        if dtype != torch.float16 or device.type != "cpu":
+            yield
+            return
+        # oneDNN has an LSTM in float16 for few CPUs; PyTorch's own is slow, and for all.
+        before, *_ = torch.backends.mkldnn.set_flags(False, _fp32_precision=None)
+        try:
+            yield
+        finally:
+            torch.backends.mkldnn.set_flags(before, _fp32_precision=None)
 
 
 @contextlib.contextmanager

@@ -54,15 +54,18 @@ class Translator(Reading):
     ) -> None:
         """world: of several processes that decode together, each a share of what all of them are given alike.
 
-        precision: of products; by default the run's. shortlist: the pieces that a source may be translated with; None:
-        all. Raises UserError for int8 on another device than a CPU.
+        precision: of products; by default the run's, or fp32 where that is fp16 and the device a CPU. shortlist: the
+        pieces that a source may be translated with; None: all. Raises UserError for int8 on another device than a CPU.
         """
         super().__init__(tokenizers, config)
         self.model = model.eval()
         self.world = world
         self.shortlist = shortlist
-        self.precision: Precision = precision or config.precision
         self.device = next(model.parameters()).device
+        own: Precision = config.precision
+        if own == "fp16" and self.device.type == "cpu":  # which is several times as slow in it
+            own = "fp32"
+        self.precision: Precision = precision or own
         if self.precision == "int8" and self.device.type != "cpu":
             raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
         self.max_source_length, self.chunk_size = model.max_source_length, model.chunk_size

@@ -83,7 +83,7 @@ def compared(model: Seq2Seq, row: Row, rounds: int, device: str) -> dict[str, fl
     plain, vocabulary = plain_of(model).eval(), len(model.decoder.output.weight)
     contenders: dict[str, Callable[[], Tokens]] = {"plain": lambda: by_plain(plain, row)}
     for precision in PRECISIONS:
-        if precision == "int8" and device != "cpu":
+        if precision == ("fp16" if device == "cpu" else "int8"):
             continue
         contenders[precision] = lambda precision=precision: by_mt(model, row, vocabulary, precision)  # type: ignore[misc]
     turns, found = [], dict[str, Tokens]()

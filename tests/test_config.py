@@ -102,7 +102,7 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
             "decoder.name=bahdenau is an invalid choice: did you mean bahdanau? choices: bahdanau, gnmt, luong",
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
-        ({"precision": "fp16"}, "precision=fp16 is an invalid choice: did you mean bf16? choices: bf16, fp32"),
+        ({"precision": "fp17"}, "precision=fp17 is an invalid choice: did you mean fp16? choices: bf16, fp16, fp32"),
     ],
 )
 def test_an_unknown_choice_is_named_with_the_others(plain: dict[str, Any], expected: str):

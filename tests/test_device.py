@@ -40,6 +40,10 @@ def test_precision_of_products() -> None:
     matrix = torch.ones(2, 2)
     with autocast(torch.device("cpu"), "bf16"):
         assert (matrix @ matrix).dtype == torch.bfloat16
+    onednn = torch.backends.mkldnn.enabled
+    with autocast(torch.device("cpu"), "fp16"):
+        assert (matrix @ matrix).dtype == torch.float16 and not torch.backends.mkldnn.enabled
+    assert torch.backends.mkldnn.enabled == onednn
     with autocast(torch.device("cpu"), "fp32"):
         assert (matrix @ matrix).dtype == torch.float32
 

@@ -21,6 +21,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import Optimizer, rate
 from mt.parsing import MAX_COUNT
 from mt.training.freezing import train_mode
+from mt.training.scaling import LossScale
 from mt.training.update import Learner, Objective, Unread, Update
 
 GIVE_BACK_EVERY = 20
@@ -36,31 +37,33 @@ class Window:
     """Sums over the updates since the last line of the log."""
 
     updates: Count = 0
+    """That were not left out."""
     tokens: Count = 0
     loss: float = 0.0
     """Of all tokens, in nats, as the next two."""
     smoothed_loss: float = 0.0
     auxiliary_loss: float = 0.0
     gradient_norm: float = 0.0
-    """Of all updates."""
+    """Of those updates."""
     seconds: Annotated[float, Field(ge=0)] = 0.0
 
     def add(self, update: Update, seconds: float) -> None:
-        self.updates += 1
         self.tokens += update.tokens
         self.loss += update.loss * update.tokens
         self.smoothed_loss += update.smoothed_loss * update.tokens
         self.auxiliary_loss += update.auxiliary_loss * update.tokens
-        self.gradient_norm += update.gradient_norm
+        if not update.left_out:
+            self.updates += 1
+            self.gradient_norm += update.gradient_norm
         self.seconds += seconds
 
     def means(self) -> dict[str, float]:
-        """Of losses over tokens, of norms over updates, of which there is at least one; and the speed."""
+        """Of losses over tokens, of which there are some, of norms over updates; and the speed."""
         return {
             "loss": self.loss / self.tokens,
             "smoothed_loss": self.smoothed_loss / self.tokens,
             "auxiliary_loss": self.auxiliary_loss / self.tokens,
-            "gradient_norm": self.gradient_norm / self.updates,
+            "gradient_norm": self.gradient_norm / max(self.updates, 1),
             "tokens_per_second": self.tokens / max(self.seconds, 1e-9),
         }
 
@@ -88,6 +91,8 @@ class Progress:
     """All scores of the best validation, or of the average of weights where that is better."""
     bad_validations: Annotated[list[Count], Field(min_length=1)] = field(default_factory=lambda: [0])
     """Lengths of the runs of validations without a new best; the last run is the present one."""
+    loss_scale: LossScale | None = None
+    """Of a run in float16, from its first update on."""
 
     @property
     def best_update(self) -> int | None:
@@ -143,8 +148,10 @@ def updates(
     world: the processes that do this together, each a share of the batches of every update. Raises UserError where the
     loss or the gradient is not a finite number, and leaves the weights of the update before.
     """
+    if config.precision == "fp16" and progress.loss_scale is None:
+        progress.loss_scale = LossScale()
     with ThreadPoolExecutor(1, "reading-ahead") as reader:
-        learner = Learner(Objective(model, config), optimizer, world, reader)
+        learner = Learner(Objective(model, config), optimizer, world, reader, progress.loss_scale)
         while progress.epoch <= config.training.epochs:
             groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
             group = next(groups, None)

@@ -92,6 +92,8 @@ def train(run: Run) -> None:
             progress.seconds += seconds
             progress.window.add(update, seconds)
             console.updated()
+            if update.left_out and progress.loss_scale and progress.loss_scale.left_out == 1:
+                console.say(progress.loss_scale.notice(progress.update))
             due = progress.update % options.validate_every == 0 if options.validate_every else update.ends_epoch
             due |= progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
             progress.validation_due = due
@@ -131,6 +133,8 @@ def log_window(run: Run, lr: float) -> None:
     """Logs the updates since the line before. lr: of the last of them."""
     progress = run.progress
     means = progress.window.means() | {"lr": lr}
+    if progress.loss_scale:
+        means["loss_scale"] = progress.loss_scale.factor
     progress.window, progress.last_speed = Window(), means["tokens_per_second"]
     run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
     run.console.logged(progress, means)

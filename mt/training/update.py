@@ -18,6 +18,7 @@ from mt.distributed import World, accumulating
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import Optimizer
+from mt.training.scaling import LossScale
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,17 @@ class Update:
     auxiliary_loss: float
     """Nats per target token that the attention adds to it."""
     gradient_norm: float
-    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping."""
+    """Of the mean loss per token or per sentence, as `training.normalization` says; before clipping. Not finite where
+    the update was left out."""
     lr: float
     tokens: int
     """Real target tokens, EOS included."""
     ends_epoch: bool
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the weights stayed as they were, since float16 had no numbers for the gradient; see `LossScale`."""
+        return not math.isfinite(self.gradient_norm)
 
 
 class Unread(NamedTuple):
@@ -82,9 +89,17 @@ class Objective(nn.Module):
 class Learner:
     """Makes the updates of one optimizer, with those of other processes where there are any."""
 
-    def __init__(self, objective: Objective, optimizer: Optimizer, world: World, reader: ThreadPoolExecutor) -> None:
-        """reader: reads batches while others are computed."""
+    def __init__(
+        self,
+        objective: Objective,
+        optimizer: Optimizer,
+        world: World,
+        reader: ThreadPoolExecutor,
+        loss_scale: LossScale | None = None,
+    ) -> None:
+        """reader: reads batches while others are computed. loss_scale: for products in float16."""
         self._objective, self._optimizer, self._world, self._reader = objective, optimizer, world, reader
+        self._scale = loss_scale
         self._replica = world.replica(objective)
         self._ahead: Share = []
 
@@ -93,8 +108,8 @@ class Learner:
         the sum over all of them, divided once by all their tokens (or sentences).
 
         batches: of all processes; following: those of the next update, None at the end of an epoch; number: of the
-        update, from 1. Raises UserError where the loss or the gradient is not a finite number, and leaves the weights
-        as they are.
+        update, from 1. Raises UserError where the loss is not a finite number, or the gradient at any scale of the
+        loss, and leaves the weights as they are.
         """
         mine = self._ahead or self._reading(batches)
         self._ahead = self._reading(following or ())
@@ -105,13 +120,17 @@ class Learner:
         count = tokens if options.normalization == "token" else sum(len(batch.indices) for batch in batches)
         plain, smoothed, auxiliary = (self._gradients(mine, number, count) / tokens).tolist()
         norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
-        if not (math.isfinite(smoothed + auxiliary) and math.isfinite(norm)):
+        finite, scale = math.isfinite(norm), self._scale
+        if not math.isfinite(smoothed + auxiliary) or not (finite or (scale and scale.can_fall)):
             raise UserError(
                 f"the loss is {smoothed + auxiliary} and its gradient's norm {norm} at update {number}: training has "
                 "diverged; the checkpoints before it are good; lower optimizer.lr, or raise optimizer.warmup"
             )
-        self._optimizer.step()
-        model.after_update(plain)
+        if scale:
+            scale.after(finite)
+        if finite:
+            self._optimizer.step()
+            model.after_update(plain)
         return Update(
             plain, smoothed, auxiliary, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=following is None
         )
@@ -122,16 +141,21 @@ class Learner:
     def _gradients(self, mine: Share, number: int, count: int) -> Tensor:
         """Leaves the gradient of the update in the parameters; returns the sums of `Objective` over all batches, [3]
         float64 on the CPU. count: what to divide by."""
-        config, world = self._objective.config, self._world
+        config, world, scale = self._objective.config, self._world, self._scale
+        # The mean over processes, which DistributedDataParallel leaves, is to be a sum; in float16 only afterwards, so
+        # that what its range holds does not depend on their number.
+        factor = world.size if scale is None else scale.factor
         sums = []
         for place, read in mine or [(0, None)]:
             # A batch that is an update by itself goes on from the generators as they are, which checkpoints keep.
             seed = _seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
             with accumulating(self._replica, ends=not mine or place == mine[-1][0]):
                 total, parts = self._replica(None if read is None else read.result(), seed)
-                # The mean over processes, which DistributedDataParallel leaves, is to be a sum.
-                (total / (count / world.size)).backward()
+                (total / (count / factor)).backward()
             sums.append(parts)
+        if scale is not None:
+            gradients = (parameter.grad for parameter in self._objective.parameters() if parameter.grad is not None)
+            torch._foreach_mul_([*gradients], world.size / factor)
         return world.summed(torch.stack(sums).cpu().double().sum(0))
 
 

@@ -29,6 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
         "attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0},
         "training": {"normalization": "sentence"},
     },
+    "fp16": {"precision": "fp16"},
     "stochastic": {"attention": {"name": "stochastic"}},
     # What nothing uses has no gradient, and no moment.
     "unused": {"attention": {"name": "none"}, "encoder": {"name": "conv", "hidden_size": 32}},
@@ -60,13 +61,15 @@ def learnt(
 @pytest.mark.parametrize("case", [*CASES, "streamed"])
 def test_an_update_does_not_depend_on_the_number_of_processes(case: str, size: int, learnt: dict[int, Path]) -> None:
     alone, together = (json.loads((learnt[count] / "losses.json").read_text())[case] for count in (1, size))
-    np.testing.assert_allclose(together, alone, rtol=1e-6, atol=1e-6)
+    # In float16, a last bit of a weight is soon one of 11 bits.
+    near, nearby = (1e-3, 1e-2) if case == "fp16" else (1e-6, 1e-5)
+    np.testing.assert_allclose(together, alone, rtol=near, atol=near)
     assert max(norm for *_, norm in alone) > 0.2, "clipping is active"
     assert case != "stochastic" or any(extra for _, _, extra, _ in alone)
     before, after = (load_file(learnt[count] / f"{case}.safetensors") for count in (1, size))
     assert before.keys() == after.keys()
     for name, tensor in before.items():
-        torch.testing.assert_close(after[name], tensor, rtol=0, atol=1e-5)
+        torch.testing.assert_close(after[name], tensor, rtol=0, atol=nearby)
 
 
 @pytest.mark.parametrize("size", [2, 4])
