@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from tqdm import tqdm
 
 from mt.data.batches import Batch, collate, fixed_order
@@ -19,11 +20,15 @@ from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.ops.int8 import int8_steps
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
+from mt.search.graphs import DEVICES, GraphedSteps
 from mt.search.hypothesis import Hypothesis
 from mt.search.shortlist import Shortlist
 
 MAX_LOGITS = 1 << 27
 """Most logits of a step of search, 0.5 GB: under a wide beam fewer sentences are decoded at once."""
+
+WIDTH = 16
+"""Of which the widths of sources are multiples where steps are recorded."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -59,6 +64,8 @@ def decode_ids(
         raise offline_shortlist()
     device, k = next(model.parameters()).device, waits(search)
     precision = "fp32" if is_online(search) else precision
+    records = search.cuda_graphs and device.type in DEVICES and shortlist is None
+    recorded = GraphedSteps(_verbs(model, hard, None)) if records else None
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     lengths = np.array([field.length(source) for source in sources], dtype=np.int64)
     share: list[tuple[np.ndarray, Sequence[Sequence[Hypothesis]]]] = []
@@ -67,13 +74,14 @@ def decode_ids(
         for indices in mine:
             rows = [np.asarray(sources[i]) for i in indices]
             batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)
+            batch = _widened(batch, model.max_source_length) if recorded else batch
             with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
                 memory = model.encode(batch.source, batch.source_mask)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
                 vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
                 pieces = None if shortlist is None else torch.from_numpy(shortlist.of(rows)).to(device)
-                hypotheses = decode(search, _verbs(model, hard, pieces), memory, vectors, read_for)
+                hypotheses = decode(search, recorded or _verbs(model, hard, pieces), memory, vectors, read_for)
             share.append((indices, hypotheses if pieces is None else _told(pieces, hypotheses)))
             bar.update(len(indices))
     for indices, hypotheses in world.merged(share):
@@ -103,6 +111,14 @@ def offline_shortlist() -> UserError:
         "a shortlist is made of the whole source, and this search writes while it reads: leave the shortlist out, or "
         "choose search=greedy or search=beam"
     )
+
+
+def _widened(batch: Batch, limit: int | None) -> Batch:
+    """Text padded to one of few widths, so that batches share graphs. limit: see `Seq2Seq.max_source_length`."""
+    width = batch.source.shape[1]
+    more = -width % WIDTH if batch.source.dim() == 2 else 0
+    more = more if limit is None else max(0, min(more, limit - width))
+    return batch._replace(source=pad(batch.source, (0, more)), source_mask=pad(batch.source_mask, (0, more)))
 
 
 def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:

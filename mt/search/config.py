@@ -44,6 +44,9 @@ class _LengthOptions(Options):
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Source tokens decoded at once, padding included."""
+    cuda_graphs: bool = False
+    """Whether the kernels of a step are recorded once for each shape and launched as a whole, on an NVIDIA GPU; on
+    another device it does nothing."""
 
     @model_validator(mode="after")
     def _leaves_room_for_eos(self) -> Self:
