@@ -8,6 +8,7 @@ import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -46,11 +47,12 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
             yield
             return
         # oneDNN has an LSTM in float16 for few CPUs; PyTorch's own is slow, and for all.
-        before, *_ = torch.backends.mkldnn.set_flags(False, _fp32_precision=None)
+        onednn: Any = torch.backends.mkldnn
+        before, onednn.enabled = onednn.enabled, False
         try:
             yield
         finally:
-            torch.backends.mkldnn.set_flags(before, _fp32_precision=None)
+            onednn.enabled = before
 
 
 @contextlib.contextmanager
