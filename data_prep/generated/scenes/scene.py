@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 SHAPES = ("circle", "square", "triangle", "star", "cross")
 COLOURS = ("red", "green", "blue", "yellow", "purple", "black")
-RADII = {"large": (11, 13), "small": (6, 8)}
+RADII = {"large": (12, 13), "small": (8, 9)}
 """Of each size, in percent of the picture's side."""
 PLACES = (
     ("top left", "top", "top right"),
