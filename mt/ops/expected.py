@@ -54,10 +54,10 @@ def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B
     p_choose, start = p_choose.to(dtype), start.to(dtype)
     if p_choose.numel() == 0:
         return p_choose * start[:, None]
-    device, size = p_choose.device, block_size(p_choose.shape[2])
+    device = p_choose.device
     if device.type == "cpu" and (kernels := alignment_kernels(dtype)):
         return CompiledAlignment.apply(p_choose, start, *kernels)
-    if device.type == "cuda" and (fused := fused_alignment(device, dtype, size)):
+    if device.type == "cuda" and (fused := fused_alignment(device, dtype, block_size(p_choose.shape[2]))):
         return fused(p_choose, start)
     return Wavefront.apply(p_choose, start)
 

@@ -59,11 +59,11 @@ def _cell_by_cell(layers: nn.RNNBase, inputs: Tensor, state: tuple[Tensor, ...])
             else:
                 layer = (torch.gru_cell(vectors, *layer, *weights),)
             steps.append(layer[0])
-        outputs = joined(steps, 1)
+        outputs = _joined(steps, 1)
         after.append(layer)
-    return outputs, tuple(joined(part, 0) for part in zip(*after, strict=True))
+    return outputs, tuple(_joined(part, 0) for part in zip(*after, strict=True))
 
 
-def joined(parts: Sequence[Tensor], dim: int) -> Tensor:
+def _joined(parts: Sequence[Tensor], dim: int) -> Tensor:
     """`torch.stack`, which copies a single part, too."""
     return parts[0].unsqueeze(dim) if len(parts) == 1 else torch.stack([*parts], dim)

@@ -51,13 +51,15 @@ class History:
     def backtrack(self, ends: Ends) -> list[Hypothesis]:
         """The hypotheses that end at `ends` (fields [H]), in that order. The record is used up and empty then."""
         steps, self._steps = self._steps, []
-        rows = _followed([step.parents for step in steps], ends)
-        index = rows + np.cumsum([0, *(len(step.tokens) for step in steps[:-1])])[:, None]
+        # Where each step begins in what all of them have, one after another.
+        begins = np.cumsum([0, *(len(step.tokens) for step in steps[:-1])])
+        rows = _followed(torch.cat([step.parents for step in steps]).cpu().numpy(), begins, ends)
+        index = torch.from_numpy((rows + begins[:, None]).T)
         device, lengths = ends.row.device, ends.length.tolist()
 
         def picked(parts: list[Tensor]) -> Tensor:
             """[H, T], of what every step has of each row."""
-            return torch.cat(parts).cpu()[torch.from_numpy(index.T.copy())]
+            return torch.cat(parts).cpu()[index]
 
         tokens = picked([step.tokens for step in steps]).roll(-1, 1)  # a step was given what the one before said
         tokens[torch.arange(len(lengths)), ends.length.cpu() - 1] = ends.token.cpu()
@@ -88,22 +90,24 @@ class History:
         ]
 
 
-def _followed(parents: list[Tensor], ends: Ends) -> np.ndarray:
+def _followed(parents: np.ndarray, begins: np.ndarray, ends: Ends) -> np.ndarray:
     """[T, H] int64: the row of each hypothesis in each step. Until its own last step is reached from the end, one
-    follows row 0, which always exists; that part is cut off. On the host, where a step takes microseconds."""
-    before = np.split(torch.cat(parents).cpu().numpy(), np.cumsum([len(part) for part in parents])[:-1])
+    follows row 0, which always exists; that part is cut off. On the host, where a step takes microseconds.
+
+    parents: of all steps, one after another; begins: [T], where each begins in it.
+    """
     length, last = ends.length.cpu().numpy(), ends.row.cpu().numpy()
-    rows = np.zeros((len(parents), len(last)), np.int64)
+    rows = np.zeros((len(begins), len(last)), np.int64)
     row = rows[0].copy()
-    for step in reversed(range(len(parents))):
+    for step in reversed(range(len(begins))):
         row = rows[step] = np.where(length == step + 1, last, row)
-        row = before[step][row]
+        row = parents[begins[step] + row]
     return rows
 
 
 def _whole(weights: Iterable[Tensor], rows: Sequence[Tensor], lengths: list[int]) -> list[Windows]:
-    """Of each hypothesis, where steps attended to all of the source. weights and rows: of each step [N, S]
-    and [H]."""
+    """Of each hypothesis, where steps attended to all of the source. weights: of each step [N, S]; rows:
+    of each [H]."""
     grid: Tensor | None = None
     for step, (part, row) in enumerate(zip(weights, rows, strict=True)):
         if grid is None:
