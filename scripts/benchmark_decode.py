@@ -3,14 +3,18 @@
     python scripts/benchmark.py decode [--corpus FOLDER] [--device cuda] [--json]
 
 A model of the benchmarks' sizes, with input feeding, is trained for a while, so that sentences end where they end.
-The plain search is in float32, `mt` decodes in each precision that the device has. `fp32_ratio`, `bf16_ratio` and
-`int8_ratio` are how many times as fast it is as the plain search in the same round, medians of rounds in which all take
-turns; `ratio` is that of the fastest, whose `tokens_per_second` counts target tokens, EOS included. `agree` (not in
-JSON) is the share of sentences in which it found the tokens of the plain search. OMP_NUM_THREADS sets the threads.
+The plain search is in float32, `mt` decodes in each precision that the device has, and single sentences by its export
+to ONNX in int8, too, where the extra `onnx` is installed. `fp32_ratio`, `bf16_ratio`, `int8_ratio` and `onnx_ratio` are
+how many times as fast it is as the plain search in the same round, medians of rounds in which all take turns; `ratio`
+is that of the fastest, whose `tokens_per_second` counts target tokens, EOS included. `agree` (not in JSON) is the share
+of sentences in which it found the tokens of the plain search. OMP_NUM_THREADS sets the threads.
 """
 
+import contextlib
 import statistics
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +30,14 @@ from mt.data.split import Split
 from mt.data.tokenizer import EOS
 from mt.decoding import decode_ids
 from mt.device import choose
+from mt.errors import UserError
+from mt.export.graphs import write_graphs
 from mt.models.seq2seq import Seq2Seq
+from mt.onnx.networks import Networks
+from mt.onnx.translator import decode_ids as decode_by_onnx
 from mt.optim.optimizer import build_optimizer
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, Precision, SearchConfig
+from mt.storage import write_json
 from mt.training.loop import Progress, updates
 
 SEARCHES: dict[str, SearchConfig] = {
@@ -78,14 +87,29 @@ def by_plain(model: Plain, row: Row) -> Tokens:
     return [each.tokens for each in found]
 
 
-def compared(model: Seq2Seq, row: Row, rounds: int, device: str) -> dict[str, float]:
-    """What is printed of a row."""
+def exported(model: Seq2Seq, config: Config) -> Networks | None:
+    """The model in int8 in ONNX Runtime; None where the extra `onnx` is not installed."""
+    with tempfile.TemporaryDirectory() as root, contextlib.suppress(UserError):
+        write_json(Path(root) / "config.json", {})
+        write_graphs(Path(root), model, config, {}, "int8")
+        return Networks(Path(root))
+    return None
+
+
+def by_onnx(networks: Networks, row: Row) -> Tokens:
+    return [list(decode_by_onnx(networks, ids, row.search)[0].tokens) for group in row.groups for ids in group]
+
+
+def compared(model: Seq2Seq, row: Row, rounds: int, device: str, networks: Networks | None) -> dict[str, float]:
+    """What is printed of a row. networks: of the model, which decode single sentences; None: nothing by ONNX."""
     plain, vocabulary = plain_of(model).eval(), len(model.decoder.output.weight)
     contenders: dict[str, Callable[[], Tokens]] = {"plain": lambda: by_plain(plain, row)}
     for precision in PRECISIONS:
         if precision == ("fp16" if device == "cpu" else "int8"):
             continue
         contenders[precision] = lambda precision=precision: by_mt(model, row, vocabulary, precision)  # type: ignore[misc]
+    if networks is not None and max(map(len, row.groups)) == 1:
+        contenders["onnx"] = lambda: by_onnx(networks, row)
     turns, found = [], dict[str, Tokens]()
     for number in range(rounds + 1):
         turn = {}
@@ -115,8 +139,11 @@ def main(given: Sequence[str]) -> None:
         config = configured("input_feeding", "fp32", options.size, max_updates=options.updates)
         config = config.model_copy(update={"device": options.device})
         model = trained(config, corpus)
-        split = corpus.split("test")
-        found = {name: compared(model, row, options.rounds, options.device) for name, row in rows(split).items()}
+        networks = exported(model, config) if options.device == "cpu" else None
+        found = {
+            name: compared(model, row, options.rounds, options.device, networks)
+            for name, row in rows(corpus.split("test")).items()
+        }
     if options.json:
         hidden = ("plain_tokens_per_second", "agree")
         found = {name: {key: row[key] for key in row if key not in hidden} for name, row in found.items()}

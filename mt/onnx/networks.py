@@ -84,7 +84,8 @@ def _session(path: Path) -> Any:
         raise UserError(f"engine=onnx needs ONNX Runtime ({error}): pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))  # 0: as many as there are cores
+    # Sentences are decoded one by one, and their products are too small to be worth sharing.
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # it has a class for each kind of fault, under no common one

@@ -19,6 +19,17 @@ from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
 from mt.storage import read_json
 
 
+def decode_ids(networks: Networks, ids: np.ndarray, options: Any) -> list[Found]:
+    """The hypotheses of one source, best first. ids: [S], EOS last; options: `GreedyConfig` or `BeamConfig`."""
+    beam = {} if isinstance(options, GreedyConfig) else options.model_dump(include=set(Rules._fields))
+    rules = Rules(
+        longest=options.longest(len(ids)),
+        min_length=options.min_length,
+        no_repeat_ngram_size=options.no_repeat_ngram_size,
+    )._replace(**beam)
+    return search(networks.read(ids, rules.beam_size), rules)
+
+
 class OnnxTranslator(Reading):
     """A folder that `scripts/export.py RUN DIR --format onnx` made; see `Reading`. Sentences are decoded one by one."""
 
@@ -39,16 +50,7 @@ class OnnxTranslator(Reading):
     def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> list[list[Found]]:
         self._refuse_search(search)
         bar = tqdm(rows, desc="decoding", unit=" sentences", disable=not progress, leave=False)
-        return [self._found(np.asarray(row), search) for row in bar]
-
-    def _found(self, ids: np.ndarray, options: Any) -> list[Found]:
-        beam = {} if isinstance(options, GreedyConfig) else options.model_dump(include=set(Rules._fields))
-        rules = Rules(
-            longest=options.longest(len(ids)),
-            min_length=options.min_length,
-            no_repeat_ngram_size=options.no_repeat_ngram_size,
-        )._replace(**beam)
-        return search(self.networks.read(ids, rules.beam_size), rules)
+        return [decode_ids(self.networks, np.asarray(row), search) for row in bar]
 
     def _places(self, lengths: Sequence[int]) -> list[int]:
         return list(lengths)
