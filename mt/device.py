@@ -18,14 +18,24 @@ from mt.errors import UserError, invalid_choice
 DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
 
-# oneDNN, which computes on a CPU in bfloat16, keeps a compiled program of one or two megabytes for every shape of a
-# product that it has met, up to 1,024 of them; batches are of many shapes. Compiling takes 3 % of the time.
-_CACHE, _PROGRAMS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32"
+_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+PROGRAMS = 32
+
+
+def keep_programs(count: int) -> None:
+    """How many compiled programs oneDNN keeps, which computes layers, and products in bfloat16, on a CPU. To be called
+    before the first product of a process; a choice that the environment has made stays.
+
+    It has one for every shape that it has met, up to 1,024 of them. Those of an LSTM take one or two megabytes, batches
+    of text are of many shapes, and compiling is 3 % of the time; those of convolutions over pictures are small, and
+    compiling is a fifth of the time.
+    """
+    os.environ.setdefault(_CACHE, str(count))
 
 
 def choose(name: str) -> torch.device:
     """auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. Raises UserError where it is absent."""
-    os.environ.setdefault(_CACHE, _PROGRAMS)  # read at the first product, so in time
+    keep_programs(PROGRAMS)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(DEVICES, name):

@@ -11,10 +11,11 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding import decodes_hard
-from mt.device import reset_peak_memory
+from mt.device import keep_programs, reset_peak_memory
 from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.inference import Translator
+from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import Optimizer, build_optimizer
 from mt.storage import mend, point, remove, subfolder
@@ -82,7 +83,7 @@ def begin(
     """
     require_work(config, corpus.training, world)
     require_alike(config, corpus, world)
-    device = world.device(config.device)
+    device = _device(config, world)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
@@ -133,7 +134,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
         require_work(config, corpus.training, world)
         world.require_alike({f"checkpoint {newest.name}": about.sha256})
         decodes_hard(config.search, model)
-        model = model.to(world.device(config.device))
+        model = model.to(_device(config, world))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
         restore_moments(newest, config.optimizer, model, optimizer, about.update)
@@ -145,6 +146,11 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
     if world.first:
         prune(run)
     return run
+
+
+def _device(config: Config, world: World) -> torch.device:
+    keep_programs(FRONTENDS[config.frontend.name].programs)
+    return world.device(config.device)
 
 
 def save(run: Run, *, is_best: bool) -> None:
