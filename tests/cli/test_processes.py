@@ -31,6 +31,7 @@ def test_who_lost_another_to_a_signal_tells_of_the_signal() -> None:
     assert _cause(other, store) is other
 
 
+@pytest.mark.usefixtures("foreground")
 @pytest.mark.parametrize(("number", "status", "lines"), [(signal.SIGTERM, 75, 0), (signal.SIGINT, 130, 1)])
 def test_one_that_waits_for_the_others_hears_signals(number: int, status: int, lines: int, tmp_path: Path) -> None:
     """Also where it has found a stranger at the port, who never answers."""
