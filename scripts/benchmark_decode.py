@@ -10,10 +10,10 @@ is that of the fastest, whose `tokens_per_second` counts target tokens, EOS incl
 of sentences in which it found the tokens of the plain search. OMP_NUM_THREADS sets the threads.
 """
 
-import contextlib
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,6 @@ from mt.data.split import Split
 from mt.data.tokenizer import EOS
 from mt.decoding import decode_ids
 from mt.device import choose
-from mt.errors import UserError
 from mt.export.graphs import write_graphs
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
@@ -89,11 +88,12 @@ def by_plain(model: Plain, row: Row) -> Tokens:
 
 def exported(model: Seq2Seq, config: Config) -> Networks | None:
     """The model in int8 in ONNX Runtime; None where the extra `onnx` is not installed."""
-    with tempfile.TemporaryDirectory() as root, contextlib.suppress(UserError):
+    if not all(find_spec(module) for module in ("onnx", "onnxruntime", "onnxscript")):
+        return None
+    with tempfile.TemporaryDirectory() as root:
         write_json(Path(root) / "config.json", {})
         write_graphs(Path(root), model, config, {}, "int8")
         return Networks(Path(root))
-    return None
 
 
 def by_onnx(networks: Networks, row: Row) -> Tokens:

@@ -85,7 +85,8 @@ def _session(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
     # Sentences are decoded one by one, and their products are too small to be worth sharing.
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
+    threads = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
+    options.intra_op_num_threads = int(threads) if threads.isdecimal() else 1
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # it has a class for each kind of fault, under no common one

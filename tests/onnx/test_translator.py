@@ -63,6 +63,16 @@ def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str
     require_same(mt.load(trained, device="cpu"), mt.load(exported, engine="onnx"), lines)
 
 
+@pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2), ("2,1", 2), ("many", 1)])
+def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None, threads: int) -> None:
+    """One, unless the environment says more; what OpenMP cannot read says nothing."""
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    if wanted:
+        monkeypatch.setenv("OMP_NUM_THREADS", wanted)
+    step = mt.load(exported, engine="onnx").networks._step
+    assert step.get_session_options().intra_op_num_threads == threads
+
+
 # Each attention, decoder and encoder that has no loop, and what an option adds to their operations.
 MODELS = {
     "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
