@@ -19,7 +19,7 @@ DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
 
 _CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-PROGRAMS = 8
+PROGRAMS = 16
 
 
 def keep_programs(count: int) -> None:
@@ -28,7 +28,7 @@ def keep_programs(count: int) -> None:
 
     It has one for every shape that it has met, up to 1,024 of them. Those of an LSTM and of products in bfloat16 take
     one to three megabytes, batches of text are of ever new shapes, and those of the batch before are seldom met again:
-    with 8 training is as fast as with 32, and smaller by up to 0.1 GB. Those of convolutions over pictures are small,
+    with 16 training is as fast as with 32, and smaller by up to 0.1 GB. Those of convolutions over pictures are small,
     and compiling is a fifth of the time.
     """
     os.environ.setdefault(_CACHE, str(count))

@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from mt.ops.matmul import add_product, product
+
 
 def token_losses(
     readouts: Float[Tensor, "B T F"],
@@ -60,7 +62,7 @@ class _TokenLosses(Function):
         rows = 256 if readouts.device.type == "cpu" else 4096
         for begin in range(0, len(readouts), rows):
             block, wanted = readouts[begin : begin + rows], targets[begin : begin + rows, None]
-            log_probs = torch.addmm(bias_cast, block, weight_cast.T).to(weight.dtype).log_softmax(-1)
+            log_probs = product(block, weight_cast.T, bias_cast).to(weight.dtype).log_softmax(-1)
             counts = None if real is None else real[begin : begin + rows, None]
             if counts is not None:
                 log_probs *= counts
@@ -78,11 +80,8 @@ class _TokenLosses(Function):
                 grad *= counts
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
-            grad_readouts[begin : begin + rows] = grad_cast @ weight_cast
-            if weight_cast is weight:  # added within the product, without a tensor of the size of the matrix
-                grad_weight.addmm_(grad_cast.T, block)
-            else:
-                grad_weight += grad_cast.T @ block
+            grad_readouts[begin : begin + rows] = product(grad_cast, weight_cast)
+            add_product(grad_weight, grad_cast.T, block)
         ctx.save_for_backward(grad_readouts, grad_weight, grad_bias)
         ctx.mark_non_differentiable(each)
         return loss, each

@@ -1,0 +1,50 @@
+"""Products of matrices in functions with a backward pass of their own, by the faster of two libraries.
+
+In float32, torch asks MKL, which on AMD's processors computes with vectors of 256 bits where there are 512. oneDNN,
+which torch comes with, takes half the time there; its sums are rounded in another order.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def product(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], added: Float[Tensor, "*rows O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """`left @ right + added`, without a gradient. added: [O] or [N, O]."""
+    if _by_onednn(left, right):
+        bias = added if added is not None and added.dim() == 1 else None
+        out = torch.ops.mkldnn._linear_pointwise(left, right.T, bias, "none", [], "")
+        return out if added is bias else out.add_(added)
+    return left @ right if added is None else torch.addmm(added, left, right)
+
+
+def add_product(total: Float[Tensor, "N O"], left: Float[Tensor, "N I"], right: Float[Tensor, "I O"]) -> None:
+    """Adds `left @ right` to `total`, which may be of a wider type; without a tensor of its size where that can be."""
+    if total.dtype == left.dtype and not _by_onednn(left, right):
+        total.addmm_(left, right)
+    else:
+        total += product(left, right)
+
+
+def _by_onednn(left: Tensor, right: Tensor) -> bool:
+    if left.dtype != torch.float32 or left.device.type != "cpu" or not _mkl_is_slow():
+        return False
+    # For others, such as some columns of a larger matrix, oneDNN has slow products only.
+    return all(matrix.is_contiguous() or matrix.T.is_contiguous() for matrix in (left, right))
+
+
+@cache
+def _mkl_is_slow() -> bool:
+    try:
+        processor = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:  # another system
+        return False
+    libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
+    # What torch's compiler calls for linear layers, which is no part of its public interface.
+    called = libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return called and "AuthenticAMD" in processor and " avx512f " in processor
