@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.matmul import add_product, product
+from mt.ops.matmul import product
 
 
 def token_losses(
@@ -81,7 +81,10 @@ class _TokenLosses(Function):
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
             grad_readouts[begin : begin + rows] = product(grad_cast, weight_cast)
-            add_product(grad_weight, grad_cast.T, block)
+            if weight_cast is weight:  # added within the product, without a tensor of the size of the matrix
+                grad_weight.addmm_(grad_cast.T, block)
+            else:
+                grad_weight += grad_cast.T @ block
         ctx.save_for_backward(grad_readouts, grad_weight, grad_bias)
         ctx.mark_non_differentiable(each)
         return loss, each

@@ -23,14 +23,6 @@ def product(
     return left @ right if added is None else torch.addmm(added, left, right)
 
 
-def add_product(total: Float[Tensor, "N O"], left: Float[Tensor, "N I"], right: Float[Tensor, "I O"]) -> None:
-    """Adds `left @ right` to `total`, which may be of a wider type; without a tensor of its size where that can be."""
-    if total.dtype == left.dtype and not _by_onednn(left, right):
-        total.addmm_(left, right)
-    else:
-        total += product(left, right)
-
-
 def _by_onednn(left: Tensor, right: Tensor) -> bool:
     if left.dtype != torch.float32 or left.device.type != "cpu" or not _mkl_is_slow():
         return False

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mt.ops import matmul
-from mt.ops.matmul import add_product, product
+from mt.ops.matmul import product
 
 
 @pytest.fixture(params=[False, True], ids=["torch", "onednn"])
@@ -31,9 +31,6 @@ def test_equals_float64(library, rows, inner, columns):
             found = product(left, right, added)
             assert found.dtype == torch.float32 and found.shape == (rows, columns)
             assert torch.allclose(found.double(), expected + (0 if added is None else added), rtol=1e-5, atol=1e-4)
-        total = whole.clone()
-        add_product(total, left, right)
-        assert torch.allclose(total.double(), expected + whole, rtol=1e-5, atol=1e-4)
 
 
 def test_nothing_given_is_changed(library):
@@ -41,14 +38,6 @@ def test_nothing_given_is_changed(library):
     before = [tensor.clone() for tensor in (left, right, added)]
     product(left, right, added)
     assert all(torch.equal(*pair) for pair in zip(before, (left, right, added), strict=True))
-
-
-def test_narrow_products_are_added_to_wide_sums(library):
-    left, right = torch.randn(4, 6).bfloat16(), torch.randn(6, 3).bfloat16()
-    total = torch.ones(4, 3)
-    add_product(total, left, right)
-    assert total.dtype == torch.float32
-    assert torch.allclose(total, 1 + (left @ right).float())
 
 
 def test_takes_torch_where_the_processor_is_unknown(monkeypatch):
