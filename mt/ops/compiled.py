@@ -4,8 +4,7 @@ Each has a backend in plain PyTorch beside it, for other devices and for where n
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any, no_type_check
 
@@ -13,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
+from mt.ops.threads import at_once
 
 Array = Any
 """A contiguous array of numpy, sharing the memory of a tensor."""
@@ -135,13 +136,8 @@ def _by_sentence(kernel: Kernel, *tensors: Tensor) -> None:
     """
     (batch, steps, hidden), positions = tensors[0].shape, tensors[1].shape[1]
     threads = min(torch.get_num_threads(), batch, batch * steps * positions * hidden // THREAD)
-    if threads < 2:
-        kernel(*_arrays(*tensors))
-        return
-    size = -(-batch // threads)
-    with ThreadPoolExecutor(threads) as pool:
-        slices = [slice(first, first + size) for first in range(0, batch, size)]
-        list(pool.map(lambda rows: kernel(*_arrays(*(x[rows] for x in tensors))), slices))
+    size = max(-(-batch // max(threads, 1)), 1)
+    at_once([partial(kernel, *_arrays(*(x[first : first + size] for x in tensors))) for first in range(0, batch, size)])
 
 
 # The loops. numba compiles them as they stand, so that no test may wrap them: hence @no_type_check.

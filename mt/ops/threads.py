@@ -1,0 +1,60 @@
+"""Compiled loops in the threads that PyTorch computes with.
+
+PyTorch's threads wait for their next work for some milliseconds without giving up their processors (GNU OpenMP), so
+that threads of our own would share these with them, and be no faster than one.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def at_once(calls: Sequence[Callable[[], object]]) -> None:
+    """Makes the calls, each in a thread, and returns when all have; they should release Python's lock.
+
+    Raises what the first of those raised that failed, after the others.
+    """
+    if len(calls) < 2:
+        for call in calls:
+            call()
+    elif (parallel := _openmp_region()) is None:
+        with ThreadPoolExecutor(len(calls)) as pool:
+            list(pool.map(lambda call: call(), calls))
+    else:
+        _in_region(parallel, calls)
+
+
+def _in_region(parallel: Callable[..., Any], calls: Sequence[Callable[[], object]]) -> None:
+    errors: list[BaseException] = []
+    waiting = iter(calls)  # There may be fewer threads than calls: each takes the next that nobody has begun.
+
+    @_CALLBACK
+    def work(_: object) -> None:
+        for call in waiting:
+            try:
+                call()
+            except BaseException as error:  # which cannot leave a callback
+                errors.append(error)
+
+    parallel(work, None, len(calls), 0)
+    if errors:
+        raise errors[0]
+
+
+@cache
+def _openmp_region() -> Callable[..., Any] | None:
+    """GOMP_parallel(function, data, threads, flags) of the OpenMP that this process has loaded, as compilers call it;
+    None where that is another one than GNU's, or none."""
+    try:
+        loaded = ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD)  # never a second one beside PyTorch's
+        region = loaded.GOMP_parallel
+    except (OSError, AttributeError):  # the latter also where there is no RTLD_NOLOAD
+        return None
+    region.argtypes = [_CALLBACK, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+    region.restype = None
+    return region
