@@ -50,9 +50,11 @@ def choose(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def autocast(device: torch.device, precision: str) -> Iterator[None]:
-    """Matrix products in bfloat16 where `precision` is bf16, in float16 where it is fp16; a context without effect
-    where it is another."""
+    """Matrix products in bfloat16 where `precision` is bf16 and the processor has instructions for it, in float16 where
+    it is fp16; a context without effect where it is another."""
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+    if dtype == torch.bfloat16 and not has_bfloat16(device):
+        dtype = None
     with torch.autocast(device.type, dtype or torch.bfloat16, enabled=dtype is not None):
         if dtype != torch.float16 or device.type != "cpu":
             yield
@@ -64,6 +66,13 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
             yield
         finally:
             onednn.enabled = before
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether `autocast` computes bf16 in bfloat16 there. Without instructions for it (AVX-512 or newer, on x86), a CPU
+    would take nine times as long as in float32, and oneDNN has no LSTM."""
+    supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)  # not public, so that it may be gone
+    return device.type != "cpu" or supported is None or supported()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from mt.device import autocast, choose, give_back_memory, peak_memory, reset_peak_memory
+from mt.device import autocast, choose, give_back_memory, has_bfloat16, peak_memory, reset_peak_memory
 from mt.errors import UserError
 
 
@@ -39,13 +39,24 @@ def test_cuda_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) ->
 def test_precision_of_products() -> None:
     matrix = torch.ones(2, 2)
     with autocast(torch.device("cpu"), "bf16"):
-        assert (matrix @ matrix).dtype == torch.bfloat16
+        assert (matrix @ matrix).dtype == (torch.bfloat16 if has_bfloat16(torch.device("cpu")) else torch.float32)
     onednn = torch.backends.mkldnn.enabled
     with autocast(torch.device("cpu"), "fp16"):
         assert (matrix @ matrix).dtype == torch.float16 and not torch.backends.mkldnn.enabled
     assert torch.backends.mkldnn.enabled == onednn
     with autocast(torch.device("cpu"), "fp32"):
         assert (matrix @ matrix).dtype == torch.float32
+
+
+@pytest.mark.parametrize("supported", [False, True])
+def test_without_instructions_for_bfloat16_it_is_computed_in_float32(
+    monkeypatch: pytest.MonkeyPatch, supported: bool
+) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: supported)
+    matrix = torch.ones(2, 2)
+    with autocast(torch.device("cpu"), "bf16"):
+        assert (matrix @ matrix).dtype == (torch.bfloat16 if supported else torch.float32)
+    assert has_bfloat16(torch.device("cuda"))
 
 
 CPU, MEBIBYTE = torch.device("cpu"), 2**20

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
+from mt.device import has_bfloat16
 from mt.distributed import ALONE, World
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import Progress
@@ -102,6 +103,8 @@ def heading(
     if together > 1:
         rows["update"] = f"{update}, of {world.size} processes" if world.size > 1 else update
     notes = [("note", metric.notice) for metric in config.metrics() if metric.notice]
+    if config.precision == "bf16" and not has_bfloat16(device):
+        notes.append(("note", "this processor has no instructions for bfloat16: bf16 is computed as fp32"))
     return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))
 
 

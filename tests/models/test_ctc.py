@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mt.data.batches import Batch
+from mt.device import autocast
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.ops.ctc import ctc_losses
@@ -59,7 +60,7 @@ def test_targets_of_nothing_but_eos():
 
 
 def test_autocast_computes_it_in_float32():
-    with torch.autocast("cpu", torch.bfloat16):
+    with autocast(torch.device("cpu"), "bf16"):
         loss = model(1.0)(pairs([5, 2, 4])).auxiliary
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(model(1.0)(pairs([5, 2, 4])).auxiliary.item(), rel=0.02)

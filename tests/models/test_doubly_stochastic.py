@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mt.data.batches import Batch
+from mt.device import autocast
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.encoders.recurrent import BiLSTMConfig
@@ -59,7 +60,7 @@ def test_of_samples_the_probabilities_are_priced(batch: Batch):
 
 
 def test_autocast_computes_it_in_float32(batch: Batch):
-    with torch.autocast("cpu", torch.bfloat16):
+    with autocast(torch.device("cpu"), "bf16"):
         loss = model("bahdanau", 1.0).eval()(batch).auxiliary
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(model("bahdanau", 1.0).eval()(batch).auxiliary.item(), rel=0.02)

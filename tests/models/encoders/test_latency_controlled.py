@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from mt.device import autocast
 from mt.models.encoders.latency_controlled import LCBiLSTM, LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTM, BiLSTMConfig
 
@@ -90,7 +91,7 @@ def test_no_more_is_computed_than_there_is(shake):
 
 def test_halves_of_precision_are_computed(vectors, mask, shake):
     encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4, num_layers=2), 6))
-    with torch.autocast("cpu", torch.bfloat16):
+    with autocast(torch.device("cpu"), "bf16"):
         values = encoder(vectors, mask).values
     torch.testing.assert_close(values.float(), encoder(vectors, mask).values, atol=0.02, rtol=0)
 
