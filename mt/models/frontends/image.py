@@ -83,6 +83,7 @@ class ImageGrid(Frontend):
         self.coordinates = config.coordinates
         sizes = [5 if config.coordinates else 3, *widths[:0:-1], config.channels]
         self.stages = nn.Sequential(*(Stage(*pair, local=config.local) for pair in itertools.pairwise(sizes)))
+        self.norm = nn.LayerNorm(config.channels)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -96,7 +97,7 @@ class ImageGrid(Frontend):
             pixels = torch.cat((pixels, where.expand(len(pixels), -1, -1, -1)), -1)
         # Channels stay next to each other, by which convolutions on a CPU are faster, too.
         grid = self.stages(pixels.permute(0, 3, 1, 2))
-        places = grid.flatten(2).transpose(1, 2)
+        places = self.norm(grid.flatten(2).transpose(1, 2))
         return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)
 
     def places(self, lengths: Tensor) -> Tensor:
