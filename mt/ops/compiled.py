@@ -136,7 +136,7 @@ def _by_sentence(kernel: Kernel, *tensors: Tensor) -> None:
     """
     (batch, steps, hidden), positions = tensors[0].shape, tensors[1].shape[1]
     threads = min(torch.get_num_threads(), batch, batch * steps * positions * hidden // THREAD)
-    size = max(-(-batch // max(threads, 1)), 1)
+    size = -(-batch // max(threads, 1)) or 1
     at_once([partial(kernel, *_arrays(*(x[first : first + size] for x in tensors))) for first in range(0, batch, size)])
 
 

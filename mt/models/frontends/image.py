@@ -62,8 +62,9 @@ class Stage(nn.Module):
         self.local = local
 
     def forward(self, planes: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B D Y2 X2"]:
-        if self.local and (odd := (planes.shape[3] % 2, planes.shape[2] % 2)) != (0, 0):
-            planes = pad(planes, (0, odd[0], 0, odd[1]))
+        right, below = planes.shape[3] % 2, planes.shape[2] % 2
+        if self.local and (right or below):
+            planes = pad(planes, (0, right, 0, below))
         halved = self.norm(self.halve(planes)).relu()
         return (halved + self.convolution(halved)).relu()
 
