@@ -51,7 +51,7 @@ def open_reader(config: DatasetConfig) -> Reader:
     if field.written:
         return TEXT_READER
     if config.generator is not None:
-        return Reader(field, functools.partial(_rendered, config.generator), generated=True)
+        return Reader(field, functools.partial(_rendered, config.generator))
     if config.digits is not None:
         return Reader(field, functools.partial(joined, Path(config.folder or ""), config.field))
     listing = _listing(config)

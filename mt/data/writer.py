@@ -27,8 +27,6 @@ class Reader(NamedTuple):
     field: Field = TEXT_FIELD
     open: Callable[[str], Raw] = str
     """From the source of an `Example` to what the field reads: the text itself, or a path, samples, pixels."""
-    generated: bool = False
-    """Whether sources are drawn by a program of ours; they are not drawn once more to see that they can be read."""
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
         """The rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
@@ -36,8 +34,6 @@ class Reader(NamedTuple):
 
     def require_readable(self, source: str) -> None:
         """Raises SourceError, with its `source`, where a source that is no text cannot be read."""
-        if self.generated:
-            return
         try:
             self.field.require_readable(self.open(source))
         except SourceError as error:

@@ -7,8 +7,6 @@ import pytest
 
 from data_prep.generated.scenes import SIDE, SIZES, Example, generate, render
 from data_prep.generated.scenes.scene import COLOURS, PLACES, RADII, SHAPES, Scene, Thing
-from data_prep.sources import open_reader
-from mt.data.dataset import DatasetConfig
 from mt.metrics.scenes import Truth, assigned, full_description, understood
 
 SMALL = {"train": 600, "dev": 50, "test": 50}
@@ -115,12 +113,3 @@ def test_the_text_of_a_picture():
     assert str(scene) == text
     assert [(thing.row, thing.column) for thing in scene.things] == [(0, 0), (2, 2)]
     assert re.fullmatch(r"(\w+ \w+ \w+ \d+,\d+,\d+,\d+(; )?)+", text)
-
-
-def test_pictures_are_drawn_to_be_written_alone():
-    options = {"name": "scenes", "generator": "scenes", "source": "picture", "target": "caption"}
-    config = DatasetConfig.model_validate(options | {"field": {"name": "image", "size": SIDE}}, strict=False)
-    reader = open_reader(config)
-    reader.require_readable("no scene, as drawing it would tell")
-    with pytest.raises(ValueError, match="unpack"):
-        reader.open("no scene")
