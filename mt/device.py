@@ -23,8 +23,8 @@ PROGRAMS = 16
 
 
 def keep_programs(count: int) -> None:
-    """How many compiled programs oneDNN keeps, which computes layers, and products in bfloat16, on a CPU. To be called
-    before the first product of a process; a choice that the environment has made stays.
+    """How many compiled programs oneDNN keeps, which computes layers, and products in bfloat16 and int8, on a CPU. For
+    training, and to be called before the first product of its process; a choice that the environment has made stays.
 
     It has one for every shape that it has met, up to 1,024 of them. Those of an LSTM and of products in bfloat16 take
     one to three megabytes, batches of text are of ever new shapes, and those of the batch before are seldom met again:
@@ -36,7 +36,6 @@ def keep_programs(count: int) -> None:
 
 def choose(name: str) -> torch.device:
     """auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. Raises UserError where it is absent."""
-    keep_programs(PROGRAMS)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(DEVICES, name):

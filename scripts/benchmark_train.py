@@ -23,7 +23,7 @@ from benchmark_setup import arguments, built, configured, prepared, show, speedu
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
-from mt.device import choose, peak_memory
+from mt.device import PROGRAMS, choose, keep_programs, peak_memory
 from mt.optim.optimizer import build_optimizer
 from mt.training.loop import Progress, updates
 
@@ -44,8 +44,8 @@ Turn = Callable[[int], int]
 
 
 def turns_of_mt(config: Config, corpus: Corpus) -> Turn:
-    device = choose(config.device)
-    model = built(config, corpus).to(device)
+    keep_programs(PROGRAMS)
+    model = built(config, corpus).to(choose(config.device))
     made = updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
     return lambda count: sum(next(made).tokens for _ in range(count))
 

@@ -22,7 +22,9 @@ class Networks:
     def __init__(self, folder: Path) -> None:
         """Raises UserError where the folder is damaged, of another format, or ONNX Runtime is not installed."""
         self.manifest = _verified(folder)
-        self._encoder, self._step = _session(folder / ENCODER), _session(folder / STEP)
+        # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
+        # a tenth of the work, most of it one step after another.
+        self._encoder, self._step = _session(folder / ENCODER, 1), _session(folder / STEP, _threads())
         self._asked = [each.name for each in self._step.get_inputs()]
         self._told = [each.name for each in self._encoder.get_outputs()]
 
@@ -77,16 +79,20 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _session(path: Path) -> Any:
+def _threads() -> int:
+    """For a step of a single sentence, whose products are shared by as many as OMP_NUM_THREADS says, otherwise two."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
+    return int(asked) if asked.isdecimal() else min(2, os.cpu_count() or 1)
+
+
+def _session(path: Path, threads: int) -> Any:
     try:
         import onnxruntime  # Not above: who decodes with torch needs none.
     except ImportError as error:
         raise UserError(f"engine=onnx needs ONNX Runtime ({error}): pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
-    # Sentences are decoded one by one, and their products are too small to be worth sharing.
-    threads = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
-    options.intra_op_num_threads = int(threads) if threads.isdecimal() else 1
+    options.intra_op_num_threads = threads
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # it has a class for each kind of fault, under no common one

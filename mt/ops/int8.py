@@ -7,7 +7,7 @@ those instructions add pairs of products in 16 bits, so that there a matrix has 
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
@@ -24,10 +24,8 @@ _CHOSEN: ContextVar[bool] = ContextVar("int8", default=False)
 class _Rounded(NamedTuple):
     versions: list[int]
     """Of the matrices that were rounded."""
-    steps: Tensor
-    """[I, O] int8"""
-    scale: Tensor
-    """[O]"""
+    multiply: Callable[[Tensor], Tensor]
+    """What gives the products of rows [N, I] int8 with the rounded matrix [I, O], times the scales of its columns."""
 
 
 _MATRICES: dict[Tensor, _Rounded] = WeakTensorKeyDictionary()  # type: ignore[assignment]
@@ -52,7 +50,7 @@ def in_int8(rows: Tensor) -> bool:
 def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, "N I"], Float[Tensor, "N 1"]]:
     """Whole numbers from -most to most for each row, and what they are to be multiplied by."""
     # A row of zeros stays one.
-    scale = torch.linalg.vector_norm(rows, torch.inf, 1, keepdim=True).div_(most).clamp_(min=1e-30)
+    scale = rows.abs().amax(1, keepdim=True).div_(most).clamp_(min=1e-30)
     return (rows / scale).round_().to(torch.int8), scale
 
 
@@ -60,7 +58,18 @@ def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, 
 def steps_of_matrices() -> int:
     """The largest whole number of a matrix with which this processor's sums are exact."""
     rows = torch.full((8, 64), MOST, dtype=torch.int8)
-    return MOST if bool((torch._int_mm(rows, rows.T) == 64 * MOST**2).all()) else MOST // 2
+    return MOST if bool((_multiplier(rows, torch.ones(8))(rows) == 64 * MOST**2).all()) else MOST // 2
+
+
+def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Callable[[Tensor], Tensor]:
+    """See `_Rounded.multiply`."""
+    try:
+        # In the order in which the processor reads it, where `_int_mm` would bring it there anew at every product.
+        packed, zeros = torch.ops.onednn.qlinear_prepack(steps, None), torch.zeros(len(steps), dtype=torch.int64)
+    except (AttributeError, RuntimeError):  # not of this build, or not on this processor
+        return lambda rows: torch._int_mm(rows, steps.T) * scale
+    multiply = torch.ops.onednn.qlinear_pointwise
+    return lambda rows: multiply(rows, 1.0, 0, packed, scale, zeros, None, 1.0, 0, torch.float32, "none", [], "")
 
 
 def int8_linear(
@@ -72,10 +81,10 @@ def int8_linear(
     matrix, versions = _MATRICES.get(parts[0]), [part._version for part in parts]
     if matrix is None or matrix.versions != versions:
         numbers, of_rows = rounded(torch.cat([part.detach() for part in parts], 1), steps_of_matrices())
-        matrix = _MATRICES[parts[0]] = _Rounded(versions, numbers.T, of_rows[:, 0])
+        matrix = _MATRICES[parts[0]] = _Rounded(versions, _multiplier(numbers, of_rows[:, 0].contiguous()))
     steps, scale = rounded(rows if rows.dim() == 2 else rows.flatten(0, -2))
-    products = torch._int_mm(steps, matrix.steps) * scale
-    products = products * matrix.scale if bias is None else torch.addcmul(bias, products, matrix.scale)
+    products = matrix.multiply(steps)
+    products = products * scale if bias is None else torch.addcmul(bias, products, scale)
     return products if rows.dim() == 2 else products.view(*rows.shape[:-1], -1)
 
 

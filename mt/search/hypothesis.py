@@ -16,6 +16,8 @@ from mt.search.faults import not_finite
 from mt.search.windows import Windows
 
 PAD, BOS, EOS = 0, 2, 3
+NEVER = (PAD, BOS)
+"""What follows no token."""
 BLOCK, MANY = 64, 1 << 16
 """Logits of which the largest is found first, and those from which on that is worth its calls; see `_largest`."""
 
@@ -106,15 +108,10 @@ def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[
     """
     logits = logits.float()
     allowed = logits if forbidden is None else logits.masked_fill(forbidden, -torch.inf)
-    if logits.numel() < MANY:  # whose copy takes less time than the calls that do without one
-        best, tokens = allowed.index_fill(1, _never(logits.device), -torch.inf).topk(count)
-    else:  # with the two that are never chosen, so that they need no copy of all logits to be left out
-        values, ids = _largest(allowed, min(count + 2, logits.shape[1]))
-        best, order = values.masked_fill((ids == PAD) | (ids == BOS), -torch.inf).topk(count)
-        tokens = ids.gather(1, order)
+    best, tokens = _largest(allowed, count)
     # In one pass, where logsumexp takes three.
     log_probs = logits.log_softmax(-1).gather(1, tokens)
-    if forbidden is not None or count + 2 > logits.shape[1]:
+    if forbidden is not None or count + len(NEVER) > logits.shape[1]:
         log_probs = log_probs.masked_fill(best == -torch.inf, -torch.inf)
     # topk ranks NaN highest, so that the first column shows whatever is wrong with a row.
     if not math.isfinite(log_probs[:, 0].sum()):
@@ -122,23 +119,36 @@ def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[
     return log_probs, tokens
 
 
+def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest of each row of [N, V] that may follow, and where they are, largest first; -inf where there
+    are no more. NaN is larger than any number.
+
+    Of many, the largest of blocks are found first, since that is vectorised on a CPU, and the others looked at in their
+    blocks alone."""
+    begin = max(NEVER) + 1
+    whole = (values.shape[1] - begin) // BLOCK
+    if values.numel() < MANY or whole < 4 * count:  # whose copy takes less time than the calls that do without one
+        return _top(values.index_fill(1, _never(values.device), -torch.inf), count)
+    end = begin + whole * BLOCK
+    chosen = values[:, begin:end].unflatten(1, (whole, BLOCK)).amax(-1).topk(count, sorted=False).indices
+    inside, others = _places(begin, end, values.shape[1], values.device)
+    ids = torch.cat(((chosen[:, :, None] * BLOCK + inside).flatten(1), others.expand(len(values), -1)), 1)
+    best, order = _top(values.gather(1, ids), count)
+    return best, ids.gather(1, order)
+
+
+def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`topk`, whose time for a single one is more than twice that of `max`."""
+    return values.max(1, keepdim=True) if count == 1 else values.topk(count)
+
+
 @cache
 def _never(device: torch.device) -> Tensor:
-    """The tokens that are never chosen."""
-    return torch.tensor([PAD, BOS], device=device)
+    return torch.tensor(NEVER, device=device)
 
 
-def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`values.topk(count)` of [N, V], where V is large: the largest of blocks are found first, since that is vectorised
-    on a CPU, and the others looked at in their blocks alone. NaN is larger than any number."""
-    whole = values.shape[1] // BLOCK
-    if whole < 4 * count or values.numel() < MANY:
-        return values.topk(count)
-    blocks = values[:, : whole * BLOCK].unflatten(1, (whole, BLOCK))
-    chosen = blocks.amax(-1).topk(count, sorted=False).indices
-    inside = torch.arange(BLOCK, device=values.device)
-    ids = (chosen[:, :, None] * BLOCK + inside).flatten(1)
-    rest = torch.arange(whole * BLOCK, values.shape[1], device=values.device).expand(len(values), -1)
-    ids = torch.cat((ids, rest), 1)
-    best, order = values.gather(1, ids).topk(count)
-    return best, ids.gather(1, order)
+@cache
+def _places(begin: int, end: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The numbers of a block that begins at `begin`, and those before and after all blocks that may follow."""
+    others = [*(token for token in range(begin) if token not in NEVER), *range(end, size)]
+    return torch.arange(begin, begin + BLOCK, device=device), torch.tensor(others, device=device)

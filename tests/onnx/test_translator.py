@@ -63,14 +63,16 @@ def test_it_translates_as_the_run(trained: Path, exported: Path, lines: list[str
     require_same(mt.load(trained, device="cpu"), mt.load(exported, engine="onnx"), lines)
 
 
-@pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2), ("2,1", 2), ("many", 1)])
+@pytest.mark.parametrize(("wanted", "threads"), [(None, 2), ("1", 1), ("3", 3), ("3,1", 3), ("many", 2)])
 def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None, threads: int) -> None:
-    """One, unless the environment says more; what OpenMP cannot read says nothing."""
+    """Two, unless the environment says otherwise; what OpenMP cannot read says nothing. One for the encoder."""
     monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     if wanted:
         monkeypatch.setenv("OMP_NUM_THREADS", wanted)
-    step = mt.load(exported, engine="onnx").networks._step
-    assert step.get_session_options().intra_op_num_threads == threads
+    networks = mt.load(exported, engine="onnx").networks
+    found = [each.get_session_options().intra_op_num_threads for each in (networks._encoder, networks._step)]
+    assert found == [1, threads]
 
 
 # Each attention, decoder and encoder that has no loop, and what an option adds to their operations.

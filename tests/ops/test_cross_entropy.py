@@ -121,12 +121,15 @@ def test_gradients_in_float64():
     )
 
 
-def test_half_precision_readouts():
-    output, readouts, targets, mask = problem(400)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+# Several blocks of one size, of which the last may share rows with the one before.
+@pytest.mark.parametrize("rows", [3, 196, 256, 400])
+def test_half_precision_readouts(rows: int, smoothing: float) -> None:
+    output, readouts, targets, mask = problem(rows)
     half = readouts.bfloat16().requires_grad_()
-    loss = token_loss(output, half, targets, mask, smoothing=0.1)
+    loss = token_loss(output, half, targets, mask, smoothing=smoothing)
     loss.backward()
-    expected, gradients = truth(output, half, targets, mask, 0.1)
+    expected, gradients = truth(output, half, targets, mask, smoothing)
     assert loss.dtype == torch.float32
     assert half.grad is not None and half.grad.dtype == torch.bfloat16
     torch.testing.assert_close(loss.double(), expected, atol=0, rtol=1e-2)
