@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from mt.ops.int8 import in_int8, int8_linear
+from mt.ops.matmul import of_amd
 
 FEW = 8
 """Rows up to which the matrix is better the left factor."""
@@ -18,11 +19,13 @@ PARTS = 16
 def step_linear(
     rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
 ) -> Float[Tensor, "*N O"]:
-    """`torch.nn.functional.linear`; where rows are few, the matrix large and no gradient needed, on a CPU in float32,
-    in a half to a third of its time; and in int8 inside of `int8_steps`.
+    """`torch.nn.functional.linear`; where rows are few, the matrix large and no gradient needed, on AMD's processors in
+    float32, in a half to a third of its time; and in int8 inside of `int8_steps`.
 
-    For `rows @ weight.T` BLAS copies the whole matrix before it uses it a few times, and not for `weight @ rows.T`. One
-    row is taken as a batch of products with parts of the matrix, since BLAS' product with a vector reads more slowly.
+    For `rows @ weight.T` MKL copies the whole matrix there before it uses it a few times, and not for
+    `weight @ rows.T`. One row is taken as a batch of products with parts of the matrix, since MKL's product with a
+    vector reads more slowly. On Intel's the plain product reads as fast as the memory allows, and these take twice its
+    time.
     """
     if in_int8(rows):
         return int8_linear(rows, weight, bias)
@@ -39,4 +42,4 @@ def _suits(rows: Tensor, weight: Tensor) -> bool:
     if torch.compiler.is_compiling():  # which must not take the number of rows for a constant
         return False
     plain = rows.device.type == "cpu" and not torch.is_autocast_enabled("cpu") and not torch.is_grad_enabled()
-    return plain and weight.numel() >= LARGE and rows.dim() == 2 and len(rows) <= FEW
+    return plain and of_amd() and weight.numel() >= LARGE and rows.dim() == 2 and len(rows) <= FEW

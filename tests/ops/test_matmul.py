@@ -45,8 +45,27 @@ def test_takes_torch_where_the_processor_is_unknown(monkeypatch):
         raise OSError
 
     monkeypatch.setattr(matmul.Path, "read_text", missing)
-    matmul._mkl_is_slow.cache_clear()
+    for cached in (matmul._mkl_is_slow, matmul.of_amd):
+        cached.cache_clear()
     try:
         assert not matmul._mkl_is_slow()
     finally:
-        matmul._mkl_is_slow.cache_clear()
+        for cached in (matmul._mkl_is_slow, matmul.of_amd):
+            cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("processor", "amd", "with_avx512"),
+    [
+        ("vendor_id\t: GenuineIntel\nflags\t\t: sse avx512f\n\n", False, False),
+        ("vendor_id\t: AuthenticAMD\nflags\t\t: sse avx2\n\nflags: avx512f\n\n", True, False),
+        ("vendor_id\t: AuthenticAMD\nflags\t\t: sse avx512f\n\n", True, True),
+    ],
+)
+def test_knows_processors(monkeypatch, processor: str, amd: bool, with_avx512: bool) -> None:
+    monkeypatch.setattr(matmul.Path, "read_text", lambda self: processor)
+    matmul.of_amd.cache_clear()
+    try:
+        assert (matmul.of_amd(), matmul.of_amd("avx512f")) == (amd, with_avx512)
+    finally:
+        matmul.of_amd.cache_clear()
