@@ -103,16 +103,17 @@ def _block(readouts: Tensor) -> tuple[int, bool]:
     """The rows of a block, and whether the last one has as many, too."""
     # Few enough for a block of logits to stay in a CPU's cache; a GPU wants larger products.
     rows = 256 if readouts.device.type == "cpu" else 4096
-    if not _by_onednn(readouts) or len(readouts) <= rows:
+    if not _compiled_by_shape(readouts) or len(readouts) <= rows:
         return rows, False
-    # oneDNN takes 20 ms to make the programs for a block of another size.
+    # The programs for a block of another size take 20 ms.
     return 32 * -(-len(readouts) // (32 * -(-len(readouts) // rows))), True
 
 
 def _grad_readouts(grad: Tensor, weight: Tensor) -> Tensor:
-    """grad @ weight. oneDNN makes the program for its transpose in an eighth of the time (12 ms)."""
-    return (weight.T @ grad.T).T if _by_onednn(grad) else product(grad, weight)
+    """grad @ weight, by its transpose where the program for that is made in an eighth of the time (of 12 ms)."""
+    return (weight.T @ grad.T).T if _compiled_by_shape(grad) else product(grad, weight)
 
 
-def _by_onednn(x: Tensor) -> bool:
+def _compiled_by_shape(x: Tensor) -> bool:
+    """Whether products are oneDNN's, which makes a program for each shape, and keeps few of them in training."""
     return x.device.type == "cpu" and x.dtype == torch.bfloat16

@@ -124,7 +124,8 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     are no more. NaN is larger than any number.
 
     Of many, the largest of blocks are found first, since that is vectorised on a CPU, and the others looked at in their
-    blocks alone."""
+    blocks alone.
+    """
     begin = max(NEVER) + 1
     whole = (values.shape[1] - begin) // BLOCK
     if values.numel() < MANY or whole < 4 * count:  # whose copy takes less time than the calls that do without one
