@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from torch.utils._pytree import tree_map_only
 from tqdm import tqdm
 
 from mt.data.batches import Batch, collate, fixed_order
@@ -76,7 +77,7 @@ def decode_ids(
             batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)
             batch = _widened(batch, model.max_source_length) if recorded else batch
             with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
-                memory = model.encode(batch.source, batch.source_mask)
+                memory = _encoded(model, batch, precision)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
                 vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
@@ -88,6 +89,15 @@ def decode_ids(
         for i, best in zip(indices, hypotheses, strict=True):
             found[i] = best
     return found
+
+
+def _encoded(model: Seq2Seq, batch: Batch, precision: str) -> Any:
+    """The memory of a batch. With int8, which is of steps, sources are read in bfloat16 where the processor has it."""
+    if precision != "int8":
+        return model.encode(batch.source, batch.source_mask)
+    with autocast(batch.source.device, "bf16"):
+        memory = model.encode(batch.source, batch.source_mask)
+    return tree_map_only(Tensor, lambda part: part.float() if part.is_floating_point() else part, memory)
 
 
 def _verbs(model: Seq2Seq, hard: bool, pieces: Tensor | None) -> _Verbs:

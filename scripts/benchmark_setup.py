@@ -70,7 +70,9 @@ def built(config: Config, corpus: Corpus) -> Seq2Seq:
 
 
 def timed(run: Callable[[], Any], device: str) -> float:
-    """Seconds that it took."""
+    """Seconds that it took, begun when the threads of what ran before no longer wait spinning: OpenMP's do so for some
+    milliseconds, and would take the processors from other libraries' threads."""
+    time.sleep(0.02)
     began = time.perf_counter()
     run()
     if device.startswith("cuda"):

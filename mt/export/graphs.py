@@ -145,7 +145,8 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     told += [f"next.{i}" for i in range(trees[1].count)]
     dynamic = {"tokens": {0: rows}, "parts": tuple(shapes)}
     graph = _Step(model, hard, *trees)
-    _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
+    with onnx_layers(model.decoder, nn.LSTM):
+        _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
     _check(graph, (tokens[:1], *longer), folder / STEP)
 
 
@@ -196,8 +197,8 @@ def _check(graph: nn.Module, given: tuple[Tensor, ...], path: Path) -> None:
 
 
 def quantize(path: Path) -> None:
-    """Rounds the matrices of a graph to int8; what they are multiplied by is rounded when it is known. Recurrent layers
-    stay in float32."""
+    """Rounds the matrices of a graph to int8, but those of a GRU that is one operation; what they are multiplied by is
+    rounded when it is known."""
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -209,7 +210,6 @@ def quantize(path: Path) -> None:
         path,
         weight_type=QuantType.QInt8,
         per_channel=True,
-        nodes_to_exclude=[node.name for node in graph.graph.node if node.op_type == "LSTM"],
         extra_options={"MatMulConstBOnly": True},
     )
 

@@ -1,7 +1,8 @@
-"""Recurrent layers as ONNX's own operations LSTM and GRU, for the graph of an encoder.
+"""Recurrent layers as ONNX's own operations LSTM and GRU.
 
-Left to itself the exporter takes the length of the example for a constant in what is computed from their outputs, and,
-from the second model on that a process exports, everywhere.
+Left to itself the exporter takes the length of the example for a constant in what is computed from an encoder's
+outputs, and, from the second model on that a process exports, everywhere. A step of a decoder's LSTM is one operation
+instead of twenty, and rounded to int8 as one.
 """
 
 import contextlib
@@ -18,9 +19,9 @@ _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 
 @contextlib.contextmanager
-def onnx_layers(encoder: nn.Module) -> Iterator[None]:
-    """Inside, layers that are batch-first name operations, of one source and from zeros, and compute nothing."""
-    found = [each for each in encoder.modules() if isinstance(each, nn.RNNBase)]
+def onnx_layers(module: nn.Module, kind: type[nn.RNNBase] = nn.RNNBase) -> Iterator[None]:
+    """Inside, the layers of this kind in a module, all batch-first, name operations and compute nothing."""
+    found = [each for each in module.modules() if isinstance(each, kind)]
     try:
         for layers in found:
             layers.forward = partial(_operations, layers, list(_weights(layers)))
@@ -46,25 +47,30 @@ def _reordered(weight: Tensor, order: tuple[int, ...]) -> Tensor:
 
 
 def _operations(
-    layers: nn.RNNBase, weights: list[tuple[Tensor, ...]], vectors: Float[Tensor, "1 S I"], state: None
-) -> tuple[Float[Tensor, "1 S V"], Tensor | tuple[Tensor, ...]]:
-    """As `layers(vectors, state)`: outputs, and the last states [layers D, 1, H], of an LSTM a pair."""
+    layers: nn.RNNBase,
+    weights: list[tuple[Tensor, ...]],
+    vectors: Float[Tensor, "B T I"],
+    state: Tensor | tuple[Tensor, ...] | None,
+) -> tuple[Float[Tensor, "B T V"], Tensor | tuple[Tensor, ...]]:
+    """As `layers(vectors, state)`: outputs, and the last states [layers D, B, H], of an LSTM a pair."""
     outputs, after = vectors.transpose(0, 1), []
-    last = (1 + layers.bidirectional, 1, layers.hidden_size)
+    directions, parts = 1 + layers.bidirectional, 2 if layers.mode == "LSTM" else 1
+    last = (directions, vectors.shape[0], layers.hidden_size)
     attributes: dict[str, Any] = {"hidden_size": layers.hidden_size}
     attributes["direction"] = "bidirectional" if layers.bidirectional else "forward"
     if layers.mode == "GRU":
         attributes["linear_before_reset"] = 1  # torch's reset gate is after the product
-    parts = 2 if layers.mode == "LSTM" else 1
-    for weight in weights:
+    for layer, weight in enumerate(weights):
+        begin = () if state is None else (state,) if isinstance(state, Tensor) else state
+        begin = tuple(part.narrow(0, layer * directions, directions) for part in begin)
         told, *states = torch.onnx.ops.symbolic_multi_out(
             layers.mode,
-            (outputs, *weight),
+            (outputs, *weight, None, *begin),  # None: no lengths
             attributes,
             dtypes=[vectors.dtype] * (1 + parts),
             shapes=[(outputs.shape[0], *last), *[last] * parts],
         )
-        outputs = told.transpose(1, 2).flatten(2)  # [S, D, 1, H]: directions side by side
+        outputs = told.transpose(1, 2).flatten(2)  # [T, B, D H]: directions side by side
         after.append(states)
     joined = tuple(torch.cat(part) for part in zip(*after, strict=True))
     return outputs.transpose(0, 1), joined if parts == 2 else joined[0]

@@ -25,7 +25,7 @@ class Networks:
         # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
         # a tenth of the work, most of it one step after another.
         self._encoder, self._step = _session(folder / ENCODER, 1), _session(folder / STEP, _threads())
-        self._asked = [each.name for each in self._step.get_inputs()]
+        self._asked = {each.name for each in self._step.get_inputs()}
         self._told = [each.name for each in self._encoder.get_outputs()]
 
     def read(self, ids: np.ndarray, beam_size: int) -> Advance:
@@ -34,16 +34,15 @@ class Networks:
         # Repeated once: a step of fewer hypotheses sees the first rows of it.
         memory = {name: found[name].repeat(beam_size, 0) for name in self._asked if name.startswith("memory.")}
         names = sorted((name for name in found if name.startswith("state.")), key=lambda name: int(name[6:]))
-        state = [found[name] for name in names]
-        hard = self.manifest.hard
+        state, hard = [found[name] for name in names], self.manifest.hard
 
-        def advance(tokens: np.ndarray, rows: np.ndarray) -> Step:
+        def advance(tokens: list[int], rows: list[int]) -> Step:
             nonlocal state
-            count = len(tokens)
-            given: dict[str, np.ndarray] = {"tokens": tokens}
-            given |= {name: part[:count] for name, part in memory.items()}
-            given |= {name: part[rows] for name, part in zip(names, state, strict=True)}
-            log_probs, weights, *rest = self._step.run(None, {name: given[name] for name in self._asked})
+            if rows != list(range(len(state[0]))):  # else each continues itself, as in greedy search
+                state = [part[rows] for part in state]
+            given = {name: part[: len(rows)] for name, part in memory.items()} | {"tokens": np.array(tokens)}
+            given |= {name: part for name, part in zip(names, state, strict=True) if name in self._asked}
+            log_probs, weights, *rest = self._step.run(None, given)
             stops, first = (rest.pop(0), rest.pop(0)) if hard else (None, None)
             state = rest
             return Step(log_probs, weights, stops, first)

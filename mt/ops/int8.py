@@ -84,7 +84,7 @@ def int8_linear(
         matrix = _MATRICES[parts[0]] = _Rounded(versions, _multiplier(numbers, of_rows[:, 0].contiguous()))
     steps, scale = rounded(rows if rows.dim() == 2 else rows.flatten(0, -2))
     products = matrix.multiply(steps)
-    products = products * scale if bias is None else torch.addcmul(bias, products, scale)
+    products = products.mul_(scale) if bias is None else torch.addcmul(bias, products, scale, out=products)
     return products if rows.dim() == 2 else products.view(*rows.shape[:-1], -1)
 
 

@@ -27,15 +27,15 @@ def run_layers(
     where the whole layers have faster products.
     """
     plain = not (layers.training or layers.bidirectional or torch.is_grad_enabled())
-    if state and plain and (_few(inputs) or in_int8(inputs)):
+    if state and plain and (_few(layers, inputs) or in_int8(inputs)):
         return _cell_by_cell(layers, inputs, state)
     return run_whole(layers, inputs, state)
 
 
-def _few(inputs: Float[Tensor, "B T I"]) -> bool:
+def _few(layers: nn.RNNBase, inputs: Float[Tensor, "B T I"]) -> bool:
     rows, steps = inputs.shape[:2]
-    if torch.compiler.is_compiling():  # in a graph that is exported, the number of rows is not known
-        return steps == 1
+    if torch.compiler.is_compiling():  # a graph that is exported has LSTMs whole, and any number of rows
+        return steps == 1 and layers.mode != "LSTM"
     few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
     return inputs.device.type == "cpu" and few
 

@@ -18,11 +18,11 @@ def found(toy, sentence: int, rules: Rules) -> list[Found]:
     memory = toy.memory([sentence])
     state = toy.init_state(memory)
 
-    def advance(tokens: np.ndarray, rows: np.ndarray) -> Step:
+    def advance(tokens: list[int], rows: list[int]) -> Step:
         nonlocal state, memory
         memory = toy.memory([sentence] * len(rows))
         prefix, (steps, *_) = state.prefix[rows], state.rest
-        said = toy.step(torch.from_numpy(tokens), memory, type(state)(prefix, (steps[rows], (), None)))
+        said = toy.step(torch.tensor(tokens), memory, type(state)(prefix, (steps[rows], (), None)))
         state = said.state
         stops = None if said.stops is None else said.stops.numpy()
         return Step(said.logits.log_softmax(-1).numpy(), said.weights.numpy(), stops)
