@@ -23,7 +23,7 @@ from benchmark_setup import arguments, built, configured, prepared, show, speedu
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
-from mt.device import PROGRAMS, choose, keep_programs, peak_memory
+from mt.device import AT_ONCE, choose, keep_programs, peak_memory
 from mt.optim.optimizer import build_optimizer
 from mt.training.loop import Progress, updates
 
@@ -44,7 +44,7 @@ Turn = Callable[[int], int]
 
 
 def turns_of_mt(config: Config, corpus: Corpus) -> Turn:
-    keep_programs(PROGRAMS)
+    keep_programs(config.decoder.programs)
     model = built(config, corpus).to(choose(config.device))
     made = updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
     return lambda count: sum(next(made).tokens for _ in range(count))
@@ -113,6 +113,7 @@ def measured(
 ) -> dict[str, dict[str, float]]:
     """Of each row, and of the plain loop, what is printed."""
     peaks = {name: alone(row, size, device, folder) for name, row in rows.items()}
+    keep_programs(AT_ONCE)  # of all contenders, which share them
     corpus = Corpus.open(folder)
     configs = {name: configured(*row, size).model_copy(update={"device": device}) for name, row in rows.items()}
     first = configs["input_feeding_fp32"]

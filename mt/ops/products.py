@@ -3,9 +3,9 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import linear
 
 from mt.ops.int8 import in_int8, int8_linear
+from mt.ops.linear import linear
 from mt.ops.matmul import of_amd
 
 FEW = 8

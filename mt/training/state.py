@@ -149,7 +149,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
 
 
 def _device(config: Config, world: World) -> torch.device:
-    keep_programs(FRONTENDS[config.frontend.name].programs)
+    keep_programs(max(FRONTENDS[config.frontend.name].programs, config.decoder.programs))
     return world.device(config.device)
 
 

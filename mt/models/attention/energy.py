@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from mt.errors import UserError
 from mt.models.encoders import Encoded
 from mt.ops import additive_energy
+from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 from mt.parsing import MAX_SIZE, Options
 
@@ -91,7 +92,7 @@ class General(Energy):
     def __init__(self, config: GeneralConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
         self.size = query_size
-        self.project = nn.Linear(value_size, query_size, bias=False)
+        self.project = Linear(value_size, query_size, bias=False)
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
         return self.project(encoded.keys)
@@ -112,8 +113,8 @@ class Concat(Energy):
         super().__init__()
         self.size = config.attention_dim
         self.normalized = normalized
-        self.project_query = nn.Linear(query_size, config.attention_dim, bias=False)
-        self.project_value = nn.Linear(value_size, config.attention_dim, bias=normalized)
+        self.project_query = Linear(query_size, config.attention_dim, bias=False)
+        self.project_value = Linear(value_size, config.attention_dim, bias=normalized)
         self.direction = nn.Parameter(torch.empty(config.attention_dim).uniform_(-1, 1) / config.attention_dim**0.5)
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:

@@ -13,12 +13,13 @@ from typing import ClassVar, Literal
 import torch
 from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.ops import masked_softmax
+from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE
 
 
@@ -93,8 +94,8 @@ class LocalP(LocalM):
 
     def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
-        self.project = nn.Linear(query_size, query_size, bias=False)
-        self.position = nn.Linear(query_size, 1, bias=False)
+        self.project = Linear(query_size, query_size, bias=False)
+        self.position = Linear(query_size, 1, bias=False)
 
     def _centres(
         self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, " B"], steps: Int[Tensor, "B T"]

@@ -18,6 +18,7 @@ from mt.models.attention.base import Attention, AttentionStep, Memory, State, we
 from mt.models.attention.energy import ConcatConfig
 from mt.models.encoders import Encoded
 from mt.ops import additive_energy, masked_softmax
+from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 from mt.parsing import MAX_SIZE
 
@@ -36,10 +37,10 @@ class LocationAware(Attention):
     def __init__(self, config: LocationAwareConfig, query_size: int, value_size: int) -> None:
         super().__init__()
         size, width = config.attention_dim, 2 * config.filter_reach + 1
-        self.project_query = nn.Linear(query_size, size, bias=False)
-        self.project_value = nn.Linear(value_size, size)
+        self.project_query = Linear(query_size, size, bias=False)
+        self.project_value = Linear(value_size, size)
         self.locate = nn.Conv1d(1, config.filters, width, padding=config.filter_reach, bias=False)
-        self.project_location = nn.Linear(config.filters, size, bias=False)
+        self.project_location = Linear(config.filters, size, bias=False)
         self.direction = nn.Parameter(torch.empty(size).uniform_(-1, 1) / size**0.5)
 
     def init_memory(self, encoded: Encoded) -> Memory:

@@ -15,11 +15,13 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from pydantic import BaseModel
-from torch import Tensor, nn
+from torch import Tensor
 
+from mt.device import IN_TURN
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
+from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 
 
@@ -28,6 +30,10 @@ class BahdanauConfig(RecurrenceConfig):
     cell: Literal["lstm", "gru"] = "gru"
     gate: bool = False
     """Whether beta, a number from 0 to 1 that the previous state gives, scales the context (Xu et al. 2015)."""
+
+    @property
+    def programs(self) -> int:
+        return IN_TURN
 
 
 class BahdanauState(NamedTuple):
@@ -44,8 +50,8 @@ class Bahdanau(Decoder):
     def __init__(self, config: BahdanauConfig, parts: DecoderParts) -> None:
         super().__init__(config, parts, fed_size=parts.value_size)
         joint_size = config.hidden_size + parts.embedding.output_size + parts.value_size
-        self.readout = nn.Linear(joint_size, 2 * config.readout_size)
-        self.gate = nn.Linear(config.hidden_size, 1) if config.gate else None
+        self.readout = Linear(joint_size, 2 * config.readout_size)
+        self.gate = Linear(config.hidden_size, 1) if config.gate else None
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> BahdanauState:
         attention = self.attention.init_state(memory.attention, hard=hard)

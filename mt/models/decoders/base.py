@@ -12,6 +12,7 @@ from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memor
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
+from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 
 
@@ -98,7 +99,7 @@ class Decoder(nn.Module):
         self.attention = parts.attention
         self.recurrence = Recurrence(config, embedding.output_size + fed_size, parts.final_state_size)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.readout_size, embedding.vocab_size)
+        self.output = Linear(config.readout_size, embedding.vocab_size)
         """Turns readouts [..., F] into logits [..., vocabulary]."""
         if parts.tied:
             self.output.weight = embedding.table.weight

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
+from mt.ops.linear import Linear
 
 Layers = tuple[tuple[Tensor, ...], ...]
 """The state of each layer, each part [B, 1, H]."""
@@ -44,7 +45,7 @@ class GNMT(Decoder):
             Recurrence(single, size, parts.final_state_size) for _ in range(config.num_layers - 1)
         )
         same = config.readout_size == config.hidden_size
-        self.readout = nn.Identity() if same else nn.Linear(config.hidden_size, config.readout_size, bias=False)
+        self.readout = nn.Identity() if same else Linear(config.hidden_size, config.readout_size, bias=False)
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> GNMTState:
         layers = (layer.init_state(memory.final_state) for layer in (self.recurrence, *self.above))

@@ -12,12 +12,14 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from pydantic import BaseModel
-from torch import Tensor, nn
+from torch import Tensor
 
+from mt.device import AT_ONCE, IN_TURN
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.input_feeding import Products, Weights, input_feeding
+from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 
 
@@ -25,6 +27,10 @@ class LuongConfig(RecurrenceConfig):
     name: Literal["luong"] = "luong"
     input_feeding: bool = False
     """Whether h~ joins the next input (Luong et al. 2015, section 3.3)."""
+
+    @property
+    def programs(self) -> int:
+        return IN_TURN if self.input_feeding else AT_ONCE
 
 
 class LuongState(NamedTuple):
@@ -42,7 +48,7 @@ class Luong(Decoder):
         super().__init__(config, parts, fed_size=config.readout_size if config.input_feeding else 0)
         self.readout_size = config.readout_size
         self.input_feeding = config.input_feeding
-        self.combine = nn.Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False)
+        self.combine = Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False)
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> LuongState:
         feed = memory.final_state.new_zeros(len(memory.final_state), self.readout_size)

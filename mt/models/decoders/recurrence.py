@@ -7,6 +7,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.device import AT_ONCE
 from mt.ops.recurrence import run_layers
 from mt.parsing import MAX_SIZE, Options
 
@@ -27,6 +28,11 @@ class RecurrenceConfig(Options):
     which online decoding needs, since the final state depends on all of the source."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Between layers and on the readout (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
+
+    @property
+    def programs(self) -> int:
+        """Of oneDNN that are worth their memory in training; see `mt.device.keep_programs`."""
+        return AT_ONCE
 
 
 class Recurrence(nn.Module):
@@ -57,7 +63,13 @@ class Recurrence(nn.Module):
         shape = (len(final_state), *self.shape)
         if self.bridge is None:
             return tuple(final_state.new_zeros(shape) for _ in range(self.parts))
-        return tuple(part.reshape(shape) for part in torch.tanh(self.bridge(final_state)).chunk(self.parts, -1))
+        if final_state.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            # In float32: for few rows in bfloat16, oneDNN would compile programs with every batch, in 7 ms.
+            with torch.autocast("cpu", enabled=False):
+                bridged = self.bridge(final_state.float()).type_as(final_state)
+        else:
+            bridged = self.bridge(final_state)
+        return tuple(part.reshape(shape) for part in torch.tanh(bridged).chunk(self.parts, -1))
 
     def forward(
         self, inputs: Float[Tensor, "B T I"], state: tuple[Float[Tensor, "B layers H"], ...]

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from mt.errors import UserError
 from mt.models.encoders.base import Encoded, Encoder, mean
 from mt.models.frontends import PAD, Embedding, EmbeddingConfig
+from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE, Options
 
 SCALE = 0.1
@@ -82,7 +83,7 @@ class Conv(Encoder):
         self.max_source_length = config.max_source_length
         # Of the same variance as word vectors. Positions are counted from 1: padding has none.
         self.positions = Embedding(EmbeddingConfig(embedding_dim=input_size, dropout=0.0), config.max_source_length + 1)
-        self.project = nn.Linear(input_size, config.hidden_size, bias=False)
+        self.project = Linear(input_size, config.hidden_size, bias=False)
         self.keys = Stack(config.hidden_size, config.num_layers, config.kernel_size, config.dropout)
         self.values = Stack(config.hidden_size, config.num_value_layers, config.kernel_size, config.dropout)
 

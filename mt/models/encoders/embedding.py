@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.encoders.base import Encoded, Encoder, State, running_mean
+from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE, Options
 
 
@@ -30,7 +31,7 @@ class EmbeddingEncoder(Encoder):
         super().__init__()
         self.value_size = self.final_state_size = config.hidden_size or input_size
         projects = config.hidden_size is not None
-        self.project = nn.Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
+        self.project = Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
         return self._encode(vectors, mask, None)[0]

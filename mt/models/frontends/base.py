@@ -8,8 +8,6 @@ from jaxtyping import Bool, Float, Int, Shaped
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.device import PROGRAMS
-
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental front-end goes on."""
 
@@ -30,8 +28,8 @@ class Frontend(nn.Module):
     end: ClassVar[int] = 1
     """1 where a source may go on after its last vector came, until it is known to be the last; 0 where that vector says
     it, as EOS of a text does."""
-    programs: ClassVar[int] = PROGRAMS
-    """Of oneDNN that are worth their memory in training; see `mt.device.keep_programs`."""
+    programs: ClassVar[int] = 0
+    """Of oneDNN that are worth their memory in training, where those are more than its decoder's."""
     output_size: int
     """D"""
 

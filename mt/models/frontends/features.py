@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.frontends.base import Frontend
+from mt.ops.linear import Linear
 from mt.ops.normalization import Moments
 from mt.parsing import MAX_SIZE, Options
 
@@ -36,7 +37,7 @@ class FeatureGrid(Frontend):
     def __init__(self, config: FeatureGridConfig) -> None:
         super().__init__()
         self.output_size = config.channels or SIZE
-        self.project = nn.Linear(SIZE, config.channels) if config.channels else nn.Identity()
+        self.project = Linear(SIZE, config.channels) if config.channels else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("mean", torch.zeros(SIZE))
         self.register_buffer("std", torch.ones(SIZE))
