@@ -106,33 +106,33 @@ def top_k(logits: Tensor, count: int, forbidden: Tensor | None = None) -> tuple[
     log-probabilities are the model's own.
     Computed in float32 whatever the type of `logits` [N, V]. Raises UserError where they are not finite.
     """
-    logits = logits.float()
-    allowed = logits if forbidden is None else logits.masked_fill(forbidden, -torch.inf)
-    best, tokens = _largest(allowed, count)
-    # In one pass, where logsumexp takes three.
-    log_probs = logits.log_softmax(-1).gather(1, tokens)
-    if forbidden is not None or count + len(NEVER) > logits.shape[1]:
-        log_probs = log_probs.masked_fill(best == -torch.inf, -torch.inf)
+    # One pass, where logsumexp takes three; what it gives is new, and may be written to.
+    log_probs = logits.float().log_softmax(-1).index_fill_(1, _never(logits.device), -torch.inf)
+    if forbidden is not None:
+        log_probs.masked_fill_(forbidden, -torch.inf)
+    best, tokens = _largest(log_probs, count)
     # topk ranks NaN highest, so that the first column shows whatever is wrong with a row.
-    if not math.isfinite(log_probs[:, 0].sum()):
+    if not math.isfinite(best[:, 0].sum()):
         raise not_finite()
-    return log_probs, tokens
+    return best, tokens
 
 
 def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest of each row of [N, V] that may follow, and where they are, largest first; -inf where there
-    are no more. NaN is larger than any number.
+    """The `count` largest of each row of [N, V], and where they are, largest first. NaN is larger than any number.
 
     Of many, the largest of blocks are found first, since that is vectorised on a CPU, and the others looked at in their
     blocks alone.
     """
-    begin = max(NEVER) + 1
-    whole = (values.shape[1] - begin) // BLOCK
-    if values.numel() < MANY or whole < 4 * count:  # whose copy takes less time than the calls that do without one
-        return _top(values.index_fill(1, _never(values.device), -torch.inf), count)
-    end = begin + whole * BLOCK
-    chosen = values[:, begin:end].unflatten(1, (whole, BLOCK)).amax(-1).topk(count, sorted=False).indices
-    inside, others = _places(begin, end, values.shape[1], values.device)
+    whole = values.shape[1] // BLOCK
+    if values.numel() < MANY or whole < 4 * count:
+        return _top(values, count)
+    rest = whole * BLOCK
+    blocks = values[:, :rest].unflatten(1, (whole, BLOCK))
+    best, chosen = _top(blocks.amax(-1), count)
+    if count == 1 and rest == values.shape[1]:
+        rows = torch.arange(len(values), device=values.device)
+        return best, BLOCK * chosen + blocks[rows, chosen[:, 0]].argmax(1, keepdim=True)
+    inside, others = _places(rest, values.shape[1], values.device)
     ids = torch.cat(((chosen[:, :, None] * BLOCK + inside).flatten(1), others.expand(len(values), -1)), 1)
     best, order = _top(values.gather(1, ids), count)
     return best, ids.gather(1, order)
@@ -149,7 +149,6 @@ def _never(device: torch.device) -> Tensor:
 
 
 @cache
-def _places(begin: int, end: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The numbers of a block that begins at `begin`, and those before and after all blocks that may follow."""
-    others = [*(token for token in range(begin) if token not in NEVER), *range(end, size)]
-    return torch.arange(begin, begin + BLOCK, device=device), torch.tensor(others, device=device)
+def _places(rest: int, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The numbers of the first block, and those after all blocks."""
+    return torch.arange(BLOCK, device=device), torch.arange(rest, size, device=device)
