@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_BEAM_SIZE = 1000
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
-"""In which products are computed: int8 is of the steps of a search that is not online, all else is in float32 then;
-fp16 is for GPUs."""
+"""In which products are computed: int8 is of the steps of a search that is not online; then sources are read in
+bfloat16 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MAX_LENGTH = 100_000
 """Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
