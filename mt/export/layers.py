@@ -60,9 +60,9 @@ def _operations(
     attributes["direction"] = "bidirectional" if layers.bidirectional else "forward"
     if layers.mode == "GRU":
         attributes["linear_before_reset"] = 1  # torch's reset gate is after the product
+    before = () if state is None else (state,) if isinstance(state, Tensor) else state
     for layer, weight in enumerate(weights):
-        begin = () if state is None else (state,) if isinstance(state, Tensor) else state
-        begin = tuple(part.narrow(0, layer * directions, directions) for part in begin)
+        begin = (part.narrow(0, layer * directions, directions) for part in before)
         told, *states = torch.onnx.ops.symbolic_multi_out(
             layers.mode,
             (outputs, *weight, None, *begin),  # None: no lengths

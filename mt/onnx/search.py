@@ -99,9 +99,9 @@ def search(advance: Advance, rules: Rules) -> list[Found]:
             raise not_finite()
         tokens, rows, log_probs, before = [], [], [], len(ended)
         for place, log_prob in best:
-            row, token = divmod(place, vocabulary)
             if log_prob == -math.inf:
                 break
+            row, token = divmod(place, vocabulary)
             if token == EOS or length == rules.longest:
                 ended.append(_End(rules.score(log_prob, length), length, row, token))
                 slots -= 1

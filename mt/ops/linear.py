@@ -42,33 +42,38 @@ class _Blocks(Function):
 
     @staticmethod
     def forward(ctx, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        weight, count = weight.to(rows.dtype), -(-len(rows) // ROWS)
-        products = rows.new_empty(count, ROWS, len(weight))
-        for out, (block,) in zip(products, _blocks(rows), strict=True):
+        ctx.biased = bias is not None
+        weight, bias = weight.to(rows.dtype), None if bias is None else bias.to(rows.dtype)
+        products = _room(rows, len(weight))
+        for out, (block,) in zip(products.split(ROWS), _blocks(rows), strict=True):
             if bias is None:
                 torch.mm(block, weight.T, out=out)
             else:
-                torch.addmm(bias.to(rows.dtype), block, weight.T, out=out)
+                torch.addmm(bias, block, weight.T, out=out)
         ctx.save_for_backward(rows, weight)
-        ctx.biased = bias is not None
-        return products.flatten(0, 1)[: len(rows)]
+        return products[: len(rows)]
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         rows, weight = ctx.saved_tensors
-        grad_rows = rows.new_empty(-(-len(rows) // ROWS), ROWS, rows.shape[1])
+        grad_rows = _room(rows, rows.shape[1])
         grad_weight = torch.zeros_like(weight, dtype=torch.float32)
-        for out, (grad_block, block) in zip(grad_rows, _blocks(grad, rows), strict=True):
+        for out, (grad_block, block) in zip(grad_rows.split(ROWS), _blocks(grad, rows), strict=True):
             torch.mm(grad_block, weight, out=out)
             grad_weight += grad_block.T @ block
         grad_bias = grad.sum(0, dtype=torch.float32) if ctx.biased else None
-        return grad_rows.flatten(0, 1)[: len(rows)], grad_weight, grad_bias
+        return grad_rows[: len(rows)], grad_weight, grad_bias
+
+
+def _room(rows: Tensor, width: int) -> Tensor:
+    """For whole blocks of as many rows."""
+    return rows.new_empty(ROWS * -(-len(rows) // ROWS), width)
 
 
 def _blocks(*parts: Tensor) -> list[tuple[Tensor, ...]]:
     """Of all parts [N, .] the same rows, zeros after the last."""
     found = list(zip(*(part.split(ROWS) for part in parts), strict=True))
-    missing = -len(parts[0]) % ROWS
-    found[-1] = tuple(pad(part, (0, 0, 0, missing)) for part in found[-1])
+    if missing := -len(parts[0]) % ROWS:
+        found[-1] = tuple(pad(part, (0, 0, 0, missing)) for part in found[-1])
     return found
