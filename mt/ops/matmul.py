@@ -5,11 +5,12 @@ which torch comes with, takes half the time there; its sums are rounded in anoth
 """
 
 from functools import cache
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from mt.processor import processor
 
 
 def product(
@@ -29,18 +30,8 @@ def _by_onednn(left: Tensor, right: Tensor) -> bool:
 
 
 @cache
-def of_amd(instructions: str = "") -> bool:
-    """Whether the processor is AMD's, and has these instructions, by the name that Linux gives them."""
-    try:
-        processor = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
-    except OSError:  # another system
-        return False
-    return "AuthenticAMD" in processor and (not instructions or instructions in processor.split())
-
-
-@cache
 def _mkl_is_slow() -> bool:
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     # What torch's compiler calls for linear layers, which is no part of its public interface.
     called = libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    return called and of_amd("avx512f")
+    return called and processor().amd and "avx512f" in processor().instructions

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from mt.ops.int8 import in_int8, int8_linear
 from mt.ops.linear import linear
-from mt.ops.matmul import of_amd
+from mt.processor import processor
 
 FEW = 8
 """Rows up to which the matrix is better the left factor."""
@@ -42,4 +42,4 @@ def _suits(rows: Tensor, weight: Tensor) -> bool:
     if torch.compiler.is_compiling():  # which must not take the number of rows for a constant
         return False
     plain = rows.device.type == "cpu" and not torch.is_autocast_enabled("cpu") and not torch.is_grad_enabled()
-    return plain and of_amd() and weight.numel() >= LARGE and rows.dim() == 2 and len(rows) <= FEW
+    return plain and processor().amd and weight.numel() >= LARGE and rows.dim() == 2 and len(rows) <= FEW

@@ -104,7 +104,7 @@ def heading(
         rows["update"] = f"{update}, of {world.size} processes" if world.size > 1 else update
     notes = [("note", metric.notice) for metric in config.metrics() if metric.notice]
     if config.precision == "bf16" and not has_bfloat16(device):
-        notes.append(("note", "this processor has no instructions for bfloat16: bf16 is computed as fp32"))
+        notes.append(("note", "this processor has no fast instructions for bfloat16: bf16 is computed as fp32"))
     return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mt.ops import matmul
 from mt.ops.matmul import product
+from mt.processor import Processor
 
 
 @pytest.fixture(params=[False, True], ids=["torch", "onednn"])
@@ -40,32 +41,7 @@ def test_nothing_given_is_changed(library):
     assert all(torch.equal(*pair) for pair in zip(before, (left, right, added), strict=True))
 
 
-def test_takes_torch_where_the_processor_is_unknown(monkeypatch):
-    def missing(self):
-        raise OSError
-
-    monkeypatch.setattr(matmul.Path, "read_text", missing)
-    for cached in (matmul._mkl_is_slow, matmul.of_amd):
-        cached.cache_clear()
-    try:
-        assert not matmul._mkl_is_slow()
-    finally:
-        for cached in (matmul._mkl_is_slow, matmul.of_amd):
-            cached.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("processor", "amd", "with_avx512"),
-    [
-        ("vendor_id\t: GenuineIntel\nflags\t\t: sse avx512f\n\n", False, False),
-        ("vendor_id\t: AuthenticAMD\nflags\t\t: sse avx2\n\nflags: avx512f\n\n", True, False),
-        ("vendor_id\t: AuthenticAMD\nflags\t\t: sse avx512f\n\n", True, True),
-    ],
-)
-def test_knows_processors(monkeypatch, processor: str, amd: bool, with_avx512: bool) -> None:
-    monkeypatch.setattr(matmul.Path, "read_text", lambda self: processor)
-    matmul.of_amd.cache_clear()
-    try:
-        assert (matmul.of_amd(), matmul.of_amd("avx512f")) == (amd, with_avx512)
-    finally:
-        matmul.of_amd.cache_clear()
+@pytest.mark.parametrize("told", [Processor(), Processor("GenuineIntel", frozenset({"avx512f"}))])
+def test_takes_torch_where_mkl_is_fast_or_the_processor_unknown(monkeypatch, told: Processor) -> None:
+    monkeypatch.setattr(matmul, "processor", lambda: told)
+    assert not matmul._mkl_is_slow.__wrapped__()

@@ -1,0 +1,36 @@
+"""What is read of the processor that Linux describes."""
+
+import pytest
+
+from mt import processor as module
+from mt.processor import Processor, processor
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "vendor_id\t: GenuineIntel\nflags\t\t: sse avx512f\n\n",
+            Processor("GenuineIntel", frozenset({"sse", "avx512f"})),
+        ),
+        (
+            "vendor_id\t: AuthenticAMD\nflags\t\t: sse\n\nflags: avx512f\n",
+            Processor("AuthenticAMD", frozenset({"sse"})),
+        ),
+        ("processor\t: 0\nFeatures\t: fp asimd\n\n", Processor()),
+        ("", Processor()),
+    ],
+)
+def test_the_first_processor_is_known(monkeypatch: pytest.MonkeyPatch, text: str, expected: Processor) -> None:
+    monkeypatch.setattr(module.Path, "read_text", lambda self: text)
+    found = processor.__wrapped__()
+    assert found == expected
+    assert (found.amd, found.intel) == (expected.vendor == "AuthenticAMD", expected.vendor == "GenuineIntel")
+
+
+def test_nothing_is_known_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(self):
+        raise OSError
+
+    monkeypatch.setattr(module.Path, "read_text", missing)
+    assert processor.__wrapped__() == Processor()
