@@ -18,6 +18,9 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 MOST = 127
+ZERO = 128
+"""What stands for zero in rows that are multiplied by a matrix: VNNI's instructions take numbers without a sign by
+numbers with one, and oneDNN has but a plain loop for two with a sign, which is a thousand times as slow."""
 _CHOSEN: ContextVar[bool] = ContextVar("int8", default=False)
 
 
@@ -25,7 +28,8 @@ class _Rounded(NamedTuple):
     versions: list[int]
     """Of the matrices that were rounded."""
     multiply: Callable[[Tensor], Tensor]
-    """What gives the products of rows [N, I] int8 with the rounded matrix [I, O], times the scales of its columns."""
+    """What gives the products of rows [N, I] uint8, `ZERO` above their numbers, with the rounded matrix [I, O], times
+    the scales of its columns."""
 
 
 _MATRICES: dict[Tensor, _Rounded] = WeakTensorKeyDictionary()  # type: ignore[assignment]
@@ -49,16 +53,21 @@ def in_int8(rows: Tensor) -> bool:
 
 def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, "N I"], Float[Tensor, "N 1"]]:
     """Whole numbers from -most to most for each row, and what they are to be multiplied by."""
-    # A row of zeros stays one.
-    scale = rows.abs().amax(1, keepdim=True).div_(most).clamp_(min=1e-30)
+    scale = _scale(rows, most)
     return (rows / scale).round_().to(torch.int8), scale
+
+
+def _scale(rows: Float[Tensor, "N I"], most: int) -> Float[Tensor, "N 1"]:
+    # A row of zeros stays one.
+    return rows.abs().amax(1, keepdim=True).div_(most).clamp_(min=1e-30)
 
 
 @cache
 def steps_of_matrices() -> int:
     """The largest whole number of a matrix with which this processor's sums are exact."""
-    rows = torch.full((8, 64), MOST, dtype=torch.int8)
-    return MOST if bool((_multiplier(rows, torch.ones(8))(rows) == 64 * MOST**2).all()) else MOST // 2
+    matrix = torch.full((8, 64), MOST, dtype=torch.int8)
+    rows = torch.full((8, 64), ZERO + MOST, dtype=torch.uint8)
+    return MOST if bool((_multiplier(matrix, torch.ones(8))(rows) == 64 * MOST**2).all()) else MOST // 2
 
 
 def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Callable[[Tensor], Tensor]:
@@ -67,9 +76,9 @@ def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Calla
         # In the order in which the processor reads it, where `_int_mm` would bring it there anew at every product.
         packed, zeros = torch.ops.onednn.qlinear_prepack(steps, None), torch.zeros(len(steps), dtype=torch.int64)
     except (AttributeError, RuntimeError):  # not of this build, or not on this processor
-        return lambda rows: torch._int_mm(rows, steps.T) * scale
+        return lambda rows: torch._int_mm((rows ^ ZERO).view(torch.int8), steps.T) * scale
     multiply = torch.ops.onednn.qlinear_pointwise
-    return lambda rows: multiply(rows, 1.0, 0, packed, scale, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+    return lambda rows: multiply(rows, 1.0, ZERO, packed, scale, zeros, None, 1.0, 0, torch.float32, "none", [], "")
 
 
 def int8_linear(
@@ -82,8 +91,9 @@ def int8_linear(
     if matrix is None or matrix.versions != versions:
         numbers, of_rows = rounded(torch.cat([part.detach() for part in parts], 1), steps_of_matrices())
         matrix = _MATRICES[parts[0]] = _Rounded(versions, _multiplier(numbers, of_rows[:, 0].contiguous()))
-    steps, scale = rounded(rows if rows.dim() == 2 else rows.flatten(0, -2))
-    products = matrix.multiply(steps)
+    flat = rows if rows.dim() == 2 else rows.flatten(0, -2)
+    scale = _scale(flat, MOST)
+    products = matrix.multiply((flat / scale).add_(ZERO + 0.5).to(torch.uint8))  # rounded, since fractions are cut off
     products = products.mul_(scale) if bias is None else torch.addcmul(bias, products, scale, out=products)
     return products if rows.dim() == 2 else products.view(*rows.shape[:-1], -1)
 

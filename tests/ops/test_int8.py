@@ -1,11 +1,15 @@
 """Products in int8 are those of the rounded numbers, exactly, and close to those of the numbers themselves."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from mt.ops.int8 import _multiplier, in_int8, int8_cell, int8_linear, int8_steps, rounded, steps_of_matrices
+from mt.ops.int8 import ZERO, _multiplier, in_int8, int8_cell, int8_linear, int8_steps, rounded, steps_of_matrices
 from mt.ops.products import step_linear
 from mt.ops.recurrence import run_layers
 
@@ -40,8 +44,26 @@ def test_a_product_is_that_of_the_rounded_numbers(rows: int) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_sums_are_exact(sign: int, rows: int) -> None:
     most = steps_of_matrices()
-    left, right = torch.full((rows, 512), 127).to(torch.int8), torch.full((40, 512), most).to(torch.int8)
-    assert (_multiplier(right, torch.ones(40))(sign * left) == sign * 512 * 127 * most).all()
+    left, right = torch.full((rows, 512), ZERO + sign * 127).to(torch.uint8), torch.full((40, 512), most).to(torch.int8)
+    assert (_multiplier(right, torch.ones(40))(left) == sign * 512 * 127 * most).all()
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
+@pytest.mark.parametrize("instructions", ["AVX512_CORE_VNNI", "DEFAULT"])
+def test_no_product_is_taken_by_a_plain_loop(instructions: str) -> None:
+    """Which is what oneDNN has for cases that it is not made for, and is right, but a thousand times as slow."""
+    program = """
+import torch
+from mt.ops.int8 import int8_linear
+with torch.no_grad():
+    for rows in (1, 5, 64):
+        int8_linear(torch.randn(rows, 64), torch.randn(48, 64), None)
+"""
+    environment = os.environ | {"ONEDNN_VERBOSE": "1", "ONEDNN_MAX_CPU_ISA": instructions}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    # Such as: onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx10_1_512,...
+    ways = [line.split(",")[6] for line in done.stdout.splitlines() if ",exec,cpu,matmul," in line]
+    assert not any(way.startswith("ref") for way in ways), ways
 
 
 def test_without_packed_matrices_products_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
