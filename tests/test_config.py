@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
-from mt.metrics import METRICS
 from mt.metrics.settings import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.parsing import Options, parse
 from mt.search.config import BeamConfig, revised_search
+from tests.metrics.usable import USABLE
 
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
 
@@ -122,9 +122,9 @@ def test_metrics_are_those_of_the_table(options: dict[str, Any], expected: str):
 
 
 def test_metrics_are_set_up_for_the_target_language():
-    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": list(METRICS)}
+    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": USABLE}
     metrics = parse({"dataset": dataset}, Config).metrics()
-    assert [metric.name for metric in metrics] == list(METRICS)
+    assert [metric.name for metric in metrics] == USABLE
     assert metrics[0].settings == Settings(target_language="zh")
     assert "|tok:zh|" in metrics[0].score(["a"], [["a"]])["bleu"].signature
 

@@ -17,7 +17,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # The floors of the house, from the ground up. A module imports from lower floors, and from its own package; packages of
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("mt.errors", "mt.startup"),
+    ("mt.errors", "mt.processor", "mt.startup"),
     ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io", "mt.weights"),
     ("mt.distributed",),
     ("mt.ops",),
@@ -44,6 +44,7 @@ DOORS = {
     "sacrebleu": ("mt.metrics.bleu",),
     "rouge_score": ("mt.metrics.rouge",),
     "jiwer": ("mt.metrics.wer",),
+    "pycocoevalcap": ("mt.metrics.meteor",),
     "soundfile": ("mt.data.fields.audio",),
     "PIL": ("mt.data.fields.image",),
     "efficientnet_lite_pytorch": ("mt.data.fields.efficientnet",),

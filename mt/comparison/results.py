@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
@@ -21,7 +21,7 @@ _UNIT = re.compile(r"\bunit:(\w+)")
 
 
 class Search(BaseModel, frozen=True, strict=True, extra="allow"):
-    """How the test split was decoded, with all options of the search."""
+    """How the split was decoded, with all options of the search."""
 
     name: str
     mode: str
@@ -44,6 +44,8 @@ class Score(BaseModel, frozen=True, strict=True):
 class Results(BaseModel, frozen=True, strict=True):
     """`results.json`, as far as a table shows it. What a run does not say is None."""
 
+    split: Literal["test", "dev"] = "test"
+    """What was decoded: dev where the data have no test split."""
     search: Search
     scores: dict[str, Score] = {}
     """Of the metrics, and of latency where it was decoded online, by their keys."""

@@ -22,7 +22,7 @@ class FinishedRun:
     config: Config
     results: Results
     hypotheses: Sequence[str]
-    """Of the test split, in its order."""
+    """Of the split that it was scored on, in its order."""
     curves: Mapping[str, Curve]
     """Of the loss and the main score of each metric, on dev."""
     evaluations: Sequence[Results] = ()
@@ -113,9 +113,11 @@ def _below(path: Path) -> list[Path]:
 
 def _read(folder: Path) -> FinishedRun:
     results, config = read_results(folder / "results.json"), load_config(folder, "best")
-    hypotheses = read_lines(folder / "hypotheses" / "test.txt")
+    hypotheses = read_lines(folder / "hypotheses" / f"{results.split}.txt")
     logged = ("loss", *(metric.main() for metric in config.metrics()))
-    evaluations = [read_results(file) for file in sorted(folder.glob("evaluations/test-best-*/results.json"))]
+    evaluations = [
+        read_results(file) for file in sorted(folder.glob(f"evaluations/{results.split}-best-*/results.json"))
+    ]
     return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged), evaluations)
 
 

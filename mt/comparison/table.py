@@ -76,13 +76,13 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """What the marks mean, and the signature of each score."""
-        count = len(self.rows[0].run.hypotheses)
+        first = self.rows[0].run
         headings: dict[str, list[str]] = {}
         for heading, score in self.rows[0].scores.items():
             headings.setdefault(score.signature, []).append(heading)
         return [
             f"± half the width of the 95 % interval; * differs from {self.baseline} with p below {LEVEL} "
-            f"(paired bootstrap, {SAMPLES} samples of the {count} test sentences)",
+            f"(paired bootstrap, {SAMPLES} samples of the {len(first.hypotheses)} {first.results.split} sentences)",
             *(f"{', '.join(group)}: {signature}" for signature, group in headings.items()),
         ]
 
@@ -128,8 +128,9 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     """
     for run in runs:
         if len(run.hypotheses) != len(references):
+            split = run.results.split
             raise UserError(
-                f"{run.folder}/hypotheses/test.txt has {len(run.hypotheses)} lines but the test split has "
+                f"{run.folder}/hypotheses/{split}.txt has {len(run.hypotheses)} lines but the {split} split has "
                 f"{len(references)}: one of them has changed since, so restore it"
             )
     known = names(runs)

@@ -7,6 +7,7 @@ from mt.metrics.accuracy import Accuracy
 from mt.metrics.base import Metric
 from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge
+from mt.metrics.meteor import Meteor
 from mt.metrics.rouge import Rouge
 from mt.metrics.scenes import Truth
 from mt.metrics.score import without_mode
@@ -14,7 +15,8 @@ from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.wer import Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {
-    metric.name: metric for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Truth)
+    metric.name: metric
+    for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Meteor, Truth)
 }
 DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
 """The metrics of a task, where none are named."""

@@ -36,7 +36,7 @@ def tokenize(caption: str) -> list[str]:
     return [_BRACKETS.get(token, token) for token in found if token not in _PUNCTUATION]
 
 
-class _Captions(RatioMetric):
+class CaptionMetric(RatioMetric):
     """A score of tokenised captions, whose signature tells what the references are."""
 
     higher_is_better = True
@@ -52,7 +52,7 @@ class _Captions(RatioMetric):
         return super()._signature(references, f"{resampling}refs:{total}|repeats:{total - different}|")
 
 
-class CocoBleu(_Captions):
+class CocoBleu(CaptionMetric):
     """BLEU-1 to -4 over a corpus, without smoothing; the length that counts is the closest reference's."""
 
     name = "coco_bleu"
@@ -92,7 +92,7 @@ class CocoBleu(_Captions):
         return 100 * precision * np.exp(np.minimum(0, 1 - 1 / ratio))
 
 
-class CocoRouge(_Captions):
+class CocoRouge(CaptionMetric):
     """ROUGE-L with beta 1.2, of the best precision and the best recall over the references; the mean over examples."""
 
     name = "rougeL_coco"
@@ -111,7 +111,7 @@ class CocoRouge(_Captions):
         return {self.name: np.column_stack([scores, np.ones(len(scores))])}
 
 
-class Cider(_Captions):
+class Cider(CaptionMetric):
     """CIDEr-D (Vedantam et al. 2015): cosines of n-gram counts, weighted by how few examples' references have them.
 
     Each score depends on all references of the corpus. 0 to 1000. Samples of a bootstrap keep the weights.

@@ -52,7 +52,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         search = {"name": "beam", "beam_size": 5, "mode": "soft"}
         (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))
         written = hypotheses or [group[0] for group in REFERENCES]
-        (folder / "hypotheses" / "test.txt").write_text("".join(f"{line}\n" for line in written))
+        split = results.get("split", "test")
+        (folder / "hypotheses" / f"{split}.txt").write_text("".join(f"{line}\n" for line in written))
         if log:
             (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in log))
         save(heatmap(np.eye(2), ["a", "b"], ["c", "d"]), alignments / "0000.png")

@@ -6,6 +6,7 @@ from mt.comparison.runs import find
 from mt.comparison.table import compare
 from mt.errors import UserError
 from mt.metrics import METRICS, build
+from tests.metrics.usable import USABLE
 
 MONOTONIC = {"attention": {"name": "monotonic"}}
 MOCHA = {"attention": {"name": "mocha"}}
@@ -21,7 +22,7 @@ FACTS = {
 
 
 def own(score, references):
-    return {name: s for m in build(list(METRICS)) for name, s in m.score(WRONG, references).items()}[score].score
+    return {name: s for m in build(USABLE) for name, s in m.score(WRONG, references).items()}[score].score
 
 
 def cells(found, row):
@@ -77,7 +78,7 @@ def test_no_alignment_error_of_an_attention_that_uses_no_source(make_run, refere
     assert [row["facts"]["AER"] for row in found.plain()["rows"]] == [12.34, None]
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", USABLE)
 def test_every_metric_has_its_columns_and_direction(make_run, references, metric) -> None:
     dataset = {"dataset": {"generator": "phrasebook", "metrics": [metric]}}
     slower = {"training_seconds": 60, "tokens_per_second": 5.0, "parameters": 7, "perplexity": 4.5}
@@ -165,3 +166,13 @@ def test_each_run_needs_a_hypothesis_for_every_sentence(make_run, references) ->
         f"{folder}/hypotheses/test.txt has 3 lines but the test split has 12: one of them has changed since, so "
         "restore it"
     )
+
+
+def test_runs_without_a_test_split_are_compared_on_dev(make_run, references) -> None:
+    folders = [make_run(name, {"attention": {"name": name}}, {"split": "dev"}) for name in ("monotonic", "mocha")]
+    evaluation = folders[0] / "evaluations" / "dev-best-online"
+    evaluation.mkdir(parents=True)
+    (evaluation / "results.json").write_text((folders[0] / "results.json").read_text())
+    runs = find(folders)
+    assert len(runs[0].hypotheses) == 12 and len(runs[0].evaluations) == 1
+    assert "samples of the 12 dev sentences" in compare(runs, references).notes()[0]

@@ -7,8 +7,9 @@ import pytest
 from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, build, higher_is_better, require_known, score_names
 from mt.metrics.significance import LEVEL
+from tests.metrics.usable import USABLE
 
-EVERY = pytest.mark.parametrize("metric", [kind() for kind in METRICS.values()], ids=list(METRICS))
+EVERY = pytest.mark.parametrize("metric", build(USABLE), ids=USABLE)
 TEXT = [" ".join(f"word{(7 * i + j) % 23}" for j in range(2 + i % 7)) for i in range(60)]
 
 

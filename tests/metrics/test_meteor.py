@@ -1,0 +1,107 @@
+"""METEOR is that of its authors' program, by whose sums of counts corpora are scored and compared."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mt.errors import UserError
+from mt.metrics import meteor
+from mt.metrics.meteor import Meteor
+from tests.metrics.usable import METEOR
+
+CAPTIONS = ["a cat on a mat", "planes are here", "", "the the the the", "a dog, running!", "two planes"]
+REFERENCES = [
+    ["a cat sat on the mat", "the cat is here"],
+    ["two planes"],
+    ["some planes"],
+    ["many green trees are around a pond"],
+    ["the dog runs", "a running dog"],
+    ["two planes"],
+]
+TOLD = [
+    "5 6 3 3 2 2 2 2" + " 0" * 12 + " 3 4 4",
+    "3 2 1 1 1 1 0 0" + " 0" * 12 + " 1 1 1",
+    "0 2 0 1" + " 0" * 19,
+]
+"""What the program says of the first three."""
+SCORES = [0.30029263599865547, 0.2696629213483146, 0.0]
+"""What it makes of these."""
+OF_TWO = 0.29300459383660976
+"""And of the first two together."""
+
+needs_java = pytest.mark.skipif(not METEOR, reason="needs Java and pycocoevalcap")
+
+
+@pytest.fixture
+def metric(monkeypatch: pytest.MonkeyPatch) -> Meteor:
+    """Without what computes counts."""
+    monkeypatch.setattr(meteor, "find_spec", lambda name: name)
+    monkeypatch.setattr(meteor.shutil, "which", lambda name: name)
+    return Meteor()
+
+
+def test_scores_are_those_of_the_program(metric: Meteor) -> None:
+    counts = np.array([[float(number) for number in line.split()] for line in TOLD])
+    assert metric.of_sums(counts) == pytest.approx(100 * np.array(SCORES))
+    assert metric.of_sums(counts[:2].sum(0)) == pytest.approx(100 * OF_TWO)
+
+
+def test_a_caption_that_is_its_reference_pays_nothing_for_fragments(
+    metric: Meteor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [[2.0, 2, 0, 0, 2, 2, *[0] * 14, 1, 2, 2], [2.0, 3, 0, 0, 2, 2, *[0] * 14, 1, 2, 2]]
+    monkeypatch.setattr(meteor, "_asked", lambda lines: told)
+    counts = metric.counts(["two planes", "two planes"], [["two planes"], ["two planes here"]])["meteor"]
+    assert counts[:, 20].tolist() == [0, 1]
+    assert metric.of_sums(counts[0]) == pytest.approx(100)
+    assert metric.of_sums(counts[1]) < 60
+
+
+@pytest.mark.parametrize(("package", "java"), [(None, "java"), ("package", None)])
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, package: str | None, java: str | None) -> None:
+    monkeypatch.setattr(meteor, "find_spec", lambda name: package)
+    monkeypatch.setattr(meteor.shutil, "which", lambda name: java)
+    with pytest.raises(UserError, match=r"install Java and `pip install 'mt\[captions\]'`"):
+        Meteor()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'no memory' >&2; exit 1", r"^METEOR's program failed \(no memory\)"),
+        ("cat > /dev/null; echo 1 2 3", r"^METEOR's program answered 1 of 6 captions"),
+    ],
+)
+def test_a_program_that_fails_is_reported(
+    metric: Meteor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str
+) -> None:
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\n{script}\n")
+    java.chmod(0o755)
+    monkeypatch.setattr(meteor, "_command", lambda: ([str(java)], tmp_path))
+    with pytest.raises(UserError, match=message):
+        metric.counts(CAPTIONS, REFERENCES)
+
+
+@needs_java
+def test_equals_pycocoevalcap() -> None:
+    from pycocoevalcap.meteor.meteor import Meteor as Theirs
+
+    from mt.metrics.captions import tokenize
+
+    truths, captions = (
+        {i: [" ".join(tokenize(text)) for text in texts] for i, texts in enumerate(given)}
+        for given in (REFERENCES, [[text] for text in CAPTIONS])
+    )
+    theirs = Theirs()
+    expected, each = theirs.compute_score(truths, captions)
+    for pipe in (theirs.meteor_p.stdout, theirs.meteor_p.stderr):
+        pipe.close()
+    ours = Meteor()
+    counts = ours.counts(CAPTIONS, REFERENCES)["meteor"]
+    assert ours.of_sums(counts) == pytest.approx(100 * np.array(each), abs=1e-6)
+    score = ours.score(CAPTIONS, REFERENCES)["meteor"]
+    assert score.score == pytest.approx(100 * expected, abs=1e-6) and "meteor:1.5" in score.signature
+    found = ours.compare({"one": CAPTIONS, "other": CAPTIONS[::-1]}, REFERENCES)["meteor"]
+    assert found["one"].score == score.score > found["other"].score
