@@ -172,12 +172,10 @@ def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: floa
         for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGUSR1):
             process.send_signal(number)
         _, err = process.communicate(timeout=60)
-    resume = f"python train.py resume={tmp_path / 'run'}"
     assert process.returncode == 75 and b"Traceback" not in err, err
-    # How far it had come is the machine's affair: a quick one has made updates after three seconds.
-    told = err.splitlines()[-1].decode()
-    ends = (": no update is lost; run the same command again", f" is complete; resume with `{resume}`")
-    assert told.startswith("interrupted by SIG") and told.endswith(ends), told
+    # A quick machine has made updates after three seconds.
+    ends = (b": no update is lost; run the same command again", f"train.py resume={tmp_path / 'run'}`".encode())
+    assert err.splitlines()[-1].endswith(ends), err
 
 
 def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.FixtureRequest) -> None:
