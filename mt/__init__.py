@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from mt.engine import load
     from mt.inference import Translation, Translator
 
-__all__ = ["Translation", "Translator", "load"]
+    __version__: str
+
+__all__ = ["Translation", "Translator", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from mt import inference
 
         return getattr(inference, name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mt")
     raise AttributeError(f"module mt has no attribute {name}")

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import mt
+
 ROOT = Path(__file__).parents[1]
 SOURCES = ["mt", "data_prep", "conf", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
-COMMANDS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+COMMANDS = PROJECT["scripts"]
 # One process for all, since most of the time goes into loading torch.
 HELP = """
 import contextlib, io, sys
@@ -62,15 +65,21 @@ def called(site: Path, folder: Path, *command: str) -> subprocess.CompletedProce
 def test_it_has_every_module_and_every_configuration_file(wheel: Path):
     found = set(zipfile.ZipFile(wheel).namelist())
     modules = [path for part in ("mt", "data_prep") for path in (ROOT / part).rglob("*.py")]
-    expected = {path.relative_to(ROOT).as_posix() for path in modules}
+    expected = {"mt/py.typed", *(path.relative_to(ROOT).as_posix() for path in modules)}
     for part in ("conf", "scripts"):
         files = [*(ROOT / part).rglob("*.yaml"), *(ROOT / part).rglob("*.py")]
         expected |= {f"mt/{path.relative_to(ROOT).as_posix()}" for path in files}
     assert {name for name in found if ".dist-info/" not in name} == expected
 
 
+def test_its_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {PROJECT['version']}\n" in citation
+    assert mt.__version__ == PROJECT["version"]
+
+
 def test_all_is_under_names_of_its_own(site: Path):
-    assert {path.name for path in site.iterdir()} == {"mt", "data_prep", "bin", "mt-0.2.0.dist-info"}
+    assert {path.name for path in site.iterdir()} == {"mt", "data_prep", "bin", f"mt-{PROJECT['version']}.dist-info"}
     assert {path.name for path in (site / "bin").iterdir()} == set(COMMANDS)
 
 
