@@ -7,5 +7,5 @@ PARTS = {"mt.conf": "conf", "mt.scripts": "scripts"}
 setup(
     packages=[*find_packages(include=["mt", "mt.*", "data_prep", "data_prep.*"]), *PARTS],
     package_dir=PARTS,
-    package_data={"mt": ["py.typed"], "mt.conf": ["**/*.yaml"]},
+    package_data={"mt": ["py.typed"], "mt.conf": ["**/*.yaml"], "data_prep": ["**/*.txt"]},
 )

@@ -65,6 +65,7 @@ def called(site: Path, folder: Path, *command: str) -> subprocess.CompletedProce
 def test_it_has_every_module_and_every_configuration_file(wheel: Path):
     found = set(zipfile.ZipFile(wheel).namelist())
     modules = [path for part in ("mt", "data_prep") for path in (ROOT / part).rglob("*.py")]
+    modules += (ROOT / "data_prep").rglob("*.txt")
     expected = {"mt/py.typed", *(path.relative_to(ROOT).as_posix() for path in modules)}
     for part in ("conf", "scripts"):
         files = [*(ROOT / part).rglob("*.yaml"), *(ROOT / part).rglob("*.py")]

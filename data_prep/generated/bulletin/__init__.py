@@ -11,14 +11,16 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from data_prep.generated.bulletin.grammar import Grammar, stories
-from data_prep.generated.bulletin.lexicon import LEXICON
-from data_prep.generated.bulletin.names import UNSEEN
-from data_prep.generated.bulletin.topics import TOPICS
+from data_prep.generated.bulletin.facts import FOLDER, LEXICON, UNSEEN
+from data_prep.generated.bulletin.grammar import Grammar, read_categories, read_stories, sections
 
 SIZES: Mapping[str, int] = MappingProxyType({"train": 20_000, "dev": 1_000, "test": 1_000})
+TOPICS = sorted((FOLDER / "topics").glob("*.txt"))
 GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
-    {name: Grammar(stories(topic.STORIES), LEXICON | topic.CATEGORIES) for name, topic in TOPICS.items()}
+    {
+        topic.stem: Grammar(read_stories(sections(topic)["stories", ""]), LEXICON | read_categories(topic))
+        for topic in TOPICS
+    }
 )
 
 
@@ -36,12 +38,12 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
     """
     rng = Random(seed)
     splits: dict[str, list[Example]] = {split: [] for split in sizes}
-    told: set[str] = set()
+    used: set[str] = set()
     for split, size in sizes.items():
         while len(splits[split]) < size:
             example = Example(*GRAMMARS[rng.choice(list(GRAMMARS))].draw(rng))
-            if told.isdisjoint(example) and (split != "train" or not holds_unseen_name(example)):
-                told.update(example)
+            if used.isdisjoint(example) and (split != "train" or not holds_unseen_name(example)):
+                used.update(example)
                 splits[split].append(example)
     return splits
 

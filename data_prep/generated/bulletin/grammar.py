@@ -1,7 +1,16 @@
 """Stories: facts drawn at random, told at length in a source text and once more, in few words, in a headline.
 
-Notation of a story, everywhere in this package: its headline on the first line, then the texts that may tell it, each
-from a `- ` at the start of a line; a blank line between two stories. In headlines, texts and clauses,
+The templates are text files: `topics/<topic>.txt` has the stories of a topic and the categories of facts that they
+alone name, `lexicon.txt` the categories of all topics, and `names.txt` names. A line that begins with `#` is a comment,
+and `[name: kind]` begins a section:
+
+    [stories]                   stories, with a blank line between two: the headline on the first line, then the texts
+                                that may tell it, each from a `- ` at the start of a line
+    [shop: things]              facts of one form, separated by commas
+    [crime_more: clauses]       clauses, one a line
+    [verdict: text | short]     facts of several forms, one fact a line: the forms so named, in this order
+
+In headlines, texts and clauses,
 
     {city}          is a fact of the category `city`, the same one wherever the story names it;
     {city1} {city2} are two facts of a category that differ, in their form `short` where they have one;
@@ -14,11 +23,13 @@ Articles are written `a`, and become `an` where they have to; headlines lose the
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 SLOT = re.compile(r"\{(?P<name>(?P<category>[a-z_]+)\d?)(?:\.(?P<form>[a-z]+))?\}")
 CHOICE = re.compile(r"\(([^()]*)\)")
+SECTION = re.compile(r"^\[(.+)\]$", re.MULTILINE)
 LENGTH = range(20, 41)
 """Words of a source text, as blanks separate them."""
 ARTICLE = re.compile(r"\b(?:an?|the) ")
@@ -79,28 +90,37 @@ class Grammar:
         return facts[slot["name"]]
 
 
-def stories(text: str) -> tuple[Story, ...]:
-    """The stories written in `text`."""
-    found = []
-    for block in text.strip().split("\n\n"):
+def sections(path: Path) -> dict[tuple[str, str], str]:
+    """The sections of a file of templates: the text of each by its name and kind, which is empty where it has none."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    _, *parts = SECTION.split("\n".join(lines))
+    heads, texts = parts[::2], parts[1::2]
+    names = [head.partition(":") for head in heads]
+    return {(name, kind.strip()): text.strip() for (name, _, kind), text in zip(names, texts, strict=True)}
+
+
+def read_stories(text: str) -> tuple[Story, ...]:
+    """The stories of a section."""
+    stories = []
+    for block in text.split("\n\n"):
         headline, *texts = block.split("\n- ")
-        found.append(Story(headline, tuple(" ".join(one.split()) for one in texts)))
-    return tuple(found)
+        stories.append(Story(headline, tuple(" ".join(text.split()) for text in texts)))
+    return tuple(stories)
 
 
-def lines(text: str) -> tuple[str, ...]:
-    """The clauses written in `text`, one a line."""
-    return tuple(text.strip().split("\n"))
+def read_categories(path: Path) -> dict[str, Category]:
+    """The categories of a file of templates by name."""
+    return {name: read_category(kind, text) for (name, kind), text in sections(path).items() if name != "stories"}
 
 
-def things(text: str) -> tuple[Fact, ...]:
-    """Facts of one form, separated by commas."""
-    return tuple({"text": " ".join(one.split())} for one in text.split(","))
-
-
-def table(forms: str, text: str) -> tuple[Fact, ...]:
-    """Facts, one a line: the forms named by the words of `forms`, in this order, with ` | ` between them."""
-    return tuple(dict(zip(forms.split(), line.split(" | "), strict=True)) for line in lines(text))
+def read_category(kind: str, text: str) -> Category:
+    """The facts or clauses of a section of this kind."""
+    if kind == "things":
+        return tuple({"text": " ".join(thing.split())} for thing in text.split(","))
+    if kind == "clauses":
+        return tuple(text.split("\n"))
+    forms = kind.split(" | ")
+    return tuple(dict(zip(forms, line.split(" | "), strict=True)) for line in text.split("\n"))
 
 
 def _identity(fact: Fact) -> str:

@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from data_prep.generated.bulletin.grammar import Category, Grammar, Story, lines, stories, table, things
+from data_prep.generated.bulletin.grammar import Category, Grammar, Story, read_categories, read_category, read_stories
 
 RAIN = "The rain was heavy and it went on for many more hours until the whole of the town was wet"  # 19 words
 
@@ -14,14 +14,14 @@ def tell(headline: str, text: str, seed: int = 0, **categories: Category) -> tup
 
 
 def test_a_fact_is_the_same_wherever_it_is_named():
-    towns = things("Leeds, Genoa, Porto, Cork")
+    towns = read_category("things", "Leeds, Genoa, Porto, Cork")
     for seed in range(20):
         source, target = tell("{town} wins", "{town} has won.", seed, town=towns)
         assert source.removesuffix(" has won.") == target.removesuffix(" wins")
 
 
 def test_numbered_facts_differ_in_their_short_forms():
-    teams = table("text short", "Leeds Lions | Lions\nGenoa Lions | Lions\nPorto Bears | Bears")
+    teams = read_category("text | short", "Leeds Lions | Lions\nGenoa Lions | Lions\nPorto Bears | Bears")
     for seed in range(20):
         _, target = tell("{team1.short} {team2.short}", "{team1} beat {team2}.", seed, team=teams)
         assert sorted(target.split()) == ["Bears", "Lions"]
@@ -36,9 +36,9 @@ def test_clauses_and_facts_may_name_facts():
     source, target = tell(
         "{deed.short}",
         "{told}.",
-        told=lines("{who} {deed}"),
-        who=things("Ann"),
-        deed=table("text short", "saw {who} | {who}"),
+        told=read_category("clauses", "{who} {deed}"),
+        who=read_category("things", "Ann"),
+        deed=read_category("text | short", "saw {who} | {who}"),
     )
     assert (source, target) == ("Ann saw Ann.", "Ann")
 
@@ -71,9 +71,22 @@ def test_a_text_of_another_length_is_drawn_again():
 
 def test_a_headline_cannot_tell_what_its_text_does_not():
     with pytest.raises(KeyError, match="town"):
-        tell("{town} wins", "someone has won.", town=things("Leeds"))
+        tell("{town} wins", "someone has won.", town=read_category("things", "Leeds"))
 
 
 def test_stories_are_read_with_their_continuations():
-    text = "\nOne {a}\n- it is\n  one.\n- one it is.\n\nTwo\n- it is two.\n"
-    assert stories(text) == (Story("One {a}", ("it is one.", "one it is.")), Story("Two", ("it is two.",)))
+    text = "One {a}\n- it is\n  one.\n- one it is.\n\nTwo\n- it is two."
+    assert read_stories(text) == (Story("One {a}", ("it is one.", "one it is.")), Story("Two", ("it is two.",)))
+
+
+def test_categories_are_read_from_a_file(tmp_path):
+    path = tmp_path / "topic.txt"
+    path.write_text(
+        "# A comment.\n[stories]\nX\n- y.\n\n[shop: things]\nbank, post\noffice\n\n[more: clauses]\n"
+        "it rains\nit snows\n\n[deed: text | short]\nran away | flight\n"
+    )
+    assert read_categories(path) == {
+        "shop": ({"text": "bank"}, {"text": "post office"}),
+        "more": ("it rains", "it snows"),
+        "deed": ({"text": "ran away", "short": "flight"},),
+    }

@@ -1,8 +1,7 @@
 import re
 from random import Random
 
-from data_prep.generated.bulletin.lexicon import LEXICON
-from data_prep.generated.bulletin.names import SHARED, UNSEEN, UNSHARED, names
+from data_prep.generated.bulletin.facts import LEXICON, NAMES, UNSEEN, names
 
 
 def draws(category: str) -> list[dict[str, str]]:
@@ -37,8 +36,9 @@ def test_pronouns_fit_the_first_name():
 
 
 def test_names_are_distinct_within_and_between_shared_and_unshared():
-    for kind in SHARED:
+    shared = {kind: text for (kind, splits), text in NAMES.items() if splits == ""}
+    for kind in shared:
         assert len(names(kind)) == len(set(names(kind))) >= 17
-    shared = set(re.findall(r"\w+", " ".join(SHARED.values())))
-    assert len(UNSEEN) == sum(len(re.findall(r"\w+", text)) for text in UNSHARED.values())
-    assert UNSEEN.isdisjoint(shared)
+    unshared = [text for (_, splits), text in NAMES.items() if splits == "unseen"]
+    assert len(UNSEEN) == sum(len(name.split("/")) for text in unshared for name in text)
+    assert UNSEEN.isdisjoint({word for text in shared.values() for name in text for word in name.split("/")})
