@@ -10,7 +10,7 @@ session = translator.stream()
 print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast, overload
 
@@ -19,7 +19,7 @@ import torch
 
 from mt.checkpoint import load_model
 from mt.config import Config
-from mt.data.fields import Raw, ReadSource, Row
+from mt.data.fields import Raw, ReadSource, Row, as_list
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.decoding import decode_ids, decodes_hard, forced_batches, offline_shortlist
 from mt.delays import delays
@@ -86,11 +86,11 @@ class Translator(Reading):
 
     @overload
     def align(
-        self, sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None = None
+        self, sources: Iterable[Raw], targets: Iterable[str], *, hard: bool | None = None
     ) -> list[Translation]: ...
 
     def align(
-        self, sources: Raw | Sequence[Raw], targets: str | Sequence[str], *, hard: bool | None = None
+        self, sources: Raw | Iterable[Raw], targets: str | Iterable[str], *, hard: bool | None = None
     ) -> Translation | list[Translation]:
         """Forced alignment: the attention while the model is given the targets, token by token.
 
@@ -98,10 +98,13 @@ class Translator(Reading):
         log-probability of its target. Raises UserError for a text that is too long, and for `hard` where the attention
         cannot choose.
         """
-        if isinstance(sources, Raw) and isinstance(targets, str):
-            return self.align([sources], [targets], hard=hard)[0]
-        if isinstance(sources, Raw) or isinstance(targets, str):
+        (given, alone), (texts, text_alone) = as_list(sources), as_list(targets)
+        if alone != text_alone:
             raise UserError("align takes two texts or two lists of texts, not one of each")
+        aligned = self._aligned(given, cast(list[str], texts), hard=hard)
+        return aligned[0] if alone else aligned
+
+    def _aligned(self, sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None) -> list[Translation]:
         search = self.config.search
         if hard is not None:
             search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})

@@ -11,7 +11,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import Raw, ReadSource, Row, build_field
+from mt.data.fields import Raw, ReadSource, Row, as_list, build_field
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.data.words import count_words
 from mt.errors import UserError
@@ -56,7 +56,7 @@ class Reading(ABC):
     """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
 
     A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
-    `mt.data.fields`. One source gives what a list of it would hold.
+    `mt.data.fields`. One source gives what a list of it would hold; of several any iterable is taken, see `as_list`.
     """
 
     max_source_length: int | None
@@ -79,20 +79,20 @@ class Reading(ABC):
 
     @overload
     def translate(
-        self, texts: Sequence[Raw], search: SearchConfig | None = None, *, progress: bool = False
+        self, texts: Iterable[Raw], search: SearchConfig | None = None, *, progress: bool = False
     ) -> list[Translation]: ...
 
     def translate(
-        self, texts: Raw | Sequence[Raw], search: SearchConfig | None = None, *, progress: bool = False
+        self, texts: Raw | Iterable[Raw], search: SearchConfig | None = None, *, progress: bool = False
     ) -> Translation | list[Translation]:
         """The best translation of each text, in order; of one string, its translation. A blank text gives an empty one.
 
         search: how to decode; by default as the run was configured. Raises UserError for a text that is too long, and
         for a file that cannot be read.
         """
-        if isinstance(texts, Raw):
-            return self.translate([texts], search)[0]
-        return [found[0] for found in self.n_best(texts, search=search, progress=progress)]
+        sources, alone = as_list(texts)
+        best = [found[0] for found in self.n_best(sources, search=search, progress=progress)]
+        return best[0] if alone else best
 
     @overload
     def n_best(  # type: ignore[overload-overlap]
@@ -101,12 +101,12 @@ class Reading(ABC):
 
     @overload
     def n_best(
-        self, texts: Sequence[Raw], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
+        self, texts: Iterable[Raw], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
     ) -> list[list[Translation]]: ...
 
     def n_best(
         self,
-        texts: Raw | Sequence[Raw],
+        texts: Raw | Iterable[Raw],
         n: int | None = None,
         search: SearchConfig | None = None,
         *,
@@ -117,15 +117,15 @@ class Reading(ABC):
 
         n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
         """
-        if isinstance(texts, Raw):
-            return self.n_best([texts], n, search)[0]
+        sources, alone = as_list(texts)
         search = search or self.config.search
         if n is not None:
             if not 1 <= n <= MAX_BEAM_SIZE:
                 raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
             beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
             search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
-        return self.decode(self._encoded(texts), search, texts=texts, progress=progress)
+        found = self.decode(self._encoded(sources), search, texts=sources, progress=progress)
+        return found[0] if alone else found
 
     def decode(
         self,

@@ -1,6 +1,6 @@
 """The log-probability of given pairs: what a model, or an ensemble, thinks of a translation that it did not make."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mt.data.fields import Raw
@@ -28,8 +28,8 @@ class Likelihood:
 
 def likelihoods(
     translator: Translator,
-    sources: Sequence[Raw],
-    targets: Sequence[str | Sequence[int]],
+    sources: Iterable[Raw],
+    targets: Iterable[str | Sequence[int]],
     *,
     length_penalty: float | None = None,
 ) -> list[Likelihood]:
@@ -44,6 +44,7 @@ def likelihoods(
     """
     search, target = translator.config.search, translator.tokenizers.target
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
+    sources, targets = list(sources), list(targets)
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
     rows = translator.field.encode(sources, translator.tokenizers.source)

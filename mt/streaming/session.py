@@ -11,7 +11,7 @@ What was written never changes, and depends on nothing that had not been read. S
 many may be open at once, and `read` and `finish` take several in one batch, with the same result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
@@ -92,9 +92,9 @@ class Session:
         """Whether the source has ended."""
         return self._progress.complete
 
-    def read(self, source: str | np.ndarray) -> list[str]:
-        """Reads the next word of the source (or several, in turn), or what has come of a sound, and returns the words
-        that are certain with it.
+    def read(self, source: str | Iterable[str] | np.ndarray) -> list[str]:
+        """Reads the next word of the source (or several in turn, of a text or an iterable), or what has come of a
+        sound, and returns the words that are certain with it.
 
         Raises UserError where the session is finished, or the source grows longer than the model can read.
         """
@@ -158,11 +158,12 @@ def refuse_offline(model: Seq2Seq, search: SearchConfig) -> None:
         raise UserError(f"search=online cannot stream with this model, which reads the whole source first: {other}")
 
 
-def read(sessions: Sequence[Session], sources: Sequence[str | np.ndarray]) -> list[list[str]]:
+def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray]) -> list[list[str]]:
     """`Session.read` of several sessions in one batch: the words that each writes, which are those it writes alone.
 
     Raises UserError as there, and where sessions have no batch in common.
     """
+    sessions, sources = list(sessions), list(sources)
     _refuse(sessions)
     before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
@@ -174,8 +175,9 @@ def read(sessions: Sequence[Session], sources: Sequence[str | np.ndarray]) -> li
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
 
-def finish(sessions: Sequence[Session]) -> list[list[str]]:
+def finish(sessions: Iterable[Session]) -> list[list[str]]:
     """`Session.finish` of several sessions in one batch. Raises UserError as `read`."""
+    sessions = list(sessions)
     _refuse(sessions)
     before = [len(session.words) for session in sessions]
     rests = [(session, session._end()) for session in sessions]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mt.data.fields.base import Row
+from mt.data.fields.inputs import as_list
 from mt.data.fields.samples import framed
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.errors import UserError
@@ -52,10 +53,13 @@ class ArrivingText(Arriving):
         self._last: int | None = None  # the id before, inside of a word of which characters have come
 
     def parts(self, given: Any) -> list[str]:
-        """The words of a text, or its characters, among them blanks, which end words."""
-        if not isinstance(given, str):
-            raise UserError(f"this model reads text, not {type(given).__name__}: give it words")
-        return given.split() if self._unit == "word" else [*given]
+        """The words of a text or of several, or their characters, among them blanks, which end words."""
+        found: list[str] = []
+        for text in as_list(given)[0]:
+            if not isinstance(text, str):
+                raise UserError(f"this model reads text, not {type(text).__name__}: give it words")
+            found += text.split() if self._unit == "word" else text
+        return found
 
     def row(self, part: str) -> list[int]:
         """The ids of one that `parts` gave; none of a blank, nor of an unknown character after another."""

@@ -1,0 +1,25 @@
+"""What people give to the Python API: one source or text, or any iterable of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from mt.data.fields.base import Raw
+
+_LISTING = "OSTU"
+"""Kinds of NumPy's types that hold texts or other objects; arrays of numbers are samples or pixels."""
+
+
+def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
+    """Returns the inputs as a list, and whether one was given by itself, of which the list is then.
+
+    An iterable is a list, a generator, a view of a dictionary, an array of texts, or anything else that can be gone
+    through, once. An array of numbers is one input.
+    """
+    if isinstance(inputs, np.ndarray) and inputs.dtype.kind in _LISTING:
+        inputs = inputs.tolist()
+    if isinstance(inputs, Raw) or not isinstance(inputs, Iterable):
+        return [inputs], True
+    return list(inputs), False
