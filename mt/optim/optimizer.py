@@ -1,17 +1,17 @@
-"""Optimizers and learning-rate schedules. A schedule is a pure function of how far training is."""
+"""The options of optimizers and of learning-rate schedules.
+
+Updates are those of `torch.optim`. A schedule is a pure function of how far training is, and no scheduler of torch, so
+that it has no state that a checkpoint must keep, and can be changed where a run goes on.
+"""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
-from torch import Tensor, nn
-from torch.optim.adadelta import adadelta
-from torch.optim.adagrad import adagrad
-from torch.optim.adam import adam
-from torch.optim.adamw import adamw
-from torch.optim.sgd import sgd
+from torch import nn
 
 from mt.errors import UserError
 from mt.parsing import MAX_COUNT, Options
@@ -150,79 +150,41 @@ OptimizerConfig = Annotated[
 ]
 
 
-class Optimizer:
-    """The updates of torch.optim, by its functional forms: its classes load torch's compiler at their first step, which
-    is not used here, and takes a second and 90 MB of every process of every run."""
-
-    def __init__(self, config: OptimizerConfig, parameters: Iterable[nn.Parameter]) -> None:
-        self._config = config
-        self.parameters = tuple(parameters)
-        self.lr = config.lr
-        """Of the next update."""
-        self.state: dict[Tensor, dict[str, Tensor]] = {}
-        """What is kept of each parameter that has had a gradient, under torch.optim's names: moments of its shape, and
-        the number of its updates, [] float32."""
-
-    def zero_grad(self) -> None:
-        for parameter in self.parameters:
-            parameter.grad = None
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """An update of the parameters that have a gradient."""
-        changed = [parameter for parameter in self.parameters if parameter.grad is not None]
-        if not changed:
-            return
-        for parameter in changed:
-            if parameter not in self.state:
-                self.state[parameter] = self.begin(parameter)
-        gradients = [parameter.grad for parameter in changed if parameter.grad is not None]
-        # Dictionaries keep their order, which is that of `begin`.
-        moments = zip(*(self.state[parameter].values() for parameter in changed), strict=True)
-        self._apply([*changed], gradients, *map(list, moments))
-
-    def take(self, parameter: Tensor, state: Mapping[str, Tensor]) -> None:
-        """Goes on from a state as `state` holds it, wherever its tensors are."""
-        begun = self.begin(parameter)
-        self.state[parameter] = {name: state[name].to(tensor.device) for name, tensor in begun.items()}
-
-    def begin(self, parameter: Tensor) -> dict[str, Tensor]:
-        """What `state` holds of a parameter before its first update."""
-        step = {"step": torch.zeros((), device=parameter.device if isinstance(self._config, AdamConfig) else "cpu")}
-        match self._config:
-            case SGDConfig():
-                return {}
-            case AdagradConfig(initial_accumulator_value=initial):
-                return {**step, "sum": torch.full_like(parameter, initial)}
-            case AdadeltaConfig():
-                names = ("square_avg", "acc_delta")
-            case AdamConfig():
-                names = ("exp_avg", "exp_avg_sq")
-        return step | {name: torch.zeros_like(parameter) for name in names}
-
-    def _apply(self, parameters: list[Tensor], gradients: list[Tensor], *moments: list[Tensor]) -> None:
-        common: dict[str, Any] = {"lr": self.lr, "weight_decay": self._config.weight_decay, "maximize": False}
-        match self._config:
-            case SGDConfig():
-                sgd(
-                    parameters, gradients, [None for _ in parameters], momentum=0, dampening=0, nesterov=False, **common
-                )
-            case AdagradConfig():
-                steps, sums = moments
-                adagrad(parameters, gradients, sums, steps, lr_decay=0, eps=1e-10, **common)
-            case AdadeltaConfig(rho=rho, eps=eps):
-                steps, squares, deltas = moments
-                adadelta(parameters, gradients, squares, deltas, steps, rho=rho, eps=eps, **common)
-            case AdamConfig(betas=(beta1, beta2), eps=eps):
-                steps, means, squares = moments
-                update = adamw if isinstance(self._config, AdamWConfig) else adam
-                common |= {"amsgrad": False, "beta1": beta1, "beta2": beta2, "eps": eps, "fused": True}
-                update(parameters, gradients, means, squares, [], steps, **common)
+def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer of `torch.optim` with these options, of the parameters that are trained: what is frozen needs no
+    gradient. Its rate is to be set before each update (`set_rate`)."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    lr = config.lr
+    weight_decay = config.weight_decay
+    match config:
+        case SGDConfig():
+            return torch.optim.SGD(parameters, lr, weight_decay=weight_decay)
+        case AdamConfig(betas=betas, eps=eps):
+            kind = torch.optim.AdamW if isinstance(config, AdamWConfig) else torch.optim.Adam
+            return kind(parameters, lr, betas, eps, weight_decay, fused=True)
+        case AdadeltaConfig(rho=rho, eps=eps):
+            return torch.optim.Adadelta(parameters, lr, rho, eps, weight_decay)
+        case AdagradConfig(initial_accumulator_value=initial):
+            return torch.optim.Adagrad(parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial)
 
 
-def build_optimizer(config: OptimizerConfig, model: nn.Module) -> Optimizer:
-    """Of the parameters that have a gradient: what is frozen has none."""
-    return Optimizer(config, (parameter for parameter in model.parameters() if parameter.requires_grad))
+def set_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """Sets the learning rate of the next update."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+
+
+MOMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "sgd": (),
+        "adam": ("exp_avg", "exp_avg_sq"),
+        "adamw": ("exp_avg", "exp_avg_sq"),
+        "adadelta": ("square_avg", "acc_delta"),
+        "adagrad": ("sum",),
+    }
+)
+"""What each optimizer keeps of a parameter beside `step`, the number of its updates: tensors of its shape, under the
+names of `torch.optim`."""
 
 
 def rate(config: OptimizerConfig, *, update: int, epoch: int, bad_validations: list[int]) -> float:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Annotated
 
 import pydantic.dataclasses
+import torch
 from pydantic import ConfigDict, Field
 
 from mt.config import Config
@@ -18,7 +19,7 @@ from mt.device import give_back_memory
 from mt.distributed import ALONE, World
 from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import Optimizer, rate
+from mt.optim.optimizer import rate
 from mt.parsing import MAX_COUNT
 from mt.training.freezing import train_mode
 from mt.training.scaling import LossScale
@@ -135,7 +136,7 @@ def total_updates(training: Training, config: Config) -> int | None:
 
 def updates(
     model: Seq2Seq,
-    optimizer: Optimizer,
+    optimizer: torch.optim.Optimizer,
     training: Training,
     config: Config,
     progress: Progress,

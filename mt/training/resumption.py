@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt import checkpoint
 from mt.errors import UserError
-from mt.optim.optimizer import Optimizer, OptimizerConfig
+from mt.optim.optimizer import MOMENTS, AdamConfig, OptimizerConfig
 from mt.parsing import Options, parse
 from mt.training.freezing import trained
 from mt.training.loop import Progress
@@ -54,8 +54,8 @@ def restore_generators(folder: Path, found: Snapshot) -> None:
         raise UserError(f"{path} holds no state of random generators: copy the checkpoint again") from None
 
 
-def moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
-    """The state of an optimizer as `<parameter>.<moment>`."""
+def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The state of an optimizer as `<parameter>.<moment>`; nothing of parameters that never had a gradient."""
     return {
         f"{name}.{key}": value.contiguous()
         for name, parameter in model.named_parameters()
@@ -63,36 +63,35 @@ def moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
     }
 
 
-def restore_moments(folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: Optimizer, update: int) -> None:
+def restore_moments(
+    folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: torch.optim.Optimizer, update: int
+) -> None:
     """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are.
 
     update: that of the checkpoint. Raises UserError where a moment does not fit its parameter.
     """
-    kinds, path = _kinds(config), folder / checkpoint.TRAINING
+    path = folder / checkpoint.TRAINING
+    keys = MOMENTS[config.name]
+    names = ("step", *keys) if keys else ()
+    number = torch.zeros(())
     expected = {
-        f"{name}.{key}": parameter if kind.dim() else kind
-        for name, parameter in trained(model)
-        for key, kind in kinds.items()
+        f"{name}.{key}": number if key == "step" else parameter for name, parameter in trained(model) for key in names
     }
     tensors = checkpoint.load_training(folder, expected)
     for name, parameter in trained(model):
-        names = {key: f"{name}.{key}" for key in kinds}
-        present = [key for key, full in names.items() if full in tensors]
+        present = [key for key in names if f"{name}.{key}" in tensors]
         if not present:
-            continue  # what never had a gradient has no moments
-        if len(present) < len(kinds):
+            continue
+        if len(present) < len(names):
             raise UserError(f"{path} lacks a moment of {name}, and has others: copy the checkpoint again")
-        # Copies: what was loaded may be a view of the file.
-        found = {key: tensors[full].clone() for key, full in names.items()}
-        for key, moment in found.items():
-            if not kinds[key].dim() and not 0 <= moment <= update:
-                raise UserError(f"{path}: {name}.{key} is {moment} after {update} updates: copy the checkpoint again")
-        optimizer.take(parameter, found)
-
-
-def _kinds(config: OptimizerConfig) -> dict[str, Tensor]:
-    """What an optimizer keeps for one parameter: like the parameter, or a single number."""
-    return Optimizer(config, ()).begin(torch.zeros(1))
+        step = tensors[f"{name}.step"]
+        if not 0 <= step <= update:
+            raise UserError(f"{path}: {name}.step is {step} after {update} updates: copy the checkpoint again")
+        # Adam's fused update counts where the parameter is, the others on the CPU. Copies, since what was loaded may be
+        # a view of the file.
+        state = {key: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for key in keys}
+        count = step.to(parameter.device, copy=True) if isinstance(config, AdamConfig) else step.clone()
+        optimizer.state[parameter] = {"step": count, **state}
 
 
 def _hex(state: Tensor) -> str:

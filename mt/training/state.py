@@ -17,7 +17,7 @@ from mt.errors import UserError
 from mt.inference import Translator
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import Optimizer, build_optimizer
+from mt.optim.optimizer import build_optimizer
 from mt.storage import mend, point, remove, subfolder
 from mt.training.checks import chosen_metric, require_alike, require_fit, require_work
 from mt.training.console import Console
@@ -38,7 +38,7 @@ class Run:
     corpus: Corpus
     folder: Path
     model: Seq2Seq
-    optimizer: Optimizer
+    optimizer: torch.optim.Optimizer
     progress: Progress
     lock: contextlib.ExitStack
     world: World = ALONE

@@ -17,7 +17,7 @@ from mt.device import autocast
 from mt.distributed import World, accumulating
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import Optimizer
+from mt.optim.optimizer import set_rate
 from mt.training.scaling import LossScale
 
 
@@ -92,7 +92,7 @@ class Learner:
     def __init__(
         self,
         objective: Objective,
-        optimizer: Optimizer,
+        optimizer: torch.optim.Optimizer,
         world: World,
         reader: ThreadPoolExecutor,
         loss_scale: LossScale | None = None,
@@ -114,7 +114,7 @@ class Learner:
         mine = self._ahead or self._reading(batches)
         self._ahead = self._reading(following or ())
         options, model = self._objective.config.training, self._objective.model
-        self._optimizer.lr = lr
+        set_rate(self._optimizer, lr)
         self._optimizer.zero_grad()
         tokens = sum(batch.tokens for batch in batches)
         count = tokens if options.normalization == "token" else sum(len(batch.indices) for batch in batches)

@@ -17,7 +17,7 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.optim.optimizer import Optimizer, OptimizerConfig, build_optimizer
+from mt.optim.optimizer import OptimizerConfig, build_optimizer
 from mt.parsing import Options, parse
 from mt.training import resumption
 from mt.training.loop import Progress
@@ -53,7 +53,7 @@ def model() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(1, 1))
 
 
-def step(model: nn.Module, optimizer: Optimizer) -> None:
+def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """One update, in which the last layer has no part."""
     optimizer.zero_grad()
     model[:2](torch.randn(5, 3)).square().sum().backward()
