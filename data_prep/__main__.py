@@ -13,6 +13,7 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     from mt.data.dataset import DatasetConfig
     from mt.errors import UserError
     from mt.parsing import parse
+    from mt.terminal import say, visible
 
     part, root, runner = composed["part"], Path(composed["corpora"]), composed["runner"]
     config = parse(composed["dataset"], DatasetConfig, "dataset")
@@ -20,13 +21,13 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
         raise UserError(f"dry_run=true looks at the whole dataset: leave out part={part}")
     if composed["dry_run"]:
         for line in preview(config):
-            print(line)
+            say(visible(line))
     elif part == MERGE:
-        print(merge_parts(config, root, runner=runner))
+        say(str(merge_parts(config, root, runner=runner)))
     elif part is not None:
-        print(f"part {part} of {prepare_part(config, root, Part.parse(part), runner=runner)}")
+        say(f"part {part} of {prepare_part(config, root, Part.parse(part), runner=runner)}")
     else:
-        print(prepare(config, root, runner=runner))
+        say(str(prepare(config, root, runner=runner)))
 
 
 def command() -> None:

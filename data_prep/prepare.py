@@ -20,6 +20,7 @@ from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.storage import locked, own_draft
+from mt.terminal import say, visible
 
 _LISTING = "shards.json"
 """Of the workshop: written by a merge, before it moves anything."""
@@ -150,7 +151,8 @@ def _merge(job: Job, work: Path, evaluation: Evaluation) -> None:
             shown.update()
     require_pairs(draft.train)
     if job.progress:
-        print("\n".join([*job.source.notes(), *report(job.config, draft)]))
+        for line in (*job.source.notes(), *report(job.config, draft)):
+            say(visible(line))
     writer.finish(made, job.folder, draft.tokenizers, _meta(job, draft, spans), digests)
     shutil.rmtree(work)
 

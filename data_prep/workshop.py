@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mt.errors import UserError
 from mt.storage import locked
+from mt.terminal import say
 
 SETTINGS = "settings.json"
 """The options of the corpus, in its workshop."""
@@ -62,7 +63,7 @@ def told(folder: Path) -> Iterator[None]:
 
 
 def waiting(folder: Path, progress: bool) -> Callable[[], None]:
-    return lambda: print(f"waiting for another preparation in {folder}") if progress else None
+    return lambda: say(f"waiting for another preparation in {folder}") if progress else None
 
 
 def _discard_links(work: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mt.startup import leaving_at_interrupt, loading
+from mt.terminal import say
 from mt.training.signals import leave_at_once
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
@@ -28,7 +29,7 @@ def main(composed: dict[str, Any], overrides: list[str], world: "World | None" =
 
     run = _opened(composed, overrides, world or ALONE)
     results = complete(run)
-    print(f"{table(results)}\n\n{run.folder}")
+    say(f"{table(results)}\n\n{run.folder}")
 
 
 def _opened(composed: dict[str, Any], overrides: list[str], world: "World") -> "Run":

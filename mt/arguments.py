@@ -12,6 +12,7 @@ from mt.engine import ENGINES, load
 from mt.errors import UserError, shown
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 from mt.startup import leaving_at_interrupt, loading
+from mt.terminal import use_utf8
 
 if TYPE_CHECKING:
     from mt.inference import Translator
@@ -36,6 +37,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, doc: str | None) -> None:
         super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+        use_utf8()  # for what --help prints, too
 
     def error(self, message: str) -> NoReturn:
         print(f"error: {shown(message, 300)}; see --help", file=sys.stderr)

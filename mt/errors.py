@@ -9,11 +9,20 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 
+from mt.terminal import use_utf8, visible, visible_lines
+
 READER_GONE = "nobody reads standard output any more"
+_LONGEST = 10_000  # characters of a sentence
 
 
 class UserError(Exception):
-    """Something a user can mend. The message is one sentence: what was wrong, what was expected, what to do."""
+    """Something a user can mend. The message is one sentence: what was wrong, what was expected, what to do.
+
+    Text of data and files in it is `visible`.
+    """
+
+    def __init__(self, sentence: str, *details: object) -> None:
+        super().__init__(visible_lines(sentence), *details)
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
@@ -74,6 +83,7 @@ def reported() -> Iterator[None]:
     What is still buffered for standard output is written here, where its failure can be told. A reader that has seen
     enough, as in `| head`, ends the process quietly, with status 141 as other tools.
     """
+    use_utf8()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.stderr is None:  # closed: `2>&-`
@@ -121,5 +131,5 @@ def output_fault() -> str | None:
 
 def _told(sentence: str, status: int) -> int:
     with contextlib.suppress(OSError):  # standard error may be full or closed, too
-        print(shown(sentence, limit=10_000), file=sys.stderr, flush=True)
+        print(visible(sentence)[:_LONGEST], file=sys.stderr, flush=True)
     return status

@@ -22,6 +22,7 @@ from mt.errors import reported
 from mt.evaluation.links import alignment_error
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import revised_search
+from mt.terminal import say
 from mt.text_io import read_parallel
 
 
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("\n".join(links), flush=True)
         if gold:
             score = alignment_error(links, gold[0], str(options.gold))
-            print(f"aer {score.score:.2f}  {score.signature}", file=sys.stderr)
+            say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from pathlib import Path
 from mt.arguments import Parser
 from mt.averaging import average_checkpoints
 from mt.errors import reported
+from mt.terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with reported():
         updates = average_checkpoints(options.checkpoints, options.out)
-        print(f"average of updates {', '.join(map(str, updates))}\n\n{options.out}")
+        say(f"average of updates {', '.join(map(str, updates))}\n\n{options.out}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from mt.comparison.runs import FinishedRun, find
 from mt.comparison.table import compare
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
+from mt.terminal import say
 from mt.training.initialisation import given_tokenizers
 
 
@@ -41,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         comparison = compare(runs, references, options.baseline)
         for metric in runs[0].config.metrics():
             for note in filter(None, (metric.notice, metric.unsuited(references))):
-                print(f"note: {note}", file=sys.stderr)
+                say(f"note: {note}", sys.stderr)
         write(comparison, sources, references, options.out, sentences=options.sentences)
-        print(f"{comparison.text()}\n\n{options.out / 'index.html'}", flush=True)
+        say(f"{comparison.text()}\n\n{options.out / 'index.html'}")
 
 
 def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], list[list[str]]]:

@@ -36,6 +36,7 @@ from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.metrics.latency import LatencyUnit
 from mt.onnx.translator import OnnxTranslator
 from mt.storage import write_json
+from mt.terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
             results |= {"shortlist": True} if options.shortlist else {}
         write_json(folder / "results.json", results)
-        print(f"{table(results)}\n\n{folder}")
+        say(f"{table(results)}\n\n{folder}")
 
 
 def _origins(options: argparse.Namespace) -> dict[str, Any]:

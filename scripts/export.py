@@ -23,6 +23,7 @@ from mt.arguments import Parser
 from mt.errors import UserError, reported
 from mt.export.folder import FORMATS, export, files
 from mt.export.hub import push, require_name
+from mt.terminal import say, visible
 from mt.weights import Form
 
 DTYPES: dict[str, Form] = {"float32": "float32", "bf16": "bfloat16", "bfloat16": "bfloat16", "int8": "int8"}
@@ -55,10 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         sizes = files(options.folder)
         for name, size in [*sizes, ("together", sum(size for _, size in sizes))]:
-            print(f"  {name:<28} {size:>14,} bytes")
-        print(f"\n{options.folder}", flush=True)
+            say(f"  {visible(name):<28} {size:>14,} bytes")
+        say(f"\n{options.folder}")
         if options.push is not None:
-            print(push(options.folder, options.push))
+            say(push(options.folder, options.push))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from mt.metrics.consensus import Consensus
 from mt.metrics.settings import Settings
 from mt.parsing import parse
 from mt.storage import write_text
+from mt.terminal import say
 
 _ROWS = 500  # read at a time
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             write_text(options.hypotheses, captions)
         for metric in build(dataset.metrics, Settings(dataset.target, dataset.bleu_tokenizer)):
             for name, score in metric.score(captions, split.column("references")).items():
-                print(f"{name:<11} {score.score:6.2f}  {score.signature}", flush=True)
+                say(f"{name:<11} {score.score:6.2f}  {score.signature}")
 
 
 def nearest_captions(train: Split, split: Split, neighbours: int) -> list[str]:

@@ -43,6 +43,7 @@ from mt.metrics.latency import LatencyUnit, degenerate
 from mt.metrics.rouge import lead
 from mt.metrics.score import Score
 from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
+from mt.terminal import output, say
 from mt.text_io import read_parallel
 
 SIMULTANEOUS, LIKELIHOOD = "simultaneous", "likelihood"
@@ -82,10 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         scores = score_log(options) if options.task == SIMULTANEOUS else score_files(options)
         if options.json:
-            print(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2), flush=True)
+            say(json.dumps({name: asdict(score) for name, score in scores.items()}, indent=2))
         else:
             lines = (f"{name:<9} {score.score:6.2f}  {score.signature}" for name, score in scores.items())
-            print("\n".join(lines), flush=True)
+            say("\n".join(lines))
 
 
 def score_files(options: argparse.Namespace) -> dict[str, Score]:
@@ -125,7 +126,7 @@ def score_log(options: argparse.Namespace) -> dict[str, Score]:
     hypotheses = [instance.prediction for instance in referenced]
     scores = _scored(names, options, options.target_language, hypotheses, groups) if referenced else {}
     if degenerate(timed):
-        print("note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval", file=sys.stderr)
+        say("note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval", sys.stderr)
     return scores | timed
 
 
@@ -158,15 +159,15 @@ def print_likelihoods(options: argparse.Namespace) -> None:
     found = likelihoods(translator, *texts, length_penalty=options.length_penalty)
     for one in found:
         if options.json:
-            print(json.dumps(asdict(one) | {"log_prob": one.log_prob}, ensure_ascii=False))
+            print(output(json.dumps(asdict(one) | {"log_prob": one.log_prob}, ensure_ascii=False)))
         else:
             each = " ".join(f"{log_prob:.6f}" for log_prob in one.token_log_probs)
-            print(f"{one.score:.6f} ||| {one.log_prob:.6f} ||| {' '.join(one.tokens)} ||| {each}")
+            print(output(f"{one.score:.6f} ||| {one.log_prob:.6f} ||| {' '.join(one.tokens)} ||| {each}"))
     sys.stdout.flush()
     total, count = sum(one.log_prob for one in found), sum(len(one.tokens) for one in found)
     mean = total / count
     told = f"{mean:.4f} a piece, perplexity {math.exp(min(-mean, 700.0)):.4f}"
-    print(f"{len(found):,} pairs, {count:,} pieces: {told}", file=sys.stderr)
+    say(f"{len(found):,} pairs, {count:,} pieces: {told}", sys.stderr)
 
 
 def _refuse(options: argparse.Namespace, flags: Sequence[str], task: str) -> None:
@@ -198,7 +199,7 @@ def _scored(
     for metric in build(names, Settings(language, options.tokenizer, rouge)):
         scores |= metric.score(hypotheses, groups)
         for note in filter(None, (metric.notice, metric.unsuited(groups))):
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}", sys.stderr)
     return scores
 
 

@@ -31,6 +31,7 @@ from mt.errors import UserError, reported
 from mt.evaluation.lexicon import coverage, learn_shortlist
 from mt.search.shortlist import SHORTLIST
 from mt.storage import explained
+from mt.terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -70,10 +71,10 @@ def learn(options: argparse.Namespace) -> None:
         raise UserError(explained(error, run)) from error
     dev = corpus.split("dev")
     found = coverage(shortlist, dev.ids(np.arange(len(dev))))
-    print(f"links    {origin}")
-    print(f"recall   {100 * found.recall:.2f} % of dev's target tokens")
-    print(f"pieces   {found.pieces:,.0f} of {shortlist.size:,} for a sentence of dev, in the mean")
-    print(f"seconds  {seconds:.1f}\n\n{path}")
+    say(f"links    {origin}")
+    say(f"recall   {100 * found.recall:.2f} % of dev's target tokens")
+    say(f"pieces   {found.pieces:,.0f} of {shortlist.size:,} for a sentence of dev, in the mean")
+    say(f"seconds  {seconds:.1f}\n\n{path}")
 
 
 if __name__ == "__main__":

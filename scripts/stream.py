@@ -41,6 +41,7 @@ from mt.staircase import Show
 from mt.streaming import Event
 from mt.streaming.arrivals import arrivals
 from mt.streaming.terminal import standard_input
+from mt.terminal import output
 
 INPUT = "standard input"
 
@@ -94,7 +95,7 @@ class Lines:
     def add(self, events: Iterable[Event]) -> None:
         for kind, word in events:
             if kind == "write":
-                sys.stdout.write(self._between + word)
+                sys.stdout.write(output(self._between + word))
                 self._between = self._blank
         sys.stdout.flush()
 

@@ -42,6 +42,7 @@ from mt.errors import UserError, reported
 from mt.metrics.alignment import to_pharaoh
 from mt.reading import Reading
 from mt.search.config import SearchConfig
+from mt.terminal import output
 from mt.text_io import decoded, file_lines
 from mt.translation import Translation
 
@@ -83,7 +84,8 @@ def translate(
         found = translator.n_best(chunk, search=search)
         for index, hypotheses in enumerate(found, start=first):
             for best in hypotheses:
-                print(f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text)
+                line = f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text
+                print(output(line))
         sys.stdout.flush()
         if options.plots:
             _draw([hypotheses[0] for hypotheses in found], options.plots, first)

@@ -17,6 +17,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # The floors of the house, from the ground up. A module imports from lower floors, and from its own package; packages of
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
+    ("mt.terminal",),
     ("mt.errors", "mt.processor", "mt.startup"),
     ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io", "mt.weights"),
     ("mt.distributed",),
@@ -34,7 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
-PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:3] for name in floor))
+PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:4] for name in floor))
 ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {

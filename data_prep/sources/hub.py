@@ -26,6 +26,7 @@ from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, build_field
 from mt.data.origins import HubConfig
 from mt.errors import UserError, nearest
+from mt.terminal import say
 
 if TYPE_CHECKING:
     import datasets
@@ -122,7 +123,7 @@ class HubTable(Source):
         if not self._streaming:
             with self._refused(builder.config.data_dir):
                 if self._folder is None:
-                    print(f"loading {self._hub.id} from the Hugging Face hub", file=sys.stderr)
+                    say(f"loading {self._hub.id} from the Hugging Face hub", sys.stderr)
                 builder.download_and_prepare()
         return builder
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from hydra.core.override_parser.types import Override
 
 from mt.errors import UserError, shown
+from mt.terminal import say, visible
 
 MAX_JOBS = 10_000
 _LONGEST_NAME = 120
@@ -96,7 +97,7 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
     """
     try:
         for number, job in enumerate(jobs, start=1):
-            print(f"\njob {number} of {len(jobs)}: {job.title}", file=sys.stderr, flush=True)
+            say(f"\njob {number} of {len(jobs)}: {visible(job.title)}", sys.stderr)
             job.outcome = "interrupted"
             try:
                 run(job)
@@ -121,8 +122,8 @@ def failed(error: Exception) -> str:
 def tell(jobs: Sequence[Job]) -> bool:
     """Prints what became of each job; returns whether all succeeded."""
     undone = sum(job.outcome != "done" for job in jobs)
-    print(f"\n{len(jobs)} jobs, {undone} of them not done" if undone else f"\n{len(jobs)} jobs, all done")
-    width = max(len(job.title) for job in jobs)
+    say(f"\n{len(jobs)} jobs, {undone} of them not done" if undone else f"\n{len(jobs)} jobs, all done")
+    width = max(len(visible(job.title)) for job in jobs)
     for number, job in enumerate(jobs, start=1):
-        print(f"  {number:>{len(str(len(jobs)))}}  {job.title:<{width}}  {job.outcome}", flush=True)
+        say(f"  {number:>{len(str(len(jobs)))}}  {visible(job.title):<{width}}  {job.outcome}")
     return not undone

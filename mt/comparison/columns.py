@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from mt.terminal import visible
+
 # What Markdown would take for markup; an underscore only where it begins or ends a word.
 _MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
 
@@ -28,13 +30,17 @@ class Column(NamedTuple):
 
 def as_text(columns: Sequence[Column]) -> list[str]:
     """The lines of a table for a terminal. The first two columns hold text, the others numbers."""
-    return _laid_out([[column.heading, *column.cells] for column in columns])
+    return _laid_out(_cells(columns))
 
 
 def as_markdown(columns: Sequence[Column]) -> list[str]:
     """The same lines, in which nothing is taken for Markdown or HTML but the table itself."""
-    cells = [[column.heading, *column.cells] for column in columns]
-    return _laid_out([[escaped(cell).replace("|", "\\|") for cell in column] for column in cells])
+    return _laid_out([[escaped(cell).replace("|", "\\|") for cell in column] for column in _cells(columns)])
+
+
+def _cells(columns: Sequence[Column]) -> list[list[str]]:
+    """Headings and cells, each on one line whatever a run says."""
+    return [[visible(cell) for cell in (column.heading, *column.cells)] for column in columns]
 
 
 def _laid_out(columns: Sequence[Sequence[str]]) -> list[str]:

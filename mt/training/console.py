@@ -14,6 +14,7 @@ from mt.data.corpus import SPLITS, Corpus
 from mt.device import has_bfloat16
 from mt.distributed import ALONE, World
 from mt.models.seq2seq import Seq2Seq
+from mt.terminal import visible_lines
 from mt.training.loop import Progress
 
 SECONDS = 30.0
@@ -36,7 +37,7 @@ class Console:
 
     def say(self, text: str) -> None:
         """Without tearing a bar, and at once."""
-        tqdm.write(text, file=sys.stdout)
+        tqdm.write(visible_lines(text), file=sys.stdout)
         sys.stdout.flush()
 
     @contextlib.contextmanager

@@ -1,0 +1,49 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mt.errors import UserError
+from mt.terminal import say, visible, visible_lines
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Straße, naïve – „schön“", "Straße, naïve – „schön“"),
+        (
+            "हिन्दी \u200c\u200d می\u200cخواهم 中文　字\u00a0€ 👩\u200d🚀",
+            "हिन्दी \u200c\u200d می\u200cخواهم 中文　字\u00a0€ 👩\u200d🚀",
+        ),
+        ("\x1b[2J\x1b]0;title\x07", r"\x1b[2J\x1b]0;title\x07"),
+        ("a\r\n\tb\x7f\b", r"a\r\n\tb\x7f\x08"),
+        ("\x9b31m\x85", r"\x9b31m\x85"),
+        ("\u202egnp.exe\u2066x\u2069\u2028", r"\u202egnp.exe\u2066x\u2069\u2028"),
+        ("caf\udce9", r"caf\udce9"),
+    ],
+)
+def test_nothing_in_a_text_gives_a_terminal_orders(text: str, expected: str):
+    assert visible(text) == expected
+
+
+def test_the_lines_of_what_is_said_stay_lines(capsys: pytest.CaptureFixture[str]):
+    assert visible_lines("one\x1b\ntwo\r") == "one\\x1b\ntwo\\r"
+    say("one\x1b\ntwo")
+    assert capsys.readouterr().out == "one\\x1b\ntwo\n"
+
+
+def test_an_error_that_quotes_a_text_is_safe_wherever_it_is_printed():
+    assert str(UserError("text 1, \x1b[2J\udc80 is wrong")) == r"text 1, \x1b[2J\udc80 is wrong"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict"])
+def test_output_is_utf_8_whatever_the_locale(encoding: str):
+    lines = "print('\\xfcber', flush=True)", "raise UserError('h\\xe4\\xdflich \\udce9')"
+    code = "\n    ".join(["from mt.errors import UserError, reported\nwith reported():", *lines])
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("über\n".encode(), "error: häßlich \\udce9\n".encode())
