@@ -18,6 +18,7 @@ import numpy as np
 
 from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
+from data_prep.sources.litter import files_below
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import FieldConfig, build_field
@@ -153,7 +154,8 @@ def _seconds(frames: int) -> str:
 
 def _found(folder: Path, endings: Collection[str]) -> list[Recording]:
     named = re.compile(rf"([0-9])_([^_]+)_([0-9]+)({'|'.join(map(re.escape, endings))})")
-    names = sorted(os.path.relpath(path, folder) for path in folder.rglob("*_*_*.*")) if folder.is_dir() else []
+    found_below = files_below(folder, "*_*_*.*") if folder.is_dir() else []
+    names = sorted(os.path.relpath(path, folder) for path in found_below)
     matches = ((name, named.fullmatch(os.path.basename(name))) for name in names)
     found = [Recording(name, int(it[1]), it[2], int(it[3])) for name, it in matches if it]
     if not found:

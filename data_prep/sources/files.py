@@ -11,6 +11,7 @@ from typing import Protocol
 from data_prep.sources.base import Source
 from data_prep.sources.cells import Columns
 from data_prep.sources.digest import digest
+from data_prep.sources.litter import is_litter
 from data_prep.sources.moses import MosesArchive
 from data_prep.sources.tables import TABLES, ParquetFile
 from data_prep.sources.tmx import TmxFile
@@ -72,7 +73,7 @@ class LocalFiles(Source):
         texts = (pairs for pairs in self._splits.values() if isinstance(pairs, ParallelText))
         missing = dict.fromkeys(path for pairs in texts for path in pairs.missing())
         if missing:
-            present = sorted(path.name for path in self._folder.iterdir()) if self._folder.is_dir() else None
+            present = _names(self._folder) if self._folder.is_dir() else None
             there = "no such folder" if present is None else f"it holds: {', '.join(present[:20]) or 'nothing'}"
             raise UserError(
                 f"{self._folder} lacks {', '.join(path.name for path in missing)} ({there}): set dataset.folder, "
@@ -167,7 +168,7 @@ class ParallelText:
         return ((f"{self.paths[0]}, line {number}", pair) for number, pair in enumerate(self.examples(), start=1))
 
     def columns(self) -> set[str]:
-        beside = (path.name for path in self.paths[0].parent.iterdir())
+        beside = _names(self.paths[0].parent)
         names = (name.removeprefix(self._start) for name in beside if name.startswith(self._start))
         return {name.removesuffix(".gz").removesuffix(".zst") for name in names}
 
@@ -187,6 +188,10 @@ def _find(folder: Path, name: str, columns: Columns, media: bool) -> Pairs:
                 rows = f"{name}{ending}"
                 return ParquetFile(path, columns, rows) if media and kind is ParquetFile else kind(path, columns)
     return texts
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not is_litter(path.name))
 
 
 def _present(path: Path) -> Path:

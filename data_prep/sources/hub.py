@@ -20,6 +20,7 @@ from data_prep.sources.base import Source
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
 from data_prep.sources.digest import digest
 from data_prep.sources.embedded import from_tables
+from data_prep.sources.litter import files_below
 from data_prep.sources.tables import TABLES, require_shallow
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
@@ -216,4 +217,4 @@ def _quiet() -> Iterator[None]:
 
 
 def _tables(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.name.endswith(_ENDINGS))
+    return [path for path in files_below(folder) if path.name.endswith(_ENDINGS)]

@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from data_prep.sources.cells import require_once, require_sides
+from data_prep.sources.languages import choose
+from data_prep.sources.litter import is_litter
 from data_prep.sources.tables import TableFile
 from mt.data.corpus import Example
 from mt.errors import UserError
@@ -40,7 +42,7 @@ class MosesArchive(TableFile):
 
     def columns(self) -> list[str]:
         with self._opened() as archive:
-            return [name.rpartition(".")[2] for name in archive.namelist()]
+            return [*map(_ending, _texts(archive))]
 
     def _read(self, rows: Iterable[range] | None) -> Iterator[Example]:
         copies = (None, None) if rows is None else itertools.tee(rows)
@@ -55,10 +57,12 @@ class MosesArchive(TableFile):
     def _members(self) -> Iterator[list[io.BufferedReader]]:
         """The texts of the two sides."""
         endings = self.columns()
-        require_sides(self._sought, endings, str(self._path))
-        require_once(self._sought[:2], endings, str(self._path))
+        sides = tuple(choose(side, endings, str(self._path)) or side for side in self._sought[:2])
+        require_sides(sides, endings, str(self._path))
+        require_once(sides, endings, str(self._path))
         with self._opened() as archive, contextlib.ExitStack() as stack:
-            names = [archive.namelist()[endings.index(side)] for side in self._sought[:2]]
+            texts = _texts(archive)
+            names = [texts[endings.index(side)] for side in sides]
             try:
                 members = [stack.enter_context(archive.open(name)) for name in names]
             except (RuntimeError, NotImplementedError) as error:  # a password, an unusual compression
@@ -72,3 +76,13 @@ class MosesArchive(TableFile):
                 yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise UserError(f"{self._path} is no sound zip file ({error}): copy it again") from error
+
+
+def _texts(archive: zipfile.ZipFile) -> list[str]:
+    """The names of what may be a text: no folders, and nothing that a system left there."""
+    names = (one.filename for one in archive.infolist() if not one.is_dir())
+    return [name for name in names if not is_litter(name)]
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2]

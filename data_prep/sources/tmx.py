@@ -1,24 +1,22 @@
 """Translation memories (TMX 1.4), read piece by piece: memory holds one unit."""
 
-import re
 from collections.abc import Iterator
 from typing import NoReturn
 from xml.parsers import expat
 
+from data_prep.sources.languages import choose, normalised
+from data_prep.sources.segments import Segment, character
 from data_prep.sources.tables import TableFile
 from mt.data.corpus import Example
 from mt.errors import UserError, nearest
 from mt.text_io import opened
 
 _BLOCK = 1 << 16
-_CODES = {"bpt", "ept", "it", "ph", "ut"}
-"""Elements whose contents are codes of a word processor, and no text."""
-_LINE_END = re.compile(r"\s*[\r\n]\s*")
 
 
 class TmxFile(TableFile):
-    """A unit is a pair where it has both languages, `en` also as `EN-GB`; others are left out. Of several variants in
-    one language the first is read."""
+    """A unit is a pair where it has both languages, `en` also as `EN-GB` or `en_gb`; others are left out. Of several
+    variants in one language the first is read; a unit with several regions of one is refused, where none is named."""
 
     def examples(self) -> Iterator[Example]:
         return (pair for _, pair in self._units())
@@ -30,7 +28,7 @@ class TmxFile(TableFile):
         count = sum(1 for _ in self._units())
         if count == 0:
             languages = self.columns()
-            missing = [side for side in self._sought[:2] if side.lower() not in languages]
+            missing = [side for side in self._sought[:2] if normalised(side) not in languages]
             told = nearest(missing[0], languages) if missing and languages else "expected units of both languages"
             raise UserError(
                 f"{self._path} has no units in {' and '.join(missing or self._sought[:2])}: {told}; set dataset.source "
@@ -48,11 +46,10 @@ class TmxFile(TableFile):
 
     def _units(self) -> Iterator[tuple[int, Example]]:
         """Pairs, each with the line on which its unit begins."""
-        sides = [side.lower() for side in self._sought[:2]]
         for line, unit in self._parsed():
-            source, target = (_variant(unit, side) for side in sides)
-            if source is not None and target is not None:
-                yield line, Example(source, target)
+            source, target = (choose(side, unit, f"{self._path}, line {line}") for side in self._sought[:2])
+            if source is not None and target is not None and source != target:
+                yield line, Example(unit[source], unit[target])
 
     def _parsed(self) -> Iterator[tuple[int, dict[str, str]]]:
         """The texts of each unit by language, with the line on which it begins."""
@@ -77,12 +74,14 @@ class _Parser:
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._read
         self._expat.EntityDeclHandler = self._refuse
+        # Whatever is not declared is told, and not left out; nothing outside of the file is read.
+        self._expat.UseForeignDTD(True)
+        self._expat.SkippedEntityHandler = self._stand_for
         self._found: list[tuple[int, dict[str, str]]] = []
         self._unit: dict[str, str] = {}
         self._line = 0
         self._language = ""
-        self._text: list[str] | None = None  # of the segment that is being read
-        self._codes = 0  # how many elements of codes are open
+        self._segment: Segment | None = None  # that is being read
 
     def feed(self, block: bytes) -> None:
         """An empty block is the end. Raises UserError where it is no XML."""
@@ -93,6 +92,11 @@ class _Parser:
                 f"{self._name}, line {error.lineno} is not XML ({expat.ErrorString(error.code)}): copy the file again, "
                 "or make it again"
             ) from error
+        except (ValueError, LookupError) as error:  # of an encoding that its first line names
+            raise UserError(
+                f"{self._name} says that it is in an encoding that cannot be read ({error}): convert it to UTF-8, and "
+                "say so in its first line"
+            ) from error
 
     def taken(self) -> list[tuple[int, dict[str, str]]]:
         found, self._found = self._found, []
@@ -102,35 +106,38 @@ class _Parser:
         if name == "tu":
             self._unit, self._line = {}, self._expat.CurrentLineNumber
         elif name == "tuv":
-            self._language = attributes.get("xml:lang", attributes.get("lang", "")).lower().replace("_", "-")
+            self._language = normalised(attributes.get("xml:lang", attributes.get("lang", "")))
         elif name == "seg":
-            self._text, self._codes = [], 0
-        elif name in _CODES:
-            self._codes += 1
+            self._segment = Segment()
+        elif self._segment is not None:
+            self._segment.begin(name, attributes)
 
     def _end(self, name: str) -> None:
         if name == "tu":
             self._found.append((self._line, self._unit))
-        elif name == "seg" and self._text is not None:
-            text = _LINE_END.sub(" ", "".join(self._text)).strip()
-            self._unit.setdefault(self._language, text)
-            self._text = None
-        elif name in _CODES:
-            self._codes -= 1
+        elif name == "seg" and self._segment is not None:
+            self._unit.setdefault(self._language, self._segment.text())
+            self._segment = None
+        elif self._segment is not None:
+            self._segment.end(name)
 
     def _read(self, text: str) -> None:
-        if self._text is not None and not self._codes:
-            self._text.append(text)
+        if self._segment is not None:
+            self._segment.read(text)
+
+    def _stand_for(self, name: str, parameter: bool) -> None:
+        """What nothing declares: a character by its name in HTML, else it is refused, since text would be lost."""
+        if self._segment is None or parameter:
+            return
+        if (found := character(name)) is None:
+            raise UserError(
+                f"{self._name}, line {self._expat.CurrentLineNumber} has &{name};, which is neither declared nor a "
+                "character of HTML: write the character itself"
+            )
+        self._segment.read(found)
 
     def _refuse(self, *_: object) -> NoReturn:
         raise UserError(
             f"{self._name}, line {self._expat.CurrentLineNumber} declares an entity, which can stand for more text "
             "than memory holds: remove the declaration, and write the characters themselves"
         )
-
-
-def _variant(unit: dict[str, str], language: str) -> str | None:
-    """The text in a language, or in one of its regions."""
-    if language in unit:
-        return unit[language]
-    return next((text for name, text in unit.items() if name.startswith(f"{language}-")), None)

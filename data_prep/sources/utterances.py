@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from data_prep.sources.digest import digest
+from data_prep.sources.litter import files_below
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -82,7 +83,7 @@ class LibriSpeech(Utterances):
 
 
 def _transcripts(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.trans.txt"))
+    return files_below(folder, "*.trans.txt")
 
 
 def _segments(path: Path, recordings: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from data_prep.sources import open_source
+from data_prep.sources.files import LocalFiles
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -96,6 +97,27 @@ def test_a_damaged_zst_is_refused(zst: Path, damage) -> None:
 
 def test_an_archive_of_moses_form(archives: Path, read, pairs) -> None:
     assert read(_config(archives)) == pairs
+
+
+@pytest.mark.parametrize(
+    "litter", ["__MACOSX/._Books.en", "._Books.en", ".DS_Store", "x/Thumbs.db", "en.en/", ".x/a.en"]
+)
+def test_what_systems_leave_in_archives_is_not_read(archives: Path, read, pairs, litter: str) -> None:
+    with zipfile.ZipFile(archives / "train.zip", "a") as archive:
+        archive.writestr(litter, b"\0\5\x16\7" if not litter.endswith("/") else b"")
+        archive.mkdir("Books")
+    assert read(_config(archives)) == pairs
+    assert "de" in open_source(_config(archives)).columns("train")
+
+
+def test_endings_in_an_archive_are_codes_of_languages(archives: Path) -> None:
+    with zipfile.ZipFile(archives / "train.zip", "w") as archive:
+        for name in ("a.zh_CN", "a.en_GB", "a.pt_BR", "a.pt_PT"):
+            archive.writestr(name, "x\n")
+    for source, target in [("zh_CN", "en_GB"), ("zh-cn", "en")]:
+        assert [*LocalFiles(_config(archives, source=source, target=target), archives, ["train"]).examples("train")]
+    with pytest.raises(UserError, match=r"train\.zip has pt_BR and pt_PT, and pt may be either: set dataset\.source"):
+        open_source(_config(archives, target="pt", dev_size=1, test_size=1)).size("train")
 
 
 def test_an_archive_is_found_by_its_own_name(archives: Path, read, pairs) -> None:

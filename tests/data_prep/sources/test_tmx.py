@@ -1,0 +1,93 @@
+"""What a translation memory says beside plain text: entities, codes of a word processor, codes of languages."""
+
+from pathlib import Path
+
+import pytest
+
+from data_prep.sources.tmx import TmxFile
+from mt.errors import UserError
+
+_DOCTYPE = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
+
+
+def _memory(folder: Path, segment: str, before: str = _DOCTYPE, languages: tuple[str, ...] = ("en", "de")) -> Path:
+    variants = "".join(f'<tuv xml:lang="{language}"><seg>{segment}</seg></tuv>' for language in languages)
+    path = folder / "train.tmx"
+    path.write_text(
+        f'<?xml version="1.0"?>\n{before}\n<tmx version="1.4"><header/><body>\n<tu>{variants}</tu></body></tmx>',
+        encoding="utf-8",
+    )
+    return path
+
+
+def _text(path: Path, sides: tuple[str, str] = ("en", "de")) -> str:
+    memory = TmxFile(path, sides)
+    assert memory.size() == 1
+    return next(memory.examples()).source
+
+
+@pytest.mark.parametrize("before", [_DOCTYPE, "", "<!DOCTYPE tmx []>", "<!DOCTYPE tmx [%further;]>"])
+def test_no_entity_vanishes(tmp_path: Path, before: str) -> None:
+    assert _text(_memory(tmp_path, "10&nbsp;000 &euro; &amp; &#x41;", before)) == "10\N{NO-BREAK SPACE}000 € & A"
+    path = _memory(tmp_path, "10 &gulden;", before)
+    with pytest.raises(UserError, match=r"train\.tmx, line 4 has &gulden;, which is neither declared nor a character"):
+        _text(path)
+
+
+@pytest.mark.parametrize("kind", ["SYSTEM 'file:///etc/passwd'", "'ha'", "PUBLIC '-' 'http://x.invalid/e'"])
+def test_what_is_declared_is_refused(tmp_path: Path, kind: str) -> None:
+    path = _memory(tmp_path, "&nbsp;&a;", f"<!DOCTYPE tmx [<!ENTITY a {kind}>]>")
+    with pytest.raises(UserError, match=r"train\.tmx, line 2 declares an entity"):
+        _text(path)
+
+
+@pytest.mark.parametrize(
+    ("segment", "text"),
+    [
+        ('one<ph type="lb">&lt;br/&gt;</ph>two', "one two"),
+        ('one<bpt i="1">&lt;p&gt;</bpt>two<ept i="1">&lt;/p&gt;</ept>three', "one two three"),
+        ('one<it pos="begin">&lt;td&gt;</it>two<ut>{\\tab}</ut>three', "one two three"),
+        ("one <ph/> two<ph/>, three", "one  two, three"),
+        ('<bpt i="1" type="bold">b</bpt>F<ept i="1">/b</ept>ile', "File"),
+        ("an <hi>orange</hi>s", "an oranges"),
+        ("one<ph>fn<sub>a note</sub></ph>two.", "one two."),
+        ("one<sub>two</sub>three", "one two three"),
+        ("你<ph/>好", "你好"),
+    ],
+)
+def test_codes_are_left_out_and_glue_no_words(tmp_path: Path, segment: str, text: str) -> None:
+    assert _text(_memory(tmp_path, segment)) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("zh_CN", "zh_CN"),
+        ("zh-CN", "zh_cn"),
+        ("ZH-cn", "zh-CN"),
+        ("zh_CN", "zh"),
+        ("zh-Hans-CN", "zh-CN"),
+        ("EN", "en"),
+    ],
+)
+def test_one_language_has_several_spellings(tmp_path: Path, written: str, asked: str) -> None:
+    assert _text(_memory(tmp_path, "a", languages=(written, "de")), (asked, "de")) == "a"
+    with pytest.raises(UserError, match=r"has no units in zh-TW"):
+        _text(_memory(tmp_path, "a", languages=(written, "de")), ("zh-TW", "de"))
+
+
+def test_what_may_be_two_languages_is_refused(tmp_path: Path) -> None:
+    path = _memory(tmp_path, "a", languages=("zh_TW", "zh-CN", "de"))
+    with pytest.raises(UserError, match=r"train\.tmx, line 4 has zh-cn and zh-tw, and zh may be either: set dataset"):
+        _text(path, ("zh", "de"))
+    assert _text(path, ("zh-tw", "de")) == "a"
+    with pytest.raises(UserError, match="has no units in de"):
+        _text(_memory(tmp_path, "a", languages=("zh-CN", "fr")), ("zh-CN", "de"))
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "shift_jis", "nonsense"])
+def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, encoding: str) -> None:
+    path = _memory(tmp_path, "a")
+    path.write_text(path.read_text().replace('"1.0"', f'"1.0" encoding="{encoding}"', 1))
+    with pytest.raises(UserError, match=r"train\.tmx says that it is in an encoding that cannot be read \(.*convert"):
+        _text(path)
