@@ -19,7 +19,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.terminal",),
     ("mt.errors", "mt.processor", "mt.startup"),
-    ("mt.backdrop", "mt.device", "mt.parsing", "mt.storage", "mt.text_io", "mt.weights"),
+    ("mt.backdrop", "mt.device", "mt.generators", "mt.parsing", "mt.storage", "mt.text_io", "mt.weights"),
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),

@@ -1,7 +1,9 @@
 """What a run keeps of its course: lines of metrics.jsonl, and TensorBoard. The one door to tensorboard."""
 
 import json
+import os
 import re
+import stat
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,21 +38,33 @@ HYPERPARAMETERS = (
     "seed",
 )
 """What runs differ in, in practice: the columns of TensorBoard's table. All options are in config.yaml."""
+OF_VALIDATIONS = ("dev", "attention")
+"""Kinds of lines that a validation writes, and training does not."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Log:
     """Append-only; a resumed run first forgets what came after its checkpoint."""
 
-    def __init__(self, folder: Path, *, update: int) -> None:
-        """update: the last update whose records stay, 0 for a new run."""
+    def __init__(
+        self, folder: Path, *, update: int, validated: bool = True, sizes: Mapping[str, int] | None = None
+    ) -> None:
+        """
+        Args:
+            update: of the checkpoint that the run goes on from; 0 for a new run. No record of a later one stays.
+            validated: whether the checkpoint holds a validation of this update: else its records do not stay either.
+            sizes: what `sizes` returned when the checkpoint was saved; nothing for a new run, None where the checkpoint
+                does not say.
+        """
         self._name = _name(folder)
-        path, board = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
-        if path.exists():
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            write_text(path, [line for line in lines if _update(line) <= update])
-        self._file = appended(path)
-        self._board = SummaryWriter(str(board), purge_step=update + 1)
+        self._path, self._events = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
+        if self._path.exists():
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+            write_text(self._path, [line for line in lines if _stays(line, update, validated)])
+        if sizes is not None:
+            _cut(self._events, sizes)
+        self._file = appended(self._path)
+        self._board = SummaryWriter(str(self._events), purge_step=update + 1)
         self._hook = threading.excepthook
         threading.excepthook = self._failed
 
@@ -97,6 +111,11 @@ class Log:
         for summary in (experiment, start, end):
             self._board._get_file_writer().add_summary(summary)
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each of TensorBoard's files, by their names, with all that was logged in them."""
+        self._board.flush()
+        return {path.name: path.stat().st_size for path in _event_files(self._events)}
+
     def close(self) -> None:
         self._file.close()
         try:
@@ -131,6 +150,9 @@ class NoLog(Log):
     def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any], metric: str) -> None:
         pass
 
+    def sizes(self) -> dict[str, int]:
+        return {}
+
     def close(self) -> None:
         pass
 
@@ -150,9 +172,24 @@ def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:
     return found
 
 
-def _update(line: str) -> int:
+def _stays(line: str, update: int, validated: bool) -> bool:
+    """Whether a line is of the time before the checkpoint of an update. validated: see `Log`."""
     try:
-        return int(json.loads(line)["update"])
+        found = json.loads(line)
+        number, kind = int(found["update"]), found["kind"]
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-        # A line that a killed process left half-written.
-        return 1 << 62
+        return False  # a line that a killed process left half-written
+    return number < update or (number == update and (validated or kind not in OF_VALIDATIONS))
+
+
+def _event_files(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("events.out.tfevents.*") if stat.S_ISREG(path.lstat().st_mode)]
+
+
+def _cut(folder: Path, sizes: Mapping[str, int]) -> None:
+    """Takes from TensorBoard's files what was written after they had these sizes."""
+    for path in _event_files(folder):
+        if path.name not in sizes:
+            path.unlink()
+        elif path.stat().st_size > sizes[path.name]:
+            os.truncate(path, sizes[path.name])

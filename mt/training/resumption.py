@@ -3,6 +3,7 @@
 Nothing of it is trusted when it is read: a fused optimizer walks through its moments by the size of the parameter.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mt.errors import UserError
 from mt.optim.optimizer import MOMENTS, AdamConfig, OptimizerConfig
 from mt.parsing import Options, parse
 from mt.training.freezing import trained
-from mt.training.loop import Progress
+from mt.training.loop import Count, Progress
 
 
 class Snapshot(Options):
@@ -25,12 +26,19 @@ class Snapshot(Options):
     """State of the CPU's generator of random numbers, in hexadecimal digits."""
     random_cuda: list[str]
     """Of each GPU's."""
+    logged: dict[str, Count] | None = None
+    """How large TensorBoard's files were, by their names; None in checkpoints of versions that did not keep it."""
 
 
-def snapshot(progress: Progress) -> dict[str, Any]:
-    """The progress and the random generators as `progress.json` holds them."""
+def snapshot(progress: Progress, logged: Mapping[str, int]) -> dict[str, Any]:
+    """The progress, the random generators and the sizes of what was `logged`, as `progress.json` holds them."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    made = Snapshot(progress=progress, random=_hex(torch.get_rng_state()), random_cuda=[_hex(state) for state in cuda])
+    made = Snapshot(
+        progress=progress,
+        random=_hex(torch.get_rng_state()),
+        random_cuda=[_hex(state) for state in cuda],
+        logged=dict(logged),
+    )
     return made.model_dump(mode="json")
 
 

@@ -37,7 +37,8 @@ def complete(run: Run) -> dict[str, Any]:
                     raise
                 with run.signals.at_once():
                     choose_best(run)
-                    results = final_results(run)
+                    with run.evaluating():
+                        results = final_results(run)
             run.signals.check()
         return results
     except LostError as error:
@@ -120,7 +121,10 @@ def stop_requested(run: Run) -> int:
 def saved(run: Run) -> bool:
     """Validates where that is due, and saves; returns whether there is reason to go on."""
     due = run.progress.validation_due
-    is_best = due and validate(run)
+    is_best = False
+    if due:
+        with run.evaluating():
+            is_best = validate(run)
     run.progress.validation_due = False
     save(run, is_best=is_best)
     if due and stopped_early(run):
@@ -153,7 +157,8 @@ def choose_best(run: Run) -> None:
         if run.world.first:
             checkpoint.fill(run.model, checkpoint.average(folders))
         run.world.share_weights(run.model)
-        scores = measure(run).scores
+        with run.evaluating():
+            scores = measure(run).scores
         won = improves(scores, progress.best, run.metric)
         note = "  (best)" if won else "  (not better than the best)"
         console.say(scores_shown(f"average of the last {len(folders)}", scores, note))

@@ -1,7 +1,7 @@
 """The live parts of a run: made, saved, and made again from what was saved."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mt.decoding import decodes_hard
 from mt.device import keep_programs, reset_peak_memory
 from mt.distributed import ALONE, World
 from mt.errors import UserError
+from mt.generators import own_generators
 from mt.inference import Translator
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
@@ -42,12 +43,17 @@ class Run:
     progress: Progress
     lock: contextlib.ExitStack
     world: World = ALONE
+    logged: Mapping[str, int] | None = field(default_factory=dict)
+    """What its checkpoint says of the sizes of TensorBoard's files; see `Log`."""
     signals: Signals = field(default_factory=Signals)
     log: Log = field(init=False)
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
-        self.log = Log(self.folder, update=self.progress.update) if self.world.first else NoLog()
+        update = self.progress.update
+        validated = update in self.progress.validations
+        first = self.world.first
+        self.log = Log(self.folder, update=update, validated=validated, sizes=self.logged) if first else NoLog()
         self.console = Console(quiet=not self.world.first)
 
     @property
@@ -62,6 +68,11 @@ class Run:
     def metric(self) -> str:
         """What chooses the best checkpoint."""
         return chosen_metric(self.config)
+
+    def evaluating(self) -> contextlib.AbstractContextManager[None]:
+        """A context for what measures, draws or tests the model: it draws random numbers of its own, so that training
+        goes on as if nothing had been evaluated."""
+        return own_generators(self.config.seed, self.progress.update)
 
     def close(self) -> None:
         """Lets go of the folder."""
@@ -142,7 +153,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
         metric = chosen_metric(config)
         progress = world.decided(lambda: _linked(folder / "checkpoints", newest, restored.progress, metric))
         restore_generators(newest, restored)
-        run = Run(config, corpus, folder, model, optimizer, progress, lock.pop_all(), world)
+        run = Run(config, corpus, folder, model, optimizer, progress, lock.pop_all(), world, restored.logged)
     if world.first:
         prune(run)
     return run
@@ -212,7 +223,8 @@ def _write(run: Run, folder: Path, averaged: list[int] | None = None) -> None:
         corpus=run.corpus.meta["fingerprint"],
     )
     training = None if averaged else moments(run.model, run.optimizer)
-    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, snapshot(progress), training)
+    state = snapshot(progress, run.log.sizes())
+    checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
 
 
 def _linked(checkpoints: Path, newest: Path, progress: Progress, metric: str) -> Progress:

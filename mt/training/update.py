@@ -16,6 +16,7 @@ from mt.data.split import Chosen, Split
 from mt.device import autocast
 from mt.distributed import World, accumulating
 from mt.errors import UserError
+from mt.generators import derived_seed
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import set_rate
 from mt.training.scaling import LossScale
@@ -148,7 +149,7 @@ class Learner:
         sums = []
         for place, read in mine or [(0, None)]:
             # A batch that is an update by itself goes on from the generators as they are, which checkpoints keep.
-            seed = _seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
+            seed = derived_seed(config.seed, number, place) if config.training.gradient_accumulation > 1 else None
             with accumulating(self._replica, ends=not mine or place == mine[-1][0]):
                 total, parts = self._replica(None if read is None else read.result(), seed)
                 (total / (count / factor)).backward()
@@ -157,11 +158,6 @@ class Learner:
             gradients = (parameter.grad for parameter in self._objective.parameters() if parameter.grad is not None)
             torch._foreach_mul_([*gradients], world.size / factor)
         return world.summed(torch.stack(sums).cpu().double().sum(0))
-
-
-def _seed(seed: int, update: int, place: int) -> int:
-    """Of what is random in one batch of an update, in whatever process it is computed."""
-    return int(np.random.SeedSequence((seed, update, place)).generate_state(1, np.uint64)[0])
 
 
 def _drawn(choices: tuple[int, ...] | None) -> int | None:

@@ -54,8 +54,10 @@ class Stochastic(SoftmaxAttention):
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """Whether each sentence attends to sampled positions: [B] bool."""
-        chance = self.sample_ratio if self.training else 0.0
-        return (torch.rand(len(memory.mask), device=memory.mask.device) < chance,)
+        count, device = len(memory.mask), memory.mask.device
+        if not self.training:  # Nothing is drawn: a translation leaves the generators of its caller alone.
+            return (torch.zeros(count, dtype=torch.bool, device=device),)
+        return (torch.rand(count, device=device) < self.sample_ratio,)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         step = single_step(self._attend(query[:, None], memory, state[0], hard), state)

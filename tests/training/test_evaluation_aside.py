@@ -1,0 +1,148 @@
+"""Training goes on after an evaluation as if there had been none, for every attention."""
+
+import itertools
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import Interrupted
+from mt.evaluation.report import report
+from mt.evaluation.score import Validation, dev_scores
+from mt.generators import own_generators
+from mt.models.attention import ATTENTIONS
+from mt.training import run as training, validation
+from mt.training.run import complete, train
+from mt.training.state import Run, begin, resume
+
+pytestmark = pytest.mark.usefixtures("foreground")
+SIZES = {
+    "embedding": {"embedding_dim": 16, "dropout": 0.2},
+    "encoder": {"name": "bilstm", "hidden_size": 16},
+    "decoder": {"name": "luong", "hidden_size": 16, "readout_size": 16, "dropout": 0.1},
+    "search": {"name": "greedy"},
+}
+
+
+@pytest.fixture
+def config(configure: Callable[..., Config]) -> Callable[..., Config]:
+    def validated(every: int, limit: int | None = None, attention: str = "stochastic") -> Config:
+        options = {"max_updates": 4, "validate_every": every, "validate_limit": limit, "log_every": 1, "plots": 1}
+        return configure({"training": options, "attention": {"name": attention}, **SIZES})
+
+    return validated
+
+
+def learnt(run: Run) -> dict[str, bytes]:
+    """The weights, optimizer and random state of the last checkpoint."""
+    folder = run.checkpoints / "last"
+    files = (checkpoint.MODEL, checkpoint.TRAINING)
+    tensors = {name: tensor for file in files for name, tensor in load_file(folder / file).items()}
+    states = {"random": checkpoint.load_progress(folder)["random"].encode()}
+    return {name: tensor.numpy().tobytes() for name, tensor in tensors.items()} | states
+
+
+def lines(run: Run) -> list[str]:
+    return [line.split(', "tokens_per')[0] for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_validations_leave_training_as_it_is(
+    attention: str,
+    config: Callable[..., Config],
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether a run is validated, on how many sentences, and whether a signal cuts a validation short."""
+
+    def trained(every: int, limit: int | None) -> Run:
+        run = begin(config(every, limit, attention), corpus, tmp_path / f"{every}-{limit}")
+        train(run)
+        run.close()
+        return run
+
+    seldom, often = trained(4, None), trained(2, 3)
+    assert learnt(seldom) == learnt(often)
+    cut = begin(often.config, corpus, tmp_path / "cut")
+    with monkeypatch.context() as patch:
+        patch.setattr(validation, "dev_scores", interrupted_at_its_end)
+        with pytest.raises(Interrupted):
+            complete(cut)
+    again = resume(often.config, corpus, cut.folder)
+    train(again)
+    again.close()
+    assert learnt(again) == learnt(often)
+    assert lines(again) == lines(often)
+
+
+def interrupted_at_its_end(*arguments: object, **named: object) -> Validation:
+    scores = dev_scores(*arguments, **named)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return scores
+
+
+def draw() -> list:
+    """What the generators give next."""
+    return [torch.rand(3).tolist(), np.random.rand(3).tolist(), random.random()]
+
+
+def test_what_an_evaluation_draws_is_its_own(
+    config: Callable[..., Config], corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a part of it draws that does not at present: a metric, a picture, the final test."""
+    drawn: list = []
+
+    def drawing(function: Callable) -> Callable:
+        def called(*arguments: object, **named: object) -> object:
+            drawn.append(draw())
+            return function(*arguments, **named)
+
+        return called
+
+    def run(name: str, seed: int = 1) -> Run:
+        made = begin(config(2, 3).model_copy(update={"seed": seed}), corpus, tmp_path / name)
+        complete(made)
+        return made
+
+    quiet = run("quiet")
+    with monkeypatch.context() as patch:
+        patch.setattr(validation, "dev_scores", drawing(dev_scores))
+        patch.setattr(validation, "samples", drawing(validation.samples))
+        patch.setattr(training, "report", drawing(report))
+        loud = run("loud")
+        first, drawn = drawn, []
+        run("the same")
+        assert first == drawn
+        run("another", seed=2)
+        assert all(one != other for one, other in itertools.product(first, drawn[len(first) :]))
+    assert learnt(quiet) == learnt(loud)
+
+
+def test_generators_go_on_where_they_were() -> None:
+    def drawn(own: bool) -> Iterator[list]:
+        torch.manual_seed(3)
+        np.random.seed(3)
+        random.seed(3)
+        yield draw()
+        if own:
+            with pytest.raises(KeyboardInterrupt), own_generators(1, 2):
+                inside.append(draw())
+                raise KeyboardInterrupt
+        yield draw()
+
+    inside: list = []
+    assert list(drawn(True)) == list(drawn(False))
+    list(drawn(True))
+    assert inside[0] == inside[1]
+    with own_generators(1, 3):
+        assert draw() != inside[0]
