@@ -4,8 +4,8 @@
 
 RUN is the folder of a finished run, or one above several; all must have been tested on the same text. Prints the
 table, and writes it with learning curves and the heatmaps of the first test sentences to --out: index.html, table.md,
-comparison.json. Runs that were decoded online (search=online or wait_k, in training or by scripts/evaluate.py) are
-also drawn as quality over latency: tradeoff.png.
+table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online (search=online or wait_k, in training or
+by scripts/evaluate.py) are also drawn as quality over latency: tradeoff.png.
 """
 
 import signal

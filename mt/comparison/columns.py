@@ -1,5 +1,7 @@
-"""Columns side by side, as a table for a terminal and for Markdown."""
+"""Columns side by side, as a table for a terminal, and for Markdown, LaTeX and spreadsheets."""
 
+import csv
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -10,6 +12,13 @@ from mt.terminal import visible
 
 # What Markdown would take for markup; an underscore only where it begins or ends a word.
 _MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+}
 
 
 class Column(NamedTuple):
@@ -41,6 +50,49 @@ def as_markdown(columns: Sequence[Column]) -> list[str]:
 def _cells(columns: Sequence[Column]) -> list[list[str]]:
     """Headings and cells, each on one line whatever a run says."""
     return [[visible(cell) for cell in (column.heading, *column.cells)] for column in columns]
+
+
+def as_latex(columns: Sequence[Column]) -> list[str]:
+    """The lines of a `tabular` for LaTeX's package booktabs, with the best value of each column in bold."""
+    best = [column.best() for column in columns]
+    count = len(columns[0].cells)
+    rows = [
+        [_bold(for_latex(column.cells[i]), i in leading) for column, leading in zip(columns, best, strict=True)]
+        for i in range(count)
+    ]
+    head = [for_latex(column.heading) for column in columns]
+    lines = [f"{' & '.join(row)} \\\\" for row in (head, *rows)]
+    alignment = "ll" + "r" * (len(columns) - 2)
+    return [
+        f"\\begin{{tabular}}{{{alignment}}}",
+        "\\toprule",
+        lines[0],
+        "\\midrule",
+        *lines[1:],
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"\\textbf{{{text}}}" if bold else text
+
+
+def for_latex(text: str) -> str:
+    """Text in which nothing is taken for a command of LaTeX."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
+    """Rows for a spreadsheet, as RFC 4180 has it but for the ends of lines; what is not known is empty.
+
+    A text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t" else cell for cell in row])
+    return text.getvalue()
 
 
 def _laid_out(columns: Sequence[Sequence[str]]) -> list[str]:

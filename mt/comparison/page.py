@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from mt.comparison.columns import Column
 from mt.comparison.curves import chart, legend
 from mt.comparison.runs import differences
 from mt.comparison.style import SCRIPT, STYLE
@@ -19,13 +20,15 @@ from mt.storage import write_json, write_text
 def write(
     comparison: Comparison, sources: Sequence[str], references: Sequence[Sequence[str]], folder: Path, *, sentences: int
 ) -> None:
-    """Writes `index.html`, which needs no other file, `table.md` and `comparison.json`; where any run was decoded
-    online also `tradeoff.png`.
+    """Writes `index.html`, which needs no other file, the table as `table.md`, `table.tex` and `table.csv`, and
+    `comparison.json`; where any run was decoded online also `tradeoff.png`.
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """
     online, picture = comparison.tradeoff, folder / "tradeoff.png"
     write_text(folder / "table.md", [comparison.markdown()])
+    write_text(folder / "table.tex", [comparison.latex()])
+    write_text(folder / "table.csv", comparison.csv().splitlines())
     write_json(folder / "comparison.json", comparison.plain())
     if online:
         online.draw(picture)
@@ -51,19 +54,27 @@ def _table(comparison: Comparison, folder: Path) -> str:
     """The table with the best value of each column in bold, and each run's name leading to its folder."""
     columns = comparison.columns()
     best = [column.best() for column in columns]
-    header = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
+    header = "".join(
+        f'<th aria-sort="none"><button title="sort">{escape(column.heading)}</button></th>' for column in columns
+    )
     rows = []
     for i, row in enumerate(comparison.rows):
         cells = [
-            f"<td{' class=best' if i in leading else ''}>{escape(column.cells[i])}</td>"
+            f"<td{' class=best' if i in leading else ''}{_sort_key(column, i)}>{escape(column.cells[i])}</td>"
             for column, leading in zip(columns, best, strict=True)
         ]
         link = escape(quote(Path(os.path.relpath(row.run.folder.resolve(), folder.resolve())).as_posix()))
         cells[0] = f'<td><a href="{link}/">{escape(columns[0].cells[i])}</a></td>'
         rows.append(f"<tr{' class=baseline' if row.name == comparison.baseline else ''}>{''.join(cells)}</tr>")
     notes = "".join(f"<p>{escape(note)}</p>" for note in ("bold: the best of its column", *comparison.notes()))
-    table = f"<table class=runs><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    table = f'<table class="runs sortable"><thead><tr>{header}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<div class="wide">{table}</div>\n<div class="notes">{notes}</div>'
+
+
+def _sort_key(column: Column, row: int) -> str:
+    """The number that a cell is sorted by, as an attribute; text is sorted as it is shown."""
+    value = column.values[row] if column.values else None
+    return "" if value is None else f" data-value={value!r}"
 
 
 def _tradeoff(online: Tradeoff, picture: Path) -> str:

@@ -1,4 +1,4 @@
-"""How the page of a comparison looks, and the few lines of script that enlarge its pictures."""
+"""How the page of a comparison looks, and the few lines of script that sort its table and enlarge its pictures."""
 
 STYLE = """
 body { margin: 2.5rem auto; max-width: 1560px; padding: 0 1.5rem; background: #fff; color: #1f2933;
@@ -30,7 +30,11 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); gap: 1rem; }
 figure { margin: 0; padding: .9rem 1rem; border: 1px solid #e4e8ee; border-radius: 8px; overflow-wrap: anywhere; }
 figcaption { margin-bottom: .6rem; }
-button { display: block; width: 100%; padding: 0; border: 0; background: none; cursor: zoom-in; }
+th button { padding: 0; border: 0; background: none; color: inherit; font: inherit; text-align: inherit;
+            cursor: pointer; }
+[aria-sort=ascending] button::after { content: " ▲"; }
+[aria-sort=descending] button::after { content: " ▼"; }
+figure button { display: block; width: 100%; padding: 0; border: 0; background: none; cursor: zoom-in; }
 img { display: block; max-width: 100%; max-height: 480px; margin: 0 auto; }
 img.tradeoff { width: min(100%, 920px); max-height: none; margin: .5rem 0 1rem; }
 dialog { max-width: 96vw; max-height: 96vh; padding: 1rem; border: 0; border-radius: 8px; cursor: zoom-out; }
@@ -53,4 +57,20 @@ const dialog = document.querySelector("dialog");
 for (const button of document.querySelectorAll("figure button"))
   button.onclick = () => { dialog.replaceChildren(button.firstElementChild.cloneNode()); dialog.showModal(); };
 dialog.onclick = () => dialog.close();
+
+// A click sorts by a column, the next one in the other direction; cells that are not known stay last.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => head.firstElementChild.onclick = () => {
+    const sign = head.ariaSort === "descending" ? 1 : -1;
+    heads.forEach(other => other.ariaSort = "none");
+    head.ariaSort = sign > 0 ? "ascending" : "descending";
+    const key = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
+    const unknown = row => key(row) === "-" || key(row) === "nan";
+    const compare = (a, b) => unknown(a) - unknown(b) || sign * (Number(key(a)) - Number(key(b)) || 0)
+      || sign * key(a).localeCompare(key(b));
+    body.append(...[...body.rows].sort((a, b) => compare(a, b)));
+  });
+}
 """

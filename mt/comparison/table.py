@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from mt.comparison.columns import Column, as_markdown, as_text, escaped
+from mt.comparison.columns import Column, as_csv, as_latex, as_markdown, as_text, escaped
 from mt.comparison.results import LATENCIES, Results
 from mt.comparison.runs import FinishedRun, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
@@ -97,6 +97,28 @@ class Comparison:
         online = ["", *as_markdown(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
         return "\n".join([*as_markdown(self.columns()), "", *notes, *online])
 
+    def latex(self) -> str:
+        """The table for LaTeX's package booktabs, with the notes as comments."""
+        notes = [f"% {note}" for note in self.notes()]
+        return "\n".join([*as_latex(self.columns()), *notes])
+
+    def csv(self) -> str:
+        """A row for each run, with numbers at their full precision: of each score the score itself, half the width of
+        its interval, and whether it differs from the baseline's (1, or 0)."""
+        headings = ["run", "folder", "decoding"]
+        for heading in self.directions:
+            headings += [heading, f"{heading} ±", f"{heading} differs"]
+        headings += [fact.heading for fact in FACTS]
+        lines: list[list[str | float | None]] = [[*headings]]
+        for row in self.rows:
+            line: list[str | float | None] = [row.name, str(row.run.folder), str(row.run.results.search)]
+            for heading in self.directions:
+                score = row.scores[heading]
+                line += [score.score, score.ci, int(score.significant)]
+            line += [_scaled(fact, row.run.results) for fact in FACTS]
+            lines.append(line)
+        return as_csv(lines)
+
     def plain(self) -> dict[str, Any]:
         """All of it as plain data."""
         rows = [
@@ -105,10 +127,7 @@ class Comparison:
                 "folder": str(row.run.folder),
                 "decoding": str(row.run.results.search),
                 "scores": {heading: asdict(score) for heading, score in row.scores.items()},
-                "facts": {
-                    fact.heading: None if (value := fact.of(row.run.results)) is None else value * fact.scale
-                    for fact in FACTS
-                },
+                "facts": {fact.heading: _scaled(fact, row.run.results) for fact in FACTS},
             }
             for row in self.rows
         ]
@@ -147,6 +166,11 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
         for name, run in zip(known, runs, strict=True)
     ]
     return Comparison(known[chosen], rows, directions, measure(runs))
+
+
+def _scaled(fact: Fact, results: Results) -> float | None:
+    value = fact.of(results)
+    return None if value is None else value * fact.scale
 
 
 def _score(score: Paired) -> str:

@@ -52,11 +52,13 @@ def written(make_run, references, tmp_path):
 
 def test_one_file_with_the_table_and_the_same_sentences_under_each_run(written) -> None:
     comparison, runs, folder = written
-    assert sorted(path.name for path in folder.iterdir()) == ["comparison.json", "index.html", "table.md"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "comparison.json", "index.html", "table.csv", "table.md", "table.tex",
+    ]  # fmt: skip
     page = Page()
     page.feed((folder / "index.html").read_text(encoding="utf-8"))
     columns, names = comparison.columns(), [row.name for row in comparison.rows]
-    shown = [text for tag, text in page.texts if tag in ("th", "td", "a")]
+    shown = [text for tag, text in page.texts if tag in ("th", "button", "td", "a")]
     table = [column.heading for column in columns] + [column.cells[row] for row in range(2) for column in columns]
     assert shown[: len(table)] == table
     assert shown[len(table) : len(table) + 3] == ["option", *names]
@@ -87,7 +89,9 @@ def test_names_lead_to_the_folders_of_the_runs(written, tmp_path) -> None:
 
 def test_the_best_of_a_column_is_bold(written) -> None:
     comparison, _, folder = written
-    bold = re.findall(r"<td class=best>(.*?)</td>", (folder / "index.html").read_text(encoding="utf-8"))
+    bold = re.findall(
+        r"<td class=best data-value=[^>]*>(.*?)</td>", (folder / "index.html").read_text(encoding="utf-8")
+    )
     expected = [column.cells[row] for row in range(2) for column in comparison.columns() if row in column.best()]
     assert bold == expected and len(bold) >= 3
 

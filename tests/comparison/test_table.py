@@ -1,7 +1,10 @@
+import csv
+import io
 import re
 
 import pytest
 
+from mt.comparison.columns import as_csv, for_latex
 from mt.comparison.runs import find
 from mt.comparison.table import compare
 from mt.errors import UserError
@@ -176,3 +179,41 @@ def test_runs_without_a_test_split_are_compared_on_dev(make_run, references) -> 
     runs = find(folders)
     assert len(runs[0].hypotheses) == 12 and len(runs[0].evaluations) == 1
     assert "samples of the 12 dev sentences" in compare(runs, references).notes()[0]
+
+
+def test_a_spreadsheet_has_every_number_in_full(runs, references) -> None:
+    found = compare(runs, references)
+    lines = [*csv.DictReader(io.StringIO(found.csv()))]
+    assert [line["run"] for line in lines] == ["monotonic seed=1", "mocha", "monotonic seed=2"]
+    assert lines[0]["decoding"] == "soft, beam 5"
+    for line, row in zip(lines, found.rows, strict=True):
+        score = row.scores["BLEU"]
+        assert float(line["BLEU"]) == score.score and float(line["BLEU ±"]) == score.ci
+        assert line["BLEU differs"] == str(int(score.significant))
+    assert lines[0]["perplexity"] == "2.345" and lines[0]["parameters, M"] == "1.5"
+    assert lines[1]["AER"] == ""
+
+
+def test_latex_has_the_table_with_the_best_in_bold(runs, references) -> None:
+    lines = compare(runs, references, "mocha").latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{llrrrrrrrr}"
+    assert lines[1:3] == [r"\toprule", r"run & decoding & BLEU & chrF & perplexity & AER & training tokens/s & "
+                          r"peak memory, MB & parameters, M & training, min \\"]  # fmt: skip
+    assert lines[5].startswith(r"mocha (baseline) & hard, greedy & \textbf{100.0 $\pm$ 0.0} & ")
+    assert lines[7:9] == [r"\bottomrule", r"\end{tabular}"]
+    assert lines[9].startswith("% ± half the width")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a_b & 5 % #1", r"a\_b \& 5 \% \#1"),
+        (r"\input{x}~^$", r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}\$"),
+    ],
+)
+def test_nothing_of_a_name_is_a_command_of_latex(text: str, expected: str) -> None:
+    assert for_latex(text) == expected
+
+
+def test_nothing_of_a_name_is_a_formula_of_a_spreadsheet() -> None:
+    assert as_csv([["=1+1", 'a "b", c', -1.5, None]]) == '\'=1+1,"a ""b"", c",-1.5,\n'
