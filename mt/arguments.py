@@ -3,16 +3,14 @@
 import argparse
 import contextlib
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from mt.engine import ENGINES, load
-from mt.errors import UserError, shown
+from mt.errors import UserError
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 from mt.startup import leaving_at_interrupt, loading
-from mt.terminal import use_utf8
 
 if TYPE_CHECKING:
     from mt.inference import Translator
@@ -30,29 +28,6 @@ FLAGS = {
     "k": "--k",
 }
 """Options of search and what they are called on a command line."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one sentence."""
-
-    def __init__(self, doc: str | None) -> None:
-        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-        use_utf8()  # for what --help prints, too
-
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {shown(message, 300)}; see --help", file=sys.stderr)
-        sys.exit(2)
-
-
-def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
-    """A type of argument: a whole number within bounds."""
-
-    def parsed(text: str) -> int:
-        if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
-            raise argparse.ArgumentTypeError(f"{shown(text)} is not a whole number from {lowest} to {highest}")
-        return int(text)
-
-    return parsed
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> None:

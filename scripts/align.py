@@ -16,7 +16,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.arguments import Parser, add_mode_option, add_run_options, in_flags, loaded
+from mt.arguments import add_mode_option, add_run_options, in_flags, loaded
+from mt.command_line import Parser
 from mt.decoding import decodes_hard
 from mt.errors import reported
 from mt.evaluation.links import alignment_error

@@ -16,8 +16,8 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.arguments import Parser
 from mt.averaging import average_checkpoints
+from mt.command_line import Parser
 from mt.errors import reported
 from mt.terminal import say
 

@@ -14,7 +14,6 @@ OMP_NUM_THREADS sets the threads.
 
 # Longer than the other scripts: it contains the published expressions that it compares with.
 
-import argparse
 import statistics
 import sys
 import time
@@ -32,6 +31,8 @@ import benchmark_train
 import torch
 from torch import Tensor
 
+from mt.command_line import Parser, whole_number
+from mt.errors import reported
 from mt.ops import additive_energy, expected_alignment, oracle
 from mt.ops.expected import Wavefront
 
@@ -128,16 +129,31 @@ OTHERS = {
 
 
 def main() -> None:
-    if sys.argv[1:2] and sys.argv[1] in OTHERS:
-        OTHERS[sys.argv[1]](sys.argv[2:])
-        return
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    with reported():
+        if sys.argv[1:2] and sys.argv[1] in OTHERS:
+            OTHERS[sys.argv[1]](sys.argv[2:])
+        else:
+            compare()
+
+
+def compare() -> None:
+    parser = Parser(__doc__)
     parser.add_argument("what", choices=[*RUNS, *OTHERS], help="the last five have options of their own: see --help")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=whole_number(1, 10_000), default=9, metavar="N")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="of ops (default: cpu)")
-    parser.add_argument("--shape", type=int, nargs="+", metavar="N", help="B T S, or B T S H; otherwise two of them")
+    parser.add_argument(
+        "--shape",
+        type=whole_number(1, 1_000_000),
+        nargs="+",
+        metavar="N",
+        help="B T S, or B T S H; otherwise two of them",
+    )
     options = parser.parse_args()
     run, usual = RUNS[options.what]
+    if options.shape and len(options.shape) != len(usual[0]):
+        parser.error(
+            f"--shape of {options.what} is {len(usual[0])} numbers, as in --shape {' '.join(map(str, usual[0]))}"
+        )
     where = f"{torch.get_num_threads()} threads"
     if options.device == "cuda":
         if options.what != "ops" or not torch.cuda.is_available():

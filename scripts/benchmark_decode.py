@@ -23,6 +23,7 @@ from benchmark_plain import Found, Plain, plain_of
 from benchmark_setup import arguments, built, configured, prepared, show, speedups, timed
 from torch import Tensor
 
+from mt.command_line import whole_number
 from mt.config import Config
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Corpus
@@ -132,7 +133,13 @@ def compared(model: Seq2Seq, row: Row, rounds: int, device: str, networks: Netwo
 
 def main(given: Sequence[str]) -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--updates", type=int, default=120, help="with which the model is trained (default: 120)")
+    parser.add_argument(
+        "--updates",
+        type=whole_number(1, 1_000_000),
+        default=120,
+        metavar="N",
+        help="with which the model is trained (default: 120)",
+    )
     options = parser.parse_args(given)
     with prepared(options.corpus) as folder:
         corpus = Corpus.open(folder)

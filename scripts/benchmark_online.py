@@ -8,7 +8,6 @@ of the next. Times are processor seconds of one thread, every 200 steps in the l
 The exponent is that of total time over S, fitted to the lengths from a quarter of the longest on.
 """
 
-import argparse
 import json
 import math
 import time
@@ -21,6 +20,7 @@ import torch
 from benchmark_setup import exponent
 from torch import Tensor
 
+from mt.command_line import Parser, whole_number
 from mt.models.attention import build_attention
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.mocha import MoChAConfig
@@ -197,21 +197,36 @@ def plot(summary: dict[str, Any], lengths: Sequence[int], path: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="benchmark.py online", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--lengths", type=int, nargs="+", metavar="N", default=LENGTHS, help="of source and target")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--size", type=int, default=512, metavar="N", help="of values, queries and the decoder's state")
+    parser = Parser(__doc__, prog="benchmark.py online")
     parser.add_argument(
-        "--vocabulary", type=int, default=1000, metavar="N", help="tokens that the decoder chooses from"
+        "--lengths",
+        type=whole_number(1, 1_000_000),
+        nargs="+",
+        metavar="N",
+        default=LENGTHS,
+        help="of source and target",
+    )
+    parser.add_argument("--rounds", type=whole_number(1, 10_000), default=5, metavar="N")
+    parser.add_argument(
+        "--size",
+        type=whole_number(1, 100_000),
+        default=512,
+        metavar="N",
+        help="of values, queries and the decoder's state",
+    )
+    parser.add_argument(
+        "--vocabulary",
+        type=whole_number(4, 1_000_000),
+        default=1000,
+        metavar="N",
+        help="tokens that the decoder chooses from",
     )
     parser.add_argument("--json", action="store_true", help="print one object with everything instead of tables")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the ratios as a PNG")
     options = parser.parse_args(arguments)
     lengths = sorted(set(options.lengths))
-    if len(lengths) < 2 or lengths[0] < 1:
-        parser.error("--lengths needs two or more positive lengths, to which an exponent can be fitted")
+    if len(lengths) < 2:
+        parser.error("--lengths needs two or more lengths, to which an exponent can be fitted")
     torch.set_num_threads(1)
     torch.manual_seed(1)
     with torch.inference_mode():

@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from mt.command_line import Parser
 from mt.data.corpus import Corpus
 from mt.text_io import file_lines
 
@@ -62,7 +63,13 @@ def prepared(corpora: Path, settings: list[str]) -> float:
 
 
 def main() -> None:
-    folder, source, target, *settings = sys.argv[1:]
+    parser = Parser(__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="with train.<source>, train.<target>, dev...")
+    parser.add_argument("source", metavar="SOURCE", help="what the sources' files end in")
+    parser.add_argument("target", metavar="TARGET", help="what the targets' files end in")
+    parser.add_argument("settings", nargs="*", metavar="key=value", help="further options of the preparation")
+    options = parser.parse_args()
+    folder, source, target, settings = options.folder, options.source, options.target, options.settings
     with tempfile.TemporaryDirectory() as temporary:
         corpora = Path(temporary)
         text = [f"dataset.folder={folder}", f"dataset.source={source}", f"dataset.target={target}"]

@@ -1,6 +1,5 @@
 """What the benchmarks of training and decoding share: the model's sizes, the text, and the form of their tables."""
 
-import argparse
 import contextlib
 import json
 import math
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from mt.command_line import Parser, whole_number
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
@@ -32,13 +32,17 @@ DECODERS: dict[str, dict[str, Any]] = {
 }
 
 
-def arguments(description: str | None) -> argparse.ArgumentParser:
+def arguments(description: str | None) -> Parser:
     """The options that both have."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description)
     parser.add_argument("--corpus", type=Path, help="folder of a prepared corpus of text; default: the phrasebook")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument("--rounds", type=int, default=7, help="of which medians are taken (default: 7)")
-    parser.add_argument("--size", type=int, default=512, help="of the hidden layers (default: 512)")
+    parser.add_argument(
+        "--rounds", type=whole_number(1, 10_000), default=7, metavar="N", help="of which medians are taken (default: 7)"
+    )
+    parser.add_argument(
+        "--size", type=whole_number(1, 100_000), default=512, metavar="N", help="of the hidden layers (default: 512)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 

@@ -26,6 +26,7 @@ import torch
 from benchmark_setup import exponent
 from torch import Tensor, nn
 
+from mt.command_line import Parser, whole_number
 from mt.data.fields import AudioField
 from mt.errors import UserError, reported
 from mt.inference import Translator, load
@@ -138,10 +139,8 @@ def row(name: str, found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="benchmark.py stream", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--words", type=int, default=10_000, metavar="N")
+    parser = Parser(__doc__, prog="benchmark.py stream")
+    parser.add_argument("--words", type=whole_number(20, 10_000_000), default=10_000, metavar="N")
     parser.add_argument("--attentions", nargs="+", choices=ATTENTIONS, default=ATTENTIONS[:2], metavar="NAME")
     parser.add_argument("--run", type=Path, metavar="RUN", help="a run that reads sound, with --audio")
     parser.add_argument("--audio", metavar="FILE", help="what it hears")

@@ -13,12 +13,12 @@ import signal
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
+from mt.command_line import Parser, whole_number
 from mt.comparison.page import write
 from mt.comparison.runs import FinishedRun, find
 from mt.comparison.table import compare
@@ -29,10 +29,12 @@ from mt.training.initialisation import given_tokenizers
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--baseline", help="a run's folder, its name in the table or its attention; else the first run")
-    parser.add_argument("--sentences", type=int, default=4, metavar="N", help="test sentences to show on the page")
+    parser.add_argument(
+        "--sentences", type=whole_number(0, 1000), default=4, metavar="N", help="test sentences to show on the page"
+    )
     parser.add_argument("--out", type=Path, default=Path("outputs/comparison"), metavar="DIR", help="where to write")
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
     options = parser.parse_args(arguments)

@@ -22,15 +22,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from data_prep.again import again
-from mt.arguments import (
-    Parser,
-    add_engine_option,
-    add_run_options,
-    add_search_options,
-    chosen_search,
-    in_flags,
-    loaded_in,
-)
+from mt.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
+from mt.command_line import Parser
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.metrics.latency import LatencyUnit

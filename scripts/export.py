@@ -19,7 +19,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.arguments import Parser
+from mt.command_line import Parser
 from mt.errors import UserError, reported
 from mt.export.folder import FORMATS, export, files
 from mt.export.hub import push, require_name

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mt.arguments import Parser, whole_number
+from mt.command_line import Parser, whole_number
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.split import Split

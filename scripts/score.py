@@ -33,6 +33,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
+from mt.command_line import Parser
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, METRICS, build, require_known
@@ -52,7 +53,7 @@ OF_RUNS = ("length_penalty", "checkpoint", "device")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument(
         "--task",
         default="translation",
@@ -74,8 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--checkpoint", help="of a run: best, where none is named, last or average")
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("hypothesis", type=Path, help="or the log, or a run")
-    parser.add_argument("references", type=Path, nargs="*", metavar="reference")
+    parser.add_argument("hypothesis", type=Path, metavar="HYPOTHESES", help="a file; or the log, or a run")
+    parser.add_argument(
+        "references", type=Path, nargs="*", metavar="REFERENCES", help="files; or of a run the sources and the targets"
+    )
     options = parser.parse_args(arguments)
     with reported():
         if options.task == LIKELIHOOD:

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from data_prep.again import again
-from mt.arguments import Parser, whole_number
 from mt.checkpoint import load_config, locate
+from mt.command_line import Parser, whole_number
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, reported

@@ -31,7 +31,8 @@ from itertools import chain
 
 import numpy as np
 
-from mt.arguments import Parser, add_run_options, add_search_options, chosen_search, in_flags, loaded
+from mt.arguments import add_run_options, add_search_options, chosen_search, in_flags, loaded
+from mt.command_line import Parser
 from mt.data.fields import AudioField
 from mt.data.tokenizer import Unit
 from mt.errors import UserError, reported

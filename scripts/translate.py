@@ -28,16 +28,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from mt.arguments import (
-    Parser,
-    add_engine_option,
-    add_run_options,
-    add_search_options,
-    chosen_search,
-    in_flags,
-    loaded_in,
-    whole_number,
-)
+from mt.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
+from mt.command_line import Parser, whole_number
 from mt.errors import UserError, reported
 from mt.metrics.alignment import to_pharaoh
 from mt.reading import Reading

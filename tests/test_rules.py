@@ -19,7 +19,16 @@ OURS = ("mt", "data_prep", "scripts", "train")
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.terminal",),
     ("mt.errors", "mt.processor", "mt.startup"),
-    ("mt.backdrop", "mt.device", "mt.generators", "mt.parsing", "mt.storage", "mt.text_io", "mt.weights"),
+    (
+        "mt.backdrop",
+        "mt.command_line",
+        "mt.device",
+        "mt.generators",
+        "mt.parsing",
+        "mt.storage",
+        "mt.text_io",
+        "mt.weights",
+    ),
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),

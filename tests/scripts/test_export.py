@@ -45,9 +45,9 @@ def test_graphs_of_int8_translate_and_are_scored(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--dtype", "int4"], "argument --dtype: invalid choice: 'int4'"),
+        (["--dtype", "int4"], "--dtype int4 is an invalid choice: did you mean int8? "),
         (["--dtype", "bf16", "--int8"], "--int8 and --dtype bf16 ask for different weights: give one of them"),
-        (["--format", "gguf"], "argument --format: invalid choice: 'gguf'"),
+        (["--format", "gguf"], "--format gguf is an invalid choice: choices: "),
         (["--checkpoint", "first"], "has no checkpoint first; it has: "),
         (["--push", "model"], "model is no name of a repository (it has no owner): give OWNER/NAME"),
         (["--licence", "/absent"], "/absent cannot be read as text"),

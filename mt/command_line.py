@@ -1,0 +1,132 @@
+"""A parser of command lines whose every complaint is one sentence, and status 2."""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from mt.errors import UserError, nearest, reported, shown
+from mt.terminal import use_utf8
+
+_NUMBER = re.compile(r"-\.?\d.*")
+_KINDS = {"int": "a whole number", "float": "a number"}
+
+
+class Parser(argparse.ArgumentParser):
+    """`argparse` with sentences in place of its usage. Positional arguments may stand between and after options, and an
+    option is given once."""
+
+    def __init__(self, doc: str | None, *, prog: str | None = None, parents: Sequence[argparse.ArgumentParser] = ()):
+        """parents: whose options it has; --help is one of theirs where there are any."""
+        super().__init__(
+            prog=prog,
+            description=doc,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            parents=list(parents),
+            add_help=not parents,
+        )
+        self.register("type", Path, _path)
+        use_utf8()  # for what --help prints, too
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """As in `argparse`. A mistake ends the process."""
+        words = sys.argv[1:] if args is None else list(args)
+        self._check(words)
+        options, left = self.parse_known_intermixed_args(words, namespace)
+        if left:
+            self.error(f"{shown(left[0])} is one argument too many: leave it out")
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the process. message: argparse's, or a sentence already."""
+        with reported():
+            raise UserError(f"{self._sentence(message)}; see --help")
+        raise AssertionError("`reported` ends the process")
+
+    def _check(self, words: Sequence[str]) -> None:
+        """Refuses an option that does not exist, that may be several, or that is given twice: the last one would win in
+        silence."""
+        given: set[argparse.Action] = set()
+        for name in _names(words):
+            known = self._option_string_actions
+            fitting = [name] if name in known else [one for one in known if name[:2] == "--" and one.startswith(name)]
+            actions = {known[one] for one in fitting}
+            if not actions and name[:2] != "--" and name[:2] in known:  # -cjob
+                continue
+            if not actions:
+                self.error(f"unknown option {shown(name)}: {nearest(name, (one for one in known if one[:2] == '--'))}")
+            if len(actions) > 1:
+                self.error(f"{name} may be {' or '.join(sorted(fitting))}: write it out")
+            if actions & given:
+                self.error(f"{fitting[0]} is given more than once: give it once")
+            given |= actions
+
+    def _sentence(self, message: str) -> str:
+        """What argparse complains about, in our words; what it has not said before, in its own."""
+        if match := re.fullmatch(r"the following arguments are required: (.*)", message):
+            return f"{' and '.join(match[1].split(', '))} missing: write {self._needed()}"
+        match = re.fullmatch(r"argument (\S+): (.*)", message, re.DOTALL)
+        if match is None:
+            return shown(message, 1000)
+        name, complaint = match[1].split("/")[0], match[2]
+        action = next((one for one in self._actions if name in (*one.option_strings, one.metavar, one.dest)), None)
+        if re.match(r"expected .*argument", complaint) and action is not None:
+            return f"{name} has no value: write {_written(action)}{f' ({action.help})' if action.help else ''}"
+        if value := re.fullmatch(r"invalid choice: (.*) \(choose from .*\)", complaint, re.DOTALL):
+            known = map(str, (action and action.choices) or ())
+            return f"{name} {shown(_unquoted(value[1])) or repr('')} is an invalid choice: {nearest(value[1], known)}"
+        if value := re.fullmatch(r"invalid (\w+) value: (.*)", complaint, re.DOTALL):
+            kind = _KINDS.get(value[1], f"a {value[1]}")
+            return f"{name} {shown(_unquoted(value[2])) or repr('')} is not possible: give {kind}"
+        if value := re.fullmatch(r"ignored explicit argument (.*)", complaint, re.DOTALL):
+            return f"{name} takes no value, and {shown(value[1])} is one: write {name} alone"
+        return f"{name}: {shown(complaint, 1000)}"
+
+    def _needed(self) -> str:
+        """What must be written at least."""
+        return " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
+
+
+def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
+    """A type of argument: a whole number within bounds."""
+
+    def parsed(text: str) -> int:
+        if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(
+                f"{shown(text) or repr('')} is not a whole number from {lowest} to {highest}"
+            )
+        return int(text)
+
+    return parsed
+
+
+def _path(text: str) -> Path:
+    # Path("") is the folder that one stands in, which nobody means by an empty variable of a shell.
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{shown(text) or repr('')} names no file and no folder: give a path")
+    return Path(text)
+
+
+def _names(words: Sequence[str]) -> Iterator[str]:
+    """The options among the words of a command line, as they are written there."""
+    for word in words:
+        if word == "--":
+            return
+        if word.startswith("-") and word != "-" and " " not in word and not _NUMBER.fullmatch(word):
+            yield word.partition("=")[0]
+
+
+def _written(action: argparse.Action) -> str:
+    """Such as `--beam K`, or `RUN ...`."""
+    value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
+    several = " ..." if action.nargs in ("+", "*") else ""
+    return " ".join([*action.option_strings[:1], f"{value}{several}"])
+
+
+def _unquoted(text: str) -> str:
+    """Of Python's spelling of a text the text."""
+    return text[1:-1] if text[:1] in "'\"" else text

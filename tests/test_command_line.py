@@ -1,0 +1,100 @@
+"""A mistake on any command line ends as one sentence on standard error, with status 2, and nothing is done."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from mt.command_line import Parser, whole_number
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def parser() -> Parser:
+    made = Parser("What it does.", prog="do.py")
+    made.add_argument("run", type=Path, nargs="+", metavar="RUN", help="the folder of a run")
+    made.add_argument("--beam", type=int, metavar="K", help="hypotheses kept")
+    made.add_argument("--penalty", type=float)
+    made.add_argument("--plots", type=Path, metavar="DIR")
+    made.add_argument("--search", choices=("beam", "greedy"))
+    made.add_argument("--size", type=whole_number(1, 9))
+    made.add_argument("--show", action="store_true")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("run --beem 3", "unknown option --beem: did you mean --beam? choices: --beam, --help, --penalty, "),
+        ("run --beem=3", "unknown option --beem: did you mean --beam? "),
+        ("-x run", "unknown option -x: choices: --beam, "),
+        ("--help --beem", "unknown option --beem: did you mean --beam? "),
+        ("run --beam", "--beam has no value: write --beam K (hypotheses kept); see --help"),
+        ("run --beam --show", "--beam has no value: write --beam K (hypotheses kept); see --help"),
+        ("run --search", "--search has no value: write --search beam|greedy; see --help"),
+        ("run --beam x", "--beam x is not possible: give a whole number; see --help"),
+        ("run --beam=", "--beam '' is not possible: give a whole number; see --help"),
+        (f"run --beam {'9' * 9999}", f"--beam {'9' * 77}... is not possible: give a whole number; see --help"),
+        ("run --penalty 1,5", "--penalty 1,5 is not possible: give a number; see --help"),
+        ("run --size 10", "--size: 10 is not a whole number from 1 to 9; see --help"),
+        (
+            "run --search beem",
+            "--search beem is an invalid choice: did you mean beam? choices: beam, greedy; see --help",
+        ),
+        ("run --show=1", "--show takes no value, and '1' is one: write --show alone; see --help"),
+        ("run --beam 3 --beam 5", "--beam is given more than once: give it once; see --help"),
+        ("run --be 3 --beam=5", "--beam is given more than once: give it once; see --help"),
+        ("--show run --show", "--show is given more than once: give it once; see --help"),
+        ("run --p 3", "--p may be --penalty or --plots: write it out; see --help"),
+        ("run --plots=", "--plots: '' names no file and no folder: give a path; see --help"),
+        ("--show", "RUN missing: write do.py RUN ...; see --help"),
+    ],
+)
+def test_a_mistake_is_told_in_one_sentence(parser: Parser, capfd: pytest.CaptureFixture[str], line: str, sentence: str):
+    with pytest.raises(SystemExit) as end:
+        parser.parse_args(line.split())
+    out, err = capfd.readouterr()
+    assert (end.value.code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"error: {sentence}")
+
+
+def test_an_argument_too_many(capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        Parser(None).parse_args(["x"])
+    assert capfd.readouterr().err == "error: x is one argument too many: leave it out; see --help\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "one --beam 3 two",
+        "--beam 3 one two",
+        "one two --beam 3",
+        "one two --be=3",
+        "--beam 3 -- one two",
+        "one --beam 3 -- two",
+    ],
+)
+def test_what_has_no_flag_may_stand_anywhere(parser: Parser, line: str):
+    options = parser.parse_args(line.split())
+    assert (options.run, options.beam) == ([Path("one"), Path("two")], 3)
+
+
+def test_a_negative_number_is_a_value(parser: Parser):
+    assert parser.parse_args(["run", "--penalty", "-1", "--beam=-3"]).penalty == -1
+
+
+def test_options_of_another_parser():
+    other = argparse.ArgumentParser(add_help=False)
+    other.add_argument("--cfg", "-c", choices=("job", "all"))
+    parser = Parser(None, parents=[other])
+    assert parser.parse_args(["-cjob"]).cfg == parser.parse_args(["-c", "job"]).cfg == "job"
+    with pytest.raises(SystemExit):
+        parser.parse_args(["-c", "job", "--cfg", "all"])
+
+
+def test_no_script_has_another_parser():
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "scripts").glob("*.py")}
+    assert len(texts) > 10
+    assert not [name for name, text in texts.items() if "argparse.ArgumentParser(" in text]
