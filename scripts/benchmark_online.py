@@ -222,7 +222,7 @@ def main(arguments: Sequence[str]) -> None:
         help="tokens that the decoder chooses from",
     )
     parser.add_argument("--json", action="store_true", help="print one object with everything instead of tables")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the ratios as a PNG")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios: .png, .pdf or .svg")
     options = parser.parse_args(arguments)
     lengths = sorted(set(options.lengths))
     if len(lengths) < 2:

@@ -1,14 +1,14 @@
 """Drawings of attention: the one door to matplotlib."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from numpy.typing import ArrayLike
 
 from mt.backdrop import Backdrop, Picture
-from mt.plots.heatmap import Figure, heatmap, save
+from mt.plots.heatmap import FORMATS, Figure, heatmap, save
 from mt.plots.picture import over_picture
 
-__all__ = ["Figure", "draw", "heatmap", "over_picture", "save"]
+__all__ = ["FORMATS", "Figure", "draw", "heatmap", "over_picture", "save"]
 
 
 def draw(
@@ -19,6 +19,7 @@ def draw(
     stops: Sequence[int] | None = None,
     chunk_size: int | None = None,
     delays: Sequence[int] | None = None,
+    gold: Collection[tuple[int, int]] | None = None,
     title: str = "",
     backdrop: Backdrop | None = None,
 ) -> Figure:
@@ -32,6 +33,7 @@ def draw(
         stops=stops,
         chunk_size=chunk_size,
         delays=delays,
+        gold=gold,
         title=title,
         sound=backdrop,
     )

@@ -3,22 +3,21 @@
 import math
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.artist import Artist
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Polygon, Rectangle
 from numpy.typing import ArrayLike
 
 from mt.backdrop import Sound
+from mt.errors import UserError
 from mt.plots.fonts import characters, drawable, font
+from mt.plots.marks import GRID, gold_links, legend, positions
 from mt.plots.sound import BELOW, spectrogram
 from mt.storage import replaced
 
@@ -27,7 +26,7 @@ _SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
 _LABEL_HEIGHT, LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
 _TITLE_CHARACTERS, _TITLE_LINES = 12, 4  # in an inch; at most
 DOTS_PER_INCH = 110
-_GRID, MARK, _PATH, _UNREAD = "#e4e8ee", "#e6550d", "#1f2933", "#1f293312"
+FORMATS = ("png", "pdf", "svg")
 
 
 def heatmap(
@@ -38,6 +37,7 @@ def heatmap(
     stops: Sequence[int] | None = None,
     chunk_size: int | None = None,
     delays: Sequence[int] | None = None,
+    gold: Collection[tuple[int, int]] | None = None,
     title: str = "",
     sound: Sound | None = None,
 ) -> Figure:
@@ -55,21 +55,19 @@ def heatmap(
         chunk_size: MoChA's chunk size w: the chunk [stop - w + 1, stop] is outlined, cut at the left edge.
         delays: [T], how many source tokens were read before each target token was written. The path of reads (to the
             right) and writes (downwards) is drawn as a staircase, and what is not read yet is shaded.
+        gold: (source, target) links that are known to be right, counted from 0. Each is a green circle.
         title: drawn literally, above, in at most four lines.
         sound: what the source tokens are equal parts of. It is drawn below, in place of the tokens above.
 
     Raises:
-        ValueError: shapes do not fit, a stop lies outside -1..S-1, a chunk size without stops or below 1, or delays
-            that fall or lie outside 0..S.
+        ValueError: shapes do not fit, a stop lies outside -1..S-1, a chunk size without stops or below 1, delays that
+            fall or lie outside 0..S, or a link outside of the tokens.
     """
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
         raise ValueError(f"weights {grid.shape} must be [T, S] = {(len(target), len(source))}, both at least 1")
-    cell = min(max(_SMALL / max(grid.shape), _SMALLEST_CELL), _LARGEST_CELL)
-    tall, wide = (min(cell * count, _LONGEST_SIDE) for count in grid.shape)
-    figure = Figure(figsize=(wide, tall), dpi=DOTS_PER_INCH)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1))
+    figure, axes = _blank(grid.shape)
+    wide, tall = figure.get_size_inches()
     most = max(math.ceil(20 * grid.max()) / 20, 0.05) if sound else 1  # a sound has many more parts than words
     image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     _draw_scale(figure, axes, image, wide, tall)
@@ -77,15 +75,33 @@ def heatmap(
     if sound:
         spectrogram(axes, sound, len(source), (wide, tall), LABEL_POINTS)
     _head(axes, wrapped(title, wide))
-    _mark(axes, stops, chunk_size, delays, grid.shape, BELOW / tall if sound else 0.0)
+    marks = [*positions(axes, stops, chunk_size, delays, grid.shape), *gold_links(axes, gold, grid.shape)]
+    legend(axes, marks, BELOW / tall if sound else 0.0, LABEL_POINTS)
     _fit_page(figure, axes, wide, tall)
     return figure
 
 
+def _blank(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
+    """A page for a grid of this shape, all of which its axes cover."""
+    cell = min(max(_SMALL / max(shape), _SMALLEST_CELL), _LARGEST_CELL)
+    tall, wide = (min(cell * count, _LONGEST_SIDE) for count in shape)
+    figure = Figure(figsize=(wide, tall), dpi=DOTS_PER_INCH)
+    FigureCanvasAgg(figure)
+    return figure, figure.add_axes((0, 0, 1, 1))
+
+
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG, complete or not at all."""
-    with replaced(path) as file:
-        figure.savefig(file, format="png")
+    """Write a PNG, PDF or SVG, as the ending of the file's name says, complete or not at all. Without an ending it is a
+    PNG. Raises UserError for another ending."""
+    ending = path.suffix.lower().removeprefix(".") or "png"
+    if ending not in FORMATS:
+        raise UserError(
+            f"{path} ends in .{ending}, and pictures are written as .png, .pdf or .svg: choose one of these"
+        )
+    # The same picture is the same file: without the time, and without random numbers in the names within an SVG.
+    date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending)
+    with replaced(path) as file, rc_context({"svg.hashsalt": "mt"}):
+        figure.savefig(file, format=ending, metadata=date)
 
 
 def _head(axes: Axes, heading: str) -> None:
@@ -109,79 +125,13 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
     face = font(LABEL_POINTS, [*across, *down])
     axes.set_xticks(columns, across, font=face, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
     axes.set_yticks(rows, down, font=face, parse_math=False)
-    axes.tick_params(length=2, color=_GRID)
-    axes.spines[:].set_color(_GRID)
+    axes.tick_params(length=2, color=GRID)
+    axes.spines[:].set_color(GRID)
     if len(columns) == len(source) and len(rows) == len(target):
         axes.set_xticks(np.arange(0.5, len(source) - 1), minor=True)
         axes.set_yticks(np.arange(0.5, len(target) - 1), minor=True)
-        axes.grid(which="minor", color=_GRID, linewidth=0.5)
+        axes.grid(which="minor", color=GRID, linewidth=0.5)
         axes.tick_params(which="minor", length=0)
-
-
-def _mark(
-    axes: Axes,
-    stops: Sequence[int] | None,
-    chunk_size: int | None,
-    delays: Sequence[int] | None,
-    shape: tuple[int, int],
-    below: float,
-) -> None:
-    """What is known of stops and delays, and a legend, so far below, in heights of the axes."""
-    marks: list[Artist] = []
-    if stops is not None:
-        marks += _mark_stops(axes, stops, chunk_size, shape)
-    elif chunk_size is not None:
-        raise ValueError("a chunk needs the stop that it ends at")
-    if delays is not None:
-        marks += _draw_path(axes, delays, shape)
-    if marks:
-        axes.legend(
-            handles=marks, loc="upper left", bbox_to_anchor=(0, -below), ncols=2, frameon=False, fontsize=LABEL_POINTS
-        )
-
-
-def _mark_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
-    """A box around each stop, and a thin one around the window that ends there; returns what a legend shows."""
-    steps, length = shape
-    ends = [int(stop) for stop in stops]
-    if (
-        len(ends) != steps
-        or not all(-1 <= stop < length for stop in ends)
-        or (chunk_size is not None and chunk_size < 1)
-    ):
-        raise ValueError(f"stops must be {steps} positions within -1..{length - 1}, and a chunk size at least 1")
-    chosen = [(row, stop) for row, stop in enumerate(ends) if stop >= 0]
-    marks = (
-        [("stop", 1.6, 1)]
-        if chunk_size in (None, 1)
-        else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
-    )
-    key: list[Artist] = []
-    for name, line, span in marks:
-        lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
-        boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
-        # Above the lines of the grid, and whole at the edges of the axes.
-        outlines = PatchCollection(boxes, facecolor="none", edgecolor=MARK, linewidth=line, zorder=3, clip_on=False)
-        axes.add_collection(outlines)
-        key.append(Patch(facecolor="none", edgecolor=MARK, linewidth=line, label=name))
-    return key
-
-
-def _draw_path(axes: Axes, delays: Sequence[int], shape: tuple[int, int]) -> list[Artist]:
-    """The staircase between what was read and what was not; returns what a legend shows."""
-    steps, length = shape
-    read = [int(delay) for delay in delays]
-    if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
-        raise ValueError(f"delays must be {steps} numbers that rise within 0..{length}")
-    # Along the lines between cells, from above the first target token to below the last.
-    corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
-    unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
-    axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))
-    across, down = zip((-0.5, -0.5), *corners, strict=True)
-    line = Line2D(across, down, color=_PATH, linewidth=2, solid_joinstyle="miter", zorder=4, clip_on=False)
-    axes.add_line(line)
-    line.set_label("reads and writes")
-    return [line, Patch(facecolor=_UNREAD, edgecolor=_GRID, linewidth=0.8, label="not read yet")]
 
 
 def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from mt.backdrop import Picture
 from mt.plots.fonts import font
-from mt.plots.heatmap import DOTS_PER_INCH, LABEL_POINTS, MARK, shown, wrapped
+from mt.plots.heatmap import DOTS_PER_INCH, LABEL_POINTS, shown, wrapped
+from mt.plots.marks import MARK
 
 _PANEL, _GAP, _MARGIN, _LINE = 1.45, 0.12, 0.12, 0.2  # inches
 _COLUMNS, _PANELS = 6, 60  # in a row; words at the most
