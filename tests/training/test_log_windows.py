@@ -1,0 +1,148 @@
+"""A process that dies between what it logs and its next checkpoint: the run that goes on has nothing twice."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import Interrupted
+from mt.evaluation import report as reporting
+from mt.evaluation.score import dev_scores
+from mt.training import run as training, validation
+from mt.training.log import Log
+from mt.training.requeue import begin_in
+from mt.training.run import complete
+from mt.training.state import Run, resume
+
+pytestmark = pytest.mark.usefixtures("foreground")
+WRITERS = [
+    *((Log, name) for name in ("scalars", "text", "figure", "layout", "hyperparameters")),
+    (checkpoint, "save"),
+    (reporting, "write_text"),
+    (reporting, "_keep"),
+    (training, "write_json"),
+]
+"""What leaves something in a run's folder."""
+VARYING = ("seconds", "tokens_per_second", "peak_memory_mb", "wall")
+
+
+class Killed(BaseException):
+    """Caught by nobody."""
+
+
+class Deaths:
+    """Lets the process die before the call of this number, which is counted from 0, of `WRITERS`."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, number: int) -> None:
+        self.count = 0
+        for owner, name in WRITERS:
+            patch.setattr(owner, name, self._counted(getattr(owner, name), number))
+
+    def _counted(self, call: Callable, number: int) -> Callable:
+        def counted(*arguments: object, **named: object) -> object:
+            if self.count == number:
+                raise Killed
+            self.count += 1
+            return call(*arguments, **named)
+
+        return counted
+
+
+@pytest.fixture
+def config(configure: Callable[..., Config]) -> Config:
+    options = {
+        "max_updates": 2, "validate_every": 1, "validate_first": True, "validate_limit": 3, "log_every": 1, "plots": 1,
+        "average_checkpoints": 1,
+    }  # fmt: skip
+    return configure({"training": options, "search": {"name": "greedy"}})
+
+
+def opened(config: Config, corpus: Corpus, folder: Path) -> Run:
+    """As `resume=auto` opens it."""
+    return resume(config, corpus, folder) if checkpoint.newest(folder) else begin_in(folder, config, corpus)
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """What is left of a run, without what depends on the time."""
+    events = EventAccumulator(str(folder / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
+    tags = events.Tags()
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "lines": [timeless(line) for line in lines],
+        "points": {
+            tag: [(event.step, event.value) for event in events.Scalars(tag)]
+            for tag in tags["scalars"]
+            if not tag.endswith(VARYING)
+        },
+        "pictures": {tag: [event.step for event in events.Images(tag)] for tag in tags["images"]},
+        "texts": {tag: [event.step for event in events.Tensors(tag)] for tag in tags["tensors"] if "dev/" in tag},
+        "results": timeless(json.loads((folder / "results.json").read_text())),
+        "files": {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in [*folder.glob("hypotheses/*"), *folder.glob("alignments/*.pharaoh")]
+        },
+    }
+
+
+def timeless(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not any(part in name for part in VARYING)}
+
+
+@pytest.mark.parametrize(("start", "deaths"), [("nothing", 7), ("a checkpoint that is still to be validated", 99)])
+def test_a_death_between_the_log_and_the_checkpoint(
+    start: str, deaths: int, config: Config, corpus: Corpus, tmp_path: Path
+) -> None:
+    began = tmp_path / "began"
+    if start != "nothing":
+        cut_short(config, corpus, began)
+    complete(opened(config, corpus, copied(began, tmp_path / "straight")))
+    expected = outcome(tmp_path / "straight")
+    assert [(line["kind"], line["update"]) for line in expected["lines"]] == [
+        ("dev", 0), ("attention", 0), ("train", 1), ("dev", 1), ("attention", 1), ("train", 2), ("dev", 2),
+        ("attention", 2),
+    ]  # fmt: skip
+    assert [step for step, _ in expected["points"]["dev/loss"]] == [0, 1, 2]
+    number, died = 0, True
+    while died and number < deaths:
+        folder = copied(began, tmp_path / str(number))
+        with pytest.MonkeyPatch.context() as patch:
+            Deaths(patch, number)
+            try:
+                complete(opened(config, corpus, folder))
+                died = False
+            except Killed:
+                pass
+        if died:
+            complete(opened(config, corpus, folder))
+        assert outcome(folder) == expected, f"died before call {number}"
+        number += 1
+    assert number == deaths or number > 12
+
+
+def copied(began: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(began, folder, symlinks=True)) if began.exists() else folder
+
+
+def cut_short(config: Config, corpus: Corpus, folder: Path) -> None:
+    """A run that a signal has ended in the validation after its first update."""
+
+    def signalled(*arguments: object, **named: object) -> object:
+        if run.progress.update == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return dev_scores(*arguments, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation, "dev_scores", signalled)
+        run = begin_in(folder, config, corpus)
+        with pytest.raises(Interrupted):
+            complete(run)
+    assert checkpoint.load_progress(folder / "checkpoints/last")["progress"]["validation_due"]
