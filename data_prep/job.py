@@ -18,7 +18,8 @@ from data_prep.summary import Evaluation
 from mt.data import corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import SourceError, TextConfig
-from mt.data.tokenizer import Tokenizers
+from mt.data.files import sha256
+from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
 
 TOKENIZERS = "tokenizers"
@@ -66,8 +67,16 @@ def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | 
     settings = settings_of(config)
     if tokenizers is not None:
         settings["tokenizer"] = tokenizers.digest()
-    text = json.dumps([corpus.FORMAT, settings, source.identity()], sort_keys=True)
+    models = [] if tokenizers is not None else _models(config.tokenizer)
+    text = json.dumps([corpus.FORMAT, settings, source.identity(), *models], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _models(config: TokenizerConfig) -> list[str]:
+    """SHA-256 (hex) of the models that the user has given to cut the source and the target, where there are any. What
+    is no file is left to whoever reads it to refuse."""
+    paths = [Path(name) for side in ("source", "target") if (name := config.side(side).model_file)]  # type: ignore[arg-type]
+    return [sha256(path) for path in paths if path.is_file()]
 
 
 def settings_of(config: DatasetConfig) -> dict[str, Any]:

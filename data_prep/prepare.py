@@ -167,7 +167,8 @@ def _meta(job: Job, draft: Draft, spans: Spans) -> dict[str, Any]:
         "read": draft.train.read,
         "dropped": dict(draft.train.dropped.most_common()),
         "vocabulary": {"source": len(draft.tokenizers.source), "target": len(draft.tokenizers.target)},
-        "settings": job.config.model_dump(mode="json"),
+        # Not how many processes made it: the corpus is the same, byte for byte.
+        "settings": job.config.model_dump(mode="json", exclude={"workers"}),
         **({"portions": portions} if job.config.mix else {}),
     }
 

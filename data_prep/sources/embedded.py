@@ -6,11 +6,12 @@ encoded.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,22 @@ def holds_media(kind: pa.DataType) -> bool:
 def row_name(table: str, number: int) -> str:
     """The source of an example; number: of its row, from 0."""
     return f"{table}#row={number}"
+
+
+def files_in_cells(table: Path, column: str, root: Path) -> Iterator[Path]:
+    """The files below `root` that the cells of a parquet file name by their paths; none where it is no such table."""
+    if table.suffix != ".parquet" or not table.is_file():
+        return
+    with contextlib.suppress(pa.ArrowException), pq.ParquetFile(table) as file:
+        names = file.schema_arrow.names
+        kind = file.schema_arrow.field(column).type if column in names else pa.null()
+        if not (pa.types.is_struct(kind) and holds_media(kind)):
+            return
+        for batch in file.iter_batches(columns=[f"{column}.{_PATH}"]):
+            for path in filter(None, batch.column(0).field(0).to_pylist()):
+                inside = os.path.relpath(root / path, root)
+                if inside.split(os.sep)[0] not in ("..", ".") and (root / inside).is_file():
+                    yield root / inside
 
 
 def from_folder(folder: Path, media: Path, column: str, source: str) -> Raw:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
+from data_prep.sources.litter import files_below
 from mt.data.corpus import Example
 
 
@@ -20,7 +21,8 @@ class GeneratedText(Source):
 
     def identity(self) -> str:
         folder = Path(str(self._package.__file__)).parent
-        return digest((str(path.relative_to(folder)), path) for path in sorted(folder.rglob("*.py")))
+        paths = [path for path in files_below(folder) if path.suffix != ".pyc"]
+        return digest((str(path.relative_to(folder)), path) for path in paths)
 
     def size(self, split: str) -> int:
         return len(self._splits[split])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -19,7 +20,7 @@ import pyarrow as pa
 from data_prep.sources.base import Source
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
 from data_prep.sources.digest import digest
-from data_prep.sources.embedded import from_tables
+from data_prep.sources.embedded import files_in_cells, from_tables
 from data_prep.sources.litter import files_below
 from data_prep.sources.tables import TABLES, require_shallow
 from mt.data.corpus import SPLITS, Example
@@ -59,7 +60,14 @@ class HubTable(Source):
             commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._found.hash
             return f"{self._hub.id} {self._hub.config} {commit}"
         folder = Path(self._folder, self._subsets()[0] or "")
-        return digest((str(path.relative_to(folder)), path) for path in _tables(folder))
+        files = _tables(folder)
+        if self._media:
+            cells = {path for table in files for path in files_in_cells(table, self._sides[0], self._folder)}
+            files += sorted(cells)
+        card = self._folder / "README.md"
+        if _names_files(card):
+            files.append(card)
+        return digest((os.path.relpath(path, folder), path) for path in files)
 
     def size(self, split: str) -> int:
         if self._streaming:
@@ -214,6 +222,14 @@ def _quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def _names_files(card: Path) -> bool:
+    """Whether the card of a repository says, in its YAML, which of the files make which split."""
+    if not card.is_file():
+        return False
+    text = card.read_text(encoding="utf-8", errors="replace")
+    return text.startswith("---") and "data_files:" in text.partition("\n---")[0]
 
 
 def _tables(folder: Path) -> list[Path]:

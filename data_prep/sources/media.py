@@ -8,7 +8,7 @@ from typing import Protocol
 
 from data_prep.sources.base import Source
 from data_prep.sources.digest import digest
-from data_prep.sources.embedded import ROW
+from data_prep.sources.embedded import ROW, files_in_cells
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, nearest
@@ -44,11 +44,28 @@ class MediaFiles(Source):
         self._remote = config.folder is None
         self._splits = config.given
         self._transcript = config.transcript
+        self._column = config.source
+        self._tables = Path(config.folder or "")
+        self._own_tables = {f"{config.splits[split]}.parquet" for split in config.given}
 
     def identity(self) -> str:
         sources = (example.source for split in self._splits for example in self._read[split])
-        paths = {source: self._path(source) for source in sources if not ROW.fullmatch(source)}
+        rows = {source: ROW.fullmatch(source) for source in sources}
+        paths = {source: self._path(source) for source, row in rows.items() if row is None}
+        paths |= self._embedded({row["table"] for row in rows.values() if row is not None})
         return f"{self._listing.identity()} {digest(sorted(paths.items()))}"
+
+    def _embedded(self, tables: Collection[str]) -> dict[str, Path]:
+        """The files that rows of tables are read from: a table that the listing does not read itself, and what cells
+        name."""
+        paths = {}
+        for name in tables:
+            table = self._tables / name
+            if table.is_file() and name not in self._own_tables:
+                paths[name] = table
+            for path in files_in_cells(table, self._column, self._folder):
+                paths[f"{name} {path.relative_to(self._folder)}"] = path
+        return paths
 
     def size(self, split: str) -> int:
         return len(self._read[split])

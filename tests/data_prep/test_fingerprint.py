@@ -1,0 +1,157 @@
+"""A corpus is made again when any file has changed that it was made of, and is the same however it was made."""
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_prep import generated
+from data_prep.prepare import fingerprint, prepare
+from data_prep.sources import open_source
+from data_prep.sources.generated import GeneratedText
+from mt.data.dataset import DatasetConfig
+from mt.data.tokenizer import TokenizerConfig, train
+
+CELL = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+
+def mark(folder: Path, **options: Any) -> str:
+    plain = {"name": "files", "folder": str(folder), "source": "audio", "target": "text", **options}
+    config = DatasetConfig.model_validate(plain, strict=False)
+    return fingerprint(config, open_source(config))
+
+
+def sound(level: int) -> bytes:
+    soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
+    file = io.BytesIO()
+    soundfile.write(file, np.full(800, level, np.int16), 8000, format="FLAC")
+    return file.getvalue()
+
+
+def manifest(folder: Path) -> None:
+    """Tables of paths: one sound for each split, `train.flac`, and part of another, below a link."""
+    (folder / "elsewhere").mkdir(parents=True)
+    (folder / "elsewhere/part.flac").write_bytes(sound(1))
+    (folder / "link").symlink_to("elsewhere")
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.flac").write_bytes(sound(2))
+        (folder / f"{split}.tsv").write_text(f"audio\ttext\n{split}.flac\tone\nlink/part.flac#t=0,0.05\ttwo\n")
+
+
+def parquet(folder: Path, content: bytes | None, path: str | None = "a.flac", where: str = "") -> None:
+    """Tables with one sound in a cell, or its path."""
+    (folder / where).mkdir(parents=True, exist_ok=True)
+    (folder / "a.flac").write_bytes(sound(1))
+    for split in ("train", "validation" if where else "dev", "test"):
+        table = pa.table({"audio": pa.array([{"bytes": content, "path": path}], CELL), "text": ["one"]})
+        pq.write_table(table, folder / where / f"{split}.parquet")
+
+
+AUDIO = {"field": {"name": "audio", "rate": 8000, "max_seconds": 1.0}, "tokenizer": {"model_type": "char"}}
+TEXT = {"source": "en", "target": "de", "tokenizer": {"model_type": "word", "vocab_size": 50}}
+
+
+def texts(folder: Path) -> None:
+    for name in ("train", "dev", "test"):
+        for side in ("en", "de", "de2"):
+            (folder / f"{name}.{side}").write_text(f"one {side} {name}\n")
+
+
+@pytest.mark.parametrize(
+    ("make", "changed", "options"),
+    [
+        (manifest, "train.flac", AUDIO),
+        (manifest, "elsewhere/part.flac", AUDIO),
+        (manifest, "test.tsv", AUDIO),
+        (lambda folder: parquet(folder, None), "a.flac", AUDIO),
+        (lambda folder: parquet(folder, None, "./sub/../a.flac"), "a.flac", AUDIO),
+        (lambda folder: parquet(folder, sound(3), None), "dev.parquet", AUDIO),
+        (lambda folder: parquet(folder, None, where="data"), "a.flac", {**AUDIO, "hub": {"id": "a/b"}}),
+        (lambda folder: parquet(folder, sound(3), where="data"), "data/test.parquet", {**AUDIO, "hub": {"id": "a/b"}}),
+        (texts, "train.de", TEXT),
+        (texts, "dev.de2", {**TEXT, "references": ["de2"]}),
+    ],
+)
+def test_every_file_that_is_read_counts(
+    make: Callable[[Path], None], changed: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    make(tmp_path)
+    before = mark(tmp_path, **options)
+    assert mark(tmp_path, **options) == before
+    path = tmp_path / changed
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"audio": pa.array([{"bytes": sound(9)}], CELL), "text": ["one"]}), path)
+    else:
+        path.write_bytes(sound(9) if path.suffix == ".flac" else path.read_bytes().replace(b"one", b"eins"))
+    assert mark(tmp_path, **options) != before
+
+
+def test_a_table_that_is_named_by_another_counts(tmp_path: Path) -> None:
+    """Where rows of it may be named: else the name is refused, and no corpus is made."""
+    parquet(tmp_path, sound(3))
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.parquet").rename(tmp_path / f"{split}-cells.parquet")
+        (tmp_path / f"{split}.tsv").write_text(f"audio\ttext\n{split}-cells.parquet#row=0\tone\n")
+    before = mark(tmp_path, **AUDIO)
+    pq.write_table(
+        pa.table({"audio": pa.array([{"bytes": sound(9)}], CELL), "text": ["one"]}), tmp_path / "train-cells.parquet"
+    )
+    assert mark(tmp_path, **AUDIO) != before
+
+
+@pytest.mark.parametrize("side", ["both", "source", "target"])
+def test_a_model_of_the_user_counts(side: str, tmp_path: Path) -> None:
+    texts(tmp_path)
+    model = tmp_path / "mine.model"
+
+    def learn(text: str) -> None:
+        model.write_bytes(train(TokenizerConfig(model_type="char", vocab_size=30), [text]).model)
+
+    own = {"model_file": str(model)}
+    tokenizer = {**TEXT["tokenizer"], **(own if side == "both" else {"joint": False, side: own})}
+    learn("one two")
+    before = mark(tmp_path, **{**TEXT, "tokenizer": tokenizer})
+    learn("three four")
+    assert mark(tmp_path, **{**TEXT, "tokenizer": tokenizer}) != before
+
+
+def test_the_card_of_a_copy_counts_where_it_says_what_the_splits_are(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"en": "one", "de": "eins"}\n')
+    options = {**TEXT, "hub": {"id": "a/b"}}
+    before = mark(tmp_path, **options)
+    card = tmp_path / "README.md"
+    card.write_text("# Words about data_files: in the text\n")
+    assert mark(tmp_path, **options) == before
+    card.write_text("---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: a.jsonl\n---\n")
+    assert mark(tmp_path, **options) != before
+
+
+@pytest.mark.parametrize("name", ["bulletin", "morse", "phrasebook", "scenes"])
+def test_every_file_of_a_generator_counts(name: str, tmp_path: Path) -> None:
+    source = GeneratedText(name)
+    folder = Path(shutil.copytree(Path(generated.__path__[0], name), tmp_path / name))
+    source._package = type("Copy", (), {"__file__": str(folder / "__init__.py")})
+    before = source.identity()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".txt")):
+        content = path.read_bytes()
+        path.write_bytes(content + b"\n")
+        assert source.identity() != before, path
+        path.write_bytes(content)
+    assert source.identity() == before
+
+
+def test_how_many_processes_made_it_leaves_no_trace(tmp_path: Path) -> None:
+    texts(tmp_path)
+
+    def made(root: str, workers: int) -> dict[str, bytes]:
+        plain = {"name": "files", "folder": str(tmp_path), "workers": workers, **TEXT}
+        folder = prepare(DatasetConfig.model_validate(plain, strict=False), tmp_path / root, progress=False)
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    assert made("one", 1) == made("two", 2)
