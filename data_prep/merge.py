@@ -18,6 +18,7 @@ from data_prep.workshop import SETTINGS, workshop_of
 from mt.data import writer
 from mt.data.files import sha256
 from mt.errors import UserError
+from mt.input_files import read_json, read_text
 from mt.storage import own_draft
 
 _DUPLICATE = "duplicate (drop_duplicates)"
@@ -36,7 +37,7 @@ def gathered(recipe: Recipe, spans: Spans, listing: Path) -> list[Shard]:
         with own_draft(listing) as draft:
             plain = [asdict(shard) for record in records if record for shard in record.shards]
             draft.write_text(json.dumps(plain), encoding="utf-8")
-    return [Shard(**plain) for plain in json.loads(listing.read_text(encoding="utf-8"))]
+    return [Shard(**plain) for plain in json.loads(read_text(listing))]
 
 
 def write(
@@ -83,7 +84,7 @@ def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
             f"{folder.parent} holds no parts of {name}: run part=1/n to part=n/n first, with the options of this "
             "command"
         )
-    found = json.loads((others[0] / SETTINGS).read_text(encoding="utf-8"))
+    found = read_json(others[0] / SETTINGS, "run all parts again")
     changed = [f"dataset.{key} was {was} and is {now}" for key, was, now in _differences(found, settings)]
     what = f"other settings ({', '.join(changed[:_NAMED])})" if changed else "other text"
     raise UserError(

@@ -27,6 +27,7 @@ from mt.data.dataset import CleaningConfig
 from mt.data.files import sha256
 from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader
+from mt.input_files import read_text
 from mt.storage import own_draft
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
@@ -135,7 +136,7 @@ def make(
 def load(recipe: Recipe, span: int) -> Record | None:
     """What is known of a finished span; None where there is none, or a file of it is not whole."""
     try:
-        plain = json.loads(recipe.path(_span(span), "json").read_text(encoding="utf-8"))
+        plain = json.loads(read_text(recipe.path(_span(span), "json")))
         shards = tuple(Shard(**shard) for shard in plain.pop("shards"))
         whole = all(_is_whole(recipe, shard) for shard in shards)
         return Record(**plain, shards=shards) if whole else None

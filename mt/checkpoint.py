@@ -4,7 +4,6 @@
 atomically.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -23,9 +22,10 @@ from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
 from mt.errors import UserError
+from mt.input_files import read_json, sha256
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import Options, parse
-from mt.storage import read_json, replaced_folder, write_json
+from mt.storage import replaced_folder, write_json
 
 FORMAT = 2
 """Of checkpoints and of run folders: raised whenever files, their names, or what they hold, change."""
@@ -91,7 +91,7 @@ def save(
 
 def seal(folder: Path, about: About) -> None:
     """Writes `meta.json` of a folder that holds all that belongs to its checkpoint."""
-    sums = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+    sums = {path.name: sha256(path) for path in sorted(folder.iterdir())}
     versions = {name: version(name) for name in ("mt", "torch", "sentencepiece")}
     meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about.model_dump())
     write_json(folder / META, meta.model_dump())
@@ -201,7 +201,7 @@ def _verify(folder: Path) -> None:
     for name, expected in sums.items():
         if name not in present:
             raise UserError(f"{folder}/{name} is missing: restore it from where the checkpoint was copied")
-        if _sha256(folder / name) != expected:
+        if sha256(folder / name) != expected:
             raise UserError(f"{folder}/{name} is not the file that was saved (its SHA-256 differs): {_REMEDY}")
 
 
@@ -225,11 +225,6 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
     missing = sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
     if missing := missing - weights.count(found):
         raise UserError(f"{path} does not fit config.json: it lacks {missing} of the model's numbers; {_REMEDY}")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _system_error(error: SafetensorError, path: Path) -> OSError:

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import errno
 import io
 import os
 import select
@@ -13,6 +14,12 @@ from mt.terminal import use_utf8, visible, visible_lines
 
 READER_GONE = "nobody reads standard output any more"
 _LONGEST = 10_000  # characters of a sentence
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give yourself permission to write there"),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "a file is where a folder should be: remove it, or name another"),
+    **dict.fromkeys((errno.ENOENT, errno.ESTALE), "look whether it was moved or deleted meanwhile"),
+}
 
 
 class UserError(Exception):
@@ -50,6 +57,22 @@ def shown(text: str, limit: int = 80) -> str:
     """Text of a user's as a part of a sentence: on one line, at most `limit` characters, none of them a terminal's."""
     plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
+
+
+def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
+    """What the system refused, and what to do where that is known.
+
+    folder: what is written to where the error is of a disk and names no file.
+    """
+    remedy = _REMEDIES.get(error.errno or 0)
+    where = error.filename or (folder if remedy else None)
+    parts = (where, error.strerror or error, remedy)
+    return ": ".join(str(part) for part in parts if part is not None)
+
+
+def sentence(error: Exception) -> str:
+    """What to tell of an error that a user can mend."""
+    return explained(error) if isinstance(error, OSError) else str(error)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -98,7 +121,7 @@ def reported() -> Iterator[None]:
     except (UserError, OSError) as error:
         # A full disk or a folder that may not be written is nobody's bug either, and says what it is.
         fault = output_fault()
-        sys.exit(141 if fault == READER_GONE else _told(f"error: {fault or error}", 2))
+        sys.exit(141 if fault == READER_GONE else _told(f"error: {fault or sentence(error)}", 2))
     except KeyboardInterrupt as interrupt:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace
@@ -129,7 +152,7 @@ def output_fault() -> str | None:
     return fault
 
 
-def _told(sentence: str, status: int) -> int:
+def _told(text: str, status: int) -> int:
     with contextlib.suppress(OSError):  # standard error may be full or closed, too
-        print(visible(sentence)[:_LONGEST], file=sys.stderr, flush=True)
+        print(visible(text)[:_LONGEST], file=sys.stderr, flush=True)
     return status

@@ -7,16 +7,14 @@ import json
 import os
 import shutil
 import socket
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
 
 from mt.errors import UserError
+from mt.input_files import reason, require_regular
 
-_REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give yourself permission to write there"),
-}
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -31,15 +29,15 @@ def write_text(path: Path, lines: Sequence[str]) -> None:
         file.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def read_json(path: Path, remedy: str) -> dict[str, Any]:
-    """The object in a JSON file. Raises UserError where it holds none, with what to do about it."""
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Around what writes to a file or folder: an OSError of the disk, which names none, names this one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path} cannot be read as JSON ({error}): {remedy}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} is no JSON object: {remedy}")
-    return found
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 @contextlib.contextmanager
@@ -50,16 +48,17 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     Neither a link at `path` nor one at the name of the draft is followed.
     """
     draft = path.with_name(f".{path.name}.part")
-    draft.unlink(missing_ok=True)
-    with draft.open("xb") as file:  # x: refuses what is there, a link too
-        try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            draft.unlink()
-            raise
-    draft.replace(path)
+    with naming(path):
+        draft.unlink(missing_ok=True)
+        with draft.open("xb") as file:  # x: refuses what is there, a link too
+            try:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                raise
+        draft.replace(path)
 
 
 def replaced_path(path: Path) -> contextlib.AbstractContextManager[Path]:
@@ -75,13 +74,14 @@ def own_draft(path: Path) -> contextlib.AbstractContextManager[Path]:
 @contextlib.contextmanager
 def _drafted(path: Path, name: str) -> Iterator[Path]:
     draft = path.with_name(name)
-    _discard(draft)
-    try:
-        yield draft
-    except BaseException:
+    with naming(path):
         _discard(draft)
-        raise
-    draft.replace(path)
+        try:
+            yield draft
+        except BaseException:
+            _discard(draft)
+            raise
+        draft.replace(path)
 
 
 @contextlib.contextmanager
@@ -91,22 +91,23 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     A folder cannot replace another in one step: `mend` repairs what a process left that died between the two.
     """
     draft, old = path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.old")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _discard(draft)
-    draft.mkdir()
-    try:
-        yield draft
-        for written in (*draft.rglob("*"), draft):
-            flush(written)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    _discard(old)
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(old)
-    draft.rename(path)
-    flush(path.parent)
-    _discard(old)
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _discard(draft)
+        draft.mkdir()
+        try:
+            yield draft
+            for written in (*draft.rglob("*"), draft):
+                flush(written)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        _discard(old)
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(old)
+        draft.rename(path)
+        flush(path.parent)
+        _discard(old)
 
 
 def mend(parent: Path) -> None:
@@ -187,17 +188,6 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
                 return
 
 
-def explained(error: OSError, folder: Path) -> str:
-    """What the system refused, and what to do where that is known.
-
-    folder: what is written to where the error is of a disk and names no file.
-    """
-    remedy = _REMEDIES.get(error.errno or 0)
-    where = error.filename or (folder if remedy else None)
-    parts = (where, error.strerror or error, remedy)
-    return ": ".join(str(part) for part in parts if part is not None)
-
-
 def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -221,11 +211,26 @@ def _is_at(path: Path, file: IO[str]) -> bool:
 
 
 def _opened(path: Path, mode: int) -> int:
+    """Of a regular file, made where it is missing. Raises UserError where anything else has its name."""
     try:
-        return os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError:
-        refuse_link(path)
+        _refuse_irregular(path)
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        _refuse_irregular(path)
+    return descriptor
+
+
+def _refuse_irregular(path: Path) -> None:
+    """Raises UserError where the path leads to anything that a file cannot be written in place of."""
+    refuse_link(path)
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            require_regular(path)
+        except OSError as error:
+            raise UserError(f"{path} cannot be written ({reason(error)}): remove it") from None
 
 
 def _discard(path: Path) -> None:

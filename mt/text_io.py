@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import functools
 import gzip
 import io
 import itertools
@@ -13,20 +14,23 @@ from typing import BinaryIO
 import numpy as np
 
 from mt.errors import UserError
+from mt.input_files import open_regular, open_stream, require_regular
 
 COMPRESSED = (".gz", ".zst")
 """Endings of files that are decompressed while they are read."""
+LONGEST_LINE = 1 << 26
+"""Bytes: what never ends a line, as a device, would fill the memory."""
 _BUFFER = 1 << 20
 _NEWLINE = ord("\n")
 
 
-def decoded(stream: Iterable[bytes], name: str, start: int = 1) -> Iterator[str]:
+def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
     """The lines of a binary stream, blank ones included, without line ends and byte-order mark.
 
-    name: what to call the stream; start: number of its first line. Raises UserError where a line is not UTF-8, or holds
-    a NUL (says which), and where lines end in carriage returns alone.
+    name: what to call the stream; start: number of its first line. Raises UserError where a line is not UTF-8, holds a
+    NUL, or has more than `LONGEST_LINE` bytes (says which), and where lines end in carriage returns alone.
     """
-    for number, line in enumerate(stream, start):
+    for number, line in enumerate(byte_lines(stream, name, start), start):
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
             if b"\r" in line[:-1] and not line.endswith(b"\n"):
@@ -45,14 +49,25 @@ def decoded(stream: Iterable[bytes], name: str, start: int = 1) -> Iterator[str]
         yield text
 
 
+def byte_lines(stream: BinaryIO, name: str, start: int = 1) -> Iterator[bytes]:
+    """The lines of a binary stream with their ends. Raises UserError where one is too long, as `decoded`."""
+    for number, line in enumerate(iter(functools.partial(stream.readline, LONGEST_LINE + 1), b""), start):
+        if len(line) > LONGEST_LINE:
+            raise UserError(
+                f"{name}, line {number} has more than {LONGEST_LINE >> 20} MiB: give a text with one sentence a line"
+            )
+        yield line
+
+
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader]:
+def opened(path: Path, *, pipes: bool = False) -> Iterator[io.BufferedReader]:
     """A file to read bytes from, decompressed where its name ends in `.gz` or `.zst`.
 
-    Raises UserError, also out of the body, where it cannot be read, or is no whole file of its kind.
+    pipes: whether it may be a pipe or a terminal, too, which can be read once. Raises UserError, also out of the body,
+    where it cannot be read, or is no whole file of its kind.
     """
     try:
-        with _decompressed(path) as file:
+        with _decompressed(path, pipes) as file:
             yield file
     except EOFError as error:
         raise UserError(f"{path} is cut short: copy it again, or compress it again") from error
@@ -64,13 +79,13 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
         raise UserError(f"{path} cannot be read ({error.strerror}): give an existing text file") from error
 
 
-def file_lines(path: Path, rows: Iterable[range] | None = None) -> Iterator[str]:
+def file_lines(path: Path, rows: Iterable[range] | None = None, *, pipes: bool = False) -> Iterator[str]:
     """The lines of a file, plain or compressed, one after another. Raises UserError as `decoded` and `opened`.
 
     rows: of the lines to give, counted from 0, in ranges that ascend; those between are skipped at the speed of the
-    disk, undecoded. None: all.
+    disk, undecoded. None: all. pipes: as of `opened`.
     """
-    with opened(path) as file:
+    with opened(path, pipes=pipes) as file:
         yield from chosen_lines(file, str(path), rows)
 
 
@@ -105,28 +120,32 @@ def _skip_lines(file: io.BufferedReader, count: int) -> None:
         count -= ends
 
 
-def _decompressed(path: Path) -> io.BufferedReader:
+def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:
     if path.suffix == ".zst":
         import pyarrow as pa  # a tenth of a second, for those alone who have such files
 
-        with path.open("rb"):  # refuses what cannot be read with the system's own words
-            return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), _BUFFER)  # type: ignore[arg-type]
+        require_regular(path)  # refuses what cannot be read with the system's own words
+        return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), _BUFFER)  # type: ignore[arg-type]
     if path.suffix == ".gz":
+        require_regular(path)
         return io.BufferedReader(gzip.open(path), _BUFFER)  # type: ignore[arg-type]
-    return path.open("rb", _BUFFER)  # type: ignore[return-value]
+    return open_stream(path, _BUFFER) if pipes else open_regular(path, _BUFFER)
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, *, pipes: bool = False) -> list[str]:
     """The lines of a file, all of them. Raises UserError as `file_lines`, and where there are none."""
-    lines = list(file_lines(path))
+    lines = list(file_lines(path, pipes=pipes))
     if not lines:
         raise UserError(f"{path} is empty: give a file with one sentence per line")
     return lines
 
 
 def read_parallel(paths: Sequence[Path], what: str) -> list[list[str]]:
-    """Files whose lines n belong together, to one `what`. Raises UserError as `read_lines`, or where counts differ."""
-    texts = [read_lines(path) for path in paths]
+    """Files, or pipes, whose lines n belong together, to one `what`.
+
+    Raises UserError as `read_lines`, or where counts differ.
+    """
+    texts = [read_lines(path, pipes=True) for path in paths]
     for path, lines in zip(paths, texts, strict=True):
         if len(lines) != len(texts[0]):
             raise UserError(

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from mt.errors import UserError
+from mt.input_files import require_regular
 
 Form = Literal["float32", "bfloat16", "int8"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -51,6 +52,7 @@ def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def read(path: Path, remedy: str) -> dict[str, Tensor]:
     """The tensors of a file, in float32. remedy: for the sentence where it has int8 numbers without their scale."""
     try:
+        require_regular(path)
         return widened(load_file(path))
     except KeyError as missing:
         raise UserError(f"{path} lacks the tensor {missing}: {remedy}") from None
@@ -59,6 +61,7 @@ def read(path: Path, remedy: str) -> dict[str, Tensor]:
 def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
     """Of all tensors of a file, none of which is read. Raises UserError where it is no such file."""
     try:
+        require_regular(path)
         with safe_open(path, framework="pt") as tensors:
             return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
     except (SafetensorError, OSError) as error:

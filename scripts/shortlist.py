@@ -27,10 +27,9 @@ from mt.checkpoint import load_config, locate
 from mt.command_line import Parser, whole_number
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError, reported
+from mt.errors import UserError, explained, reported
 from mt.evaluation.lexicon import coverage, learn_shortlist
 from mt.search.shortlist import SHORTLIST
-from mt.storage import explained
 from mt.terminal import say
 
 

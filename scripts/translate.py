@@ -102,7 +102,7 @@ def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:
     if path and path.suffix.lower() in endings:
         yield str(path)
     elif path and path != Path("-"):
-        yield from file_lines(path)
+        yield from file_lines(path, pipes=True)
     elif sys.stdin is None:
         raise UserError(f"{INPUT} is closed: give a FILE, or send it text with < FILE")
     else:

@@ -19,6 +19,7 @@ OURS = ("mt", "data_prep", "scripts", "train")
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.terminal",),
     ("mt.errors", "mt.processor", "mt.startup"),
+    ("mt.input_files",),
     (
         "mt.backdrop",
         "mt.command_line",
@@ -44,7 +45,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
-PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:4] for name in floor))
+PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:5] for name in floor))
 ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {

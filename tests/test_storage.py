@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mt.errors import UserError
+from mt.errors import UserError, explained
+from mt.input_files import read_json
 from mt.storage import (
     appended,
-    explained,
     mend,
     point,
-    read_json,
     remove,
     replaced,
     replaced_folder,

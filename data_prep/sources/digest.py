@@ -5,11 +5,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from mt.input_files import sha256
+
 
 def digest(files: Iterable[tuple[str, Path]]) -> str:
     """SHA-256 (hex) of the contents and of what each file is read as, in this order."""
     found = []
     for role, path in files:
-        with path.open("rb") as file:
-            found.append([role, hashlib.file_digest(file, "sha256").hexdigest()])
+        found.append([role, sha256(path)])
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()

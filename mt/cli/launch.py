@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 
 from mt.cli.choices import CONF
 from mt.cli.sweep import Job, failed, tell
-from mt.errors import UserError, reported, shown
+from mt.errors import UserError, reported, sentence, shown
 
 GROUP = "hydra/launcher"
 _PLUGIN = "hydra-submitit-launcher"
@@ -90,7 +90,7 @@ def _job(call: Call, composed: DictConfig) -> None:
             return
         except (UserError, OSError) as error:
             failure: Exception = error
-            print(f"error: {shown(str(error), limit=1000)}", file=sys.stderr, flush=True)
+            print(f"error: {shown(sentence(error), limit=1000)}", file=sys.stderr, flush=True)
         except Exception as error:
             failure = error
             traceback.print_exc()

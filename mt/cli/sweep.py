@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import Override
 
-from mt.errors import UserError, shown
+from mt.errors import UserError, sentence, shown
 from mt.terminal import say, visible
 
 MAX_JOBS = 10_000
@@ -104,7 +104,7 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
                 job.outcome = "done"
             except (UserError, OSError) as error:
                 job.outcome = failed(error)
-                print(f"error: {shown(str(error), limit=1000)}", file=sys.stderr, flush=True)
+                print(f"error: {shown(sentence(error), limit=1000)}", file=sys.stderr, flush=True)
             except Exception as error:
                 traceback.print_exc()
                 job.outcome = failed(error)
@@ -116,7 +116,7 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
 def failed(error: Exception) -> str:
     """The outcome of a job that ended by this error."""
     kind = "" if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: "
-    return f"failed: {kind}{shown(str(error), limit=1000)}"
+    return f"failed: {kind}{shown(sentence(error), limit=1000)}"
 
 
 def tell(jobs: Sequence[Job]) -> bool:

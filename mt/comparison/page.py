@@ -13,6 +13,7 @@ from mt.comparison.runs import differences
 from mt.comparison.style import SCRIPT, STYLE
 from mt.comparison.table import Comparison, Row
 from mt.comparison.tradeoff import Tradeoff
+from mt.input_files import read_bytes
 from mt.metrics import METRICS
 from mt.storage import write_json, write_text
 
@@ -90,7 +91,7 @@ def _tradeoff(online: Tradeoff, picture: Path) -> str:
 
 def _embedded(picture: Path) -> str:
     """A PNG file as the address of an image."""
-    return f"data:image/png;base64,{b64encode(picture.read_bytes()).decode()}"
+    return f"data:image/png;base64,{b64encode(read_bytes(picture)).decode()}"
 
 
 def _curves(comparison: Comparison) -> str:

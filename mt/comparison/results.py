@@ -1,13 +1,15 @@
 """What a comparison reads of a finished run's files: typed, so that a damaged or foreign file is one sentence."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from mt.errors import UserError
+from mt.input_files import open_regular, read_bytes
+from mt.text_io import byte_lines
 
 Curve = dict[int, float]
 """A value at each validation, by the number of updates before it."""
@@ -99,7 +101,7 @@ class Validation(BaseModel, frozen=True, strict=True):
 def read_results(path: Path) -> Results:
     """Raises UserError where the file cannot be read, or holds anything else than results."""
     try:
-        return Results.model_validate_json(path.read_bytes())
+        return Results.model_validate_json(read_bytes(path))
     except OSError as error:
         reason = error.strerror or str(error)
     except ValidationError as error:
@@ -115,13 +117,7 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
     A run without the file has no curves. Raises UserError where a line is no record of a run.
     """
     curves: dict[str, Curve] = {}
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): copy the run again") from None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(path), start=1):
         try:
             record = _RECORD.validate_json(line)
             if record.get("kind") != "dev":
@@ -136,6 +132,16 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
             if abs(value) < _LARGEST:
                 curves.setdefault(name, {})[found.update] = value
     return curves
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with open_regular(path) as file:
+            yield from byte_lines(file, str(path))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): copy the run again") from None
 
 
 def _is_score(value: Any) -> bool:

@@ -16,6 +16,7 @@ from mt.data.mixing import Portion
 from mt.data.split import Split, open_table
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
+from mt.input_files import read_text
 from mt.parsing import Options, parse
 
 if TYPE_CHECKING:  # preparation would wait for torch
@@ -108,7 +109,7 @@ class Corpus:
             UserError: the folder is no prepared corpus, is damaged, or was written in another format.
         """
         try:
-            meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+            meta = json.loads(read_text(folder / "meta.json"))
             found = meta["format"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error

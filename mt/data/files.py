@@ -1,9 +1,10 @@
 """Whether the files of a prepared corpus are as they were written."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+
+from mt.input_files import require_regular, sha256
 
 Record = Mapping[str, Mapping[str, int | str]]
 """The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
@@ -30,6 +31,7 @@ def require_sizes(folder: Path, written: Record) -> None:
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("no record of its files") from error
     for name, size in expected.items():
+        require_regular(folder / name)
         if (found := (folder / name).stat().st_size) != size:
             raise ValueError(f"{name} has {found} bytes, not {size}")
 
@@ -44,9 +46,3 @@ def require_contents(folder: Path, written: Record, below: str, share: Share = A
         about = written[name]
         if sha256(folder / name) != about.get("sha256"):
             raise ValueError(f"{name} has changed since it was written")
-
-
-def sha256(path: Path) -> str:
-    """Of the contents, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
 from mt.data.mixing import Portion, rows_of_epoch
+from mt.input_files import read_text
 
 STATE = "state.json"
 """Names the shards of a split, in order."""
@@ -22,7 +23,7 @@ STATE = "state.json"
 def open_table(folder: Path) -> pa.Table:
     """The shards of a split as one table, memory-mapped. Raises OSError, ValueError, KeyError, TypeError or
     ArrowException where they are damaged."""
-    state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+    state = json.loads(read_text(folder / STATE))
     paths = [folder / file["filename"] for file in state["_data_files"]]
     return pa.concat_tables(pa.ipc.open_stream(pa.memory_map(str(path))).read_all() for path in paths)
 

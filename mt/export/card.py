@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from mt.checkpoint import Meta
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
+from mt.input_files import read_json
 from mt.models.seq2seq import Seq2Seq
-from mt.storage import read_json
 from mt.weights import Form
 
 _FORMS = {

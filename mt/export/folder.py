@@ -7,10 +7,11 @@ from typing import Literal, get_args
 from safetensors.torch import load_file, save_file
 
 from mt.checkpoint import CONFIG, MODEL, About, load_meta, load_model, locate, seal
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, explained, invalid_choice
 from mt.evaluation.report import origin
 from mt.export.card import Card, finished_results
-from mt.storage import explained, refuse_link, replaced_folder, write_json, write_text
+from mt.input_files import read_text, reason
+from mt.storage import refuse_link, replaced_folder, write_json, write_text
 from mt.weights import FORMS, Form, narrowed
 
 Format = Literal["safetensors", "onnx"]
@@ -78,6 +79,6 @@ def _terms(licence: Path | None) -> str:
         found = (one.read_text("licenses/LICENSE") for one in distributions(name="mt"))
         return next(filter(None, found), "MIT\n")
     try:
-        return licence.read_text(encoding="utf-8")
+        return read_text(licence)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{licence} cannot be read as text ({error}): give the file of a licence") from None
+        raise UserError(f"{licence} cannot be read as text ({reason(error)}): give the file of a licence") from None

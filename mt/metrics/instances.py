@@ -74,7 +74,7 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
     Raises UserError where it cannot be read, or a line is none of such a log, with its number.
     """
     instances: dict[int, Instance] = {}
-    for number, line in enumerate(file_lines(path), start=1):
+    for number, line in enumerate(file_lines(path, pipes=True), start=1):
         try:
             instance = Instance.model_validate_json(line)
             wrong = _wrong(instance, unit) or (instance.index in instances and f"index {instance.index} is there twice")

@@ -1,6 +1,5 @@
 """The one door to ONNX Runtime: the graphs of an exported folder, verified and run."""
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from mt.errors import UserError
+from mt.input_files import read_json, sha256
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.onnx.search import Advance, Step
 from mt.parsing import parse
-from mt.storage import read_json
 
 _REMEDY = "copy the folder again"
 
@@ -71,11 +70,6 @@ def _verified(folder: Path) -> Manifest:
     if missing := {ENCODER, STEP, "config.json"} - set(manifest.sha256):
         raise UserError(f"{path} lists no SHA-256 of {min(missing)}: {_REMEDY}")
     return manifest
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _threads() -> int:

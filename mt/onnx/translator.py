@@ -10,13 +10,13 @@ from tqdm import tqdm
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
+from mt.input_files import read_json
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
 from mt.onnx.search import Found, Rules, search
 from mt.parsing import parse
 from mt.reading import Reading
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
-from mt.storage import read_json
 
 
 def decode_ids(networks: Networks, ids: np.ndarray, options: Any) -> list[Found]:

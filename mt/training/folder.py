@@ -7,8 +7,9 @@ from pathlib import Path
 from mt import checkpoint
 from mt.distributed import World
 from mt.errors import UserError
+from mt.input_files import read_json
 from mt.parsing import Options, parse
-from mt.storage import locked, read_json, write_json
+from mt.storage import locked, write_json
 
 RUN = "run.json"
 """Tells a folder for a run's, and in which format it is."""

@@ -8,10 +8,10 @@ from typing import Any
 from mt import checkpoint
 from mt.device import peak_memory
 from mt.distributed import LostError
-from mt.errors import Interrupted, UserError
+from mt.errors import Interrupted, UserError, explained
 from mt.evaluation.report import origin, report, weights_name
 from mt.metrics import score_names
-from mt.storage import explained, write_json
+from mt.storage import write_json
 from mt.training.console import heading, scores_shown
 from mt.training.loop import Window, total_updates, updates
 from mt.training.selection import improves

@@ -154,7 +154,7 @@ def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[s
 
     def fault(changed: dict[str, torch.Tensor]) -> str:
         save_file(changed, path)
-        meta["sha256"]["model.safetensors"] = checkpoint._sha256(path)
+        meta["sha256"]["model.safetensors"] = checkpoint.sha256(path)
         (folder / "meta.json").write_text(json.dumps(meta))
         with pytest.raises(UserError) as caught:
             mt.load(folder, device="cpu")

@@ -90,7 +90,7 @@ def test_older_checkpoints_go_on(run: Path, last: Path, configure: Callable[...,
     assert found["progress"].pop("loss_scale") is None
     (last / "progress.json").write_text(json.dumps(found))
     meta = json.loads((last / "meta.json").read_text())
-    meta["sha256"]["progress.json"] = checkpoint._sha256(last / "progress.json")
+    meta["sha256"]["progress.json"] = checkpoint.sha256(last / "progress.json")
     (last / "meta.json").write_text(json.dumps(meta))
     resumed = resume(configure(), corpus, run)
     assert resumed.progress.loss_scale is None

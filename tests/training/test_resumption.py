@@ -36,7 +36,7 @@ def refused(configure: Callable[..., Config], corpus: Corpus, run: Path, last: P
 
     def sentence() -> str:
         meta = json.loads((last / "meta.json").read_text())
-        meta["sha256"] = {name: checkpoint._sha256(last / name) for name in meta["sha256"]}
+        meta["sha256"] = {name: checkpoint.sha256(last / name) for name in meta["sha256"]}
         (last / "meta.json").write_text(json.dumps(meta))
         metrics = (run / "metrics.jsonl").read_bytes()
         with pytest.raises(UserError) as caught:
@@ -228,7 +228,7 @@ def test_a_run_of_gpus_goes_on_without_any(
     monkeypatch.undo()
     (last / "progress.json").write_text(json.dumps(made))
     meta = json.loads((last / "meta.json").read_text())
-    meta["sha256"]["progress.json"] = checkpoint._sha256(last / "progress.json")
+    meta["sha256"]["progress.json"] = checkpoint.sha256(last / "progress.json")
     (last / "meta.json").write_text(json.dumps(meta))
     resume(configure(), corpus, run).close()
 

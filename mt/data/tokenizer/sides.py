@@ -10,6 +10,7 @@ from mt.data.tokenizer.config import TokenizerConfig
 from mt.data.tokenizer.processor import Tokenizer
 from mt.data.tokenizer.training import train
 from mt.errors import UserError
+from mt.input_files import read_bytes
 
 _TRANSCRIPT = "tokenizer.transcript.model"
 _CHARACTERS = TokenizerConfig(model_type="char", vocab_size=8000)
@@ -94,8 +95,12 @@ class Tokenizers:
 def load_tokenizer(path: Path) -> Tokenizer:
     """One tokenizer. Raises UserError where the file is missing, or is no such model."""
     try:
-        return Tokenizer(path.read_bytes())
+        return Tokenizer(read_bytes(path))
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing: the tokenizer belongs beside what was made with it") from error
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}): restore the file, or give a tokenizer.model"
+        ) from error
     except ValueError as error:
         raise UserError(f"{path} is {error}: restore the file, or make what it belongs to again") from error

@@ -15,6 +15,7 @@ from sentencepiece import sentencepiece_model_pb2
 from mt.data.tokenizer.config import TokenizerConfig
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, marked, normalize
 from mt.errors import UserError
+from mt.input_files import read_bytes
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 
@@ -77,7 +78,7 @@ def _adopted(path: Path) -> Tokenizer:
     Raises UserError where the file is none, or a special piece is missing.
     """
     try:
-        proto = proto_of(path.read_bytes())
+        proto = proto_of(read_bytes(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}): set dataset.tokenizer.model_file") from error
     except DecodeError as error:

@@ -1,0 +1,105 @@
+"""The door by which files are read: regular ones, which end, and of those that are read at once no more than fits.
+
+Whatever is refused is an OSError that names its file, as the system's own refusals are.
+"""
+
+import errno
+import hashlib
+import io
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from mt.errors import UserError
+
+LARGEST = 1 << 26
+"""Bytes of a file that is read at once: a configuration, results, a tokenizer."""
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def require_regular(path: Path) -> None:
+    """Raises OSError where a file is missing, or is none that ends: before a library opens it by its name."""
+    _refuse_irregular(path, path.stat().st_mode)
+
+
+def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
+    """A file to read bytes from. Raises OSError where it is missing, or is a pipe, a device or a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # a pipe would wait
+    try:
+        _refuse_irregular(path, os.fstat(descriptor).st_mode)
+        return io.BufferedReader(io.FileIO(descriptor), buffering)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def open_stream(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
+    """As `open_regular`, of what is read as it comes: a pipe and a terminal are taken, too, and of devices those alone
+    that end."""
+    about = path.stat()
+    ends = about.st_rdev == os.stat(os.devnull).st_rdev or (stat.S_ISCHR(about.st_mode) and _is_terminal(path))
+    if stat.S_ISFIFO(about.st_mode) or (stat.S_ISCHR(about.st_mode) and ends):
+        return path.open("rb", buffering)  # type: ignore[return-value]
+    return open_regular(path, buffering)
+
+
+def read_bytes(path: Path) -> bytes:
+    """All of a regular file. Raises OSError where it has more than `LARGEST` bytes, too."""
+    with open_regular(path) as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise _refusal(path, f"has more than {LARGEST >> 20} MiB")
+    return content
+
+
+def read_text(path: Path) -> str:
+    """As `read_bytes`, of UTF-8. Raises UnicodeDecodeError where it is none."""
+    return read_bytes(path).decode()
+
+
+def sha256(path: Path) -> str:
+    """Of the contents, in hex. Raises OSError as `open_regular`."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """The object in a JSON file. Raises UserError where it holds none, with what to do about it."""
+    try:
+        found = json.loads(read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read as JSON ({reason(error)}): {remedy}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path} is no JSON object: {remedy}")
+    return found
+
+
+def reason(error: Exception) -> str:
+    """What the system refused, without number and path; of other errors all that they say."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _refuse_irregular(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise _refusal(path, f"is {_KINDS.get(stat.S_IFMT(mode), 'no file')}, and no regular file")
+
+
+def _is_terminal(path: Path) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        return os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _refusal(path: Path, reason: str) -> OSError:
+    return OSError(errno.EINVAL, reason, str(path))

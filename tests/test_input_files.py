@@ -1,0 +1,72 @@
+"""What is read ends, and fits into memory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mt import text_io
+from mt.errors import UserError
+from mt.input_files import LARGEST, open_regular, read_bytes, read_json, require_regular
+from mt.storage import appended, locked
+from mt.text_io import byte_lines, file_lines
+
+ENDLESS = ["/dev/zero", "/dev/full", "/dev/urandom"]
+
+
+@pytest.fixture(params=["pipe", "link", "folder"])
+def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A pipe that nobody writes to, a link to a device, or a folder."""
+    path = tmp_path / request.param
+    if request.param == "pipe":
+        os.mkfifo(path)
+    elif request.param == "link":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    return path
+
+
+def test_what_is_no_regular_file_is_refused_at_once(no_file: Path):
+    for read in (require_regular, open_regular, read_bytes):
+        with pytest.raises(OSError, match=r"(no regular file|Is a directory): '.*'$"):
+            read(no_file)
+    with pytest.raises(UserError, match=r"cannot be read as JSON \((is .*, and no regular file|Is a directory)\): do"):
+        read_json(no_file, "do")
+    with pytest.raises(
+        UserError, match=r"cannot be read \((is .*, and no regular file|Is a directory)\): give an exist"
+    ):
+        list(file_lines(no_file))
+
+
+def test_what_is_no_regular_file_is_not_written_to(no_file: Path):
+    for write in (appended, lambda path: locked(path).__enter__()):
+        with pytest.raises(UserError, match=f"^{no_file} (cannot be written|is a link to).*: remove it$"):
+            write(no_file)
+
+
+@pytest.mark.parametrize("device", ENDLESS)
+def test_a_text_may_come_through_a_pipe_but_not_from_a_device_without_end(device: str, tmp_path: Path):
+    with pytest.raises(UserError, match=r"cannot be read \(is a device, and no regular file\)"):
+        list(file_lines(Path(device), pipes=True))
+    assert list(file_lines(Path(os.devnull), pipes=True)) == []
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'w').write('one\\ntwo\\n')"]):
+        assert list(file_lines(pipe, pipes=True)) == ["one", "two"]
+
+
+def test_a_file_that_is_read_at_once_has_a_largest_size(tmp_path: Path):
+    path = tmp_path / "config.json"
+    path.write_bytes(b" ")
+    os.truncate(path, LARGEST + 1)
+    with pytest.raises(OSError, match="has more than 64 MiB"):
+        read_bytes(path)
+
+
+def test_a_line_has_a_largest_size(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(text_io, "LONGEST_LINE", 1 << 20)
+    with open("/dev/zero", "rb") as stream, pytest.raises(UserError, match="text, line 1 has more than 1 MiB: give"):
+        list(byte_lines(stream, "text"))
