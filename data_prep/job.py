@@ -23,7 +23,7 @@ from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
 
 TOKENIZERS = "tokenizers"
-_SCORING = {"metrics", "bleu_tokenizer", "latency_unit"}
+_SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
 _NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight", *_SCORING}
 _LATER = {"field": TextConfig(), "format": "files", "digits": None, "transcript": "", "mix": ()}
 """Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""

@@ -13,13 +13,14 @@ from pydantic import Field, model_validator
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.errors import UserError
-from mt.metrics import Metric, build, require_known
+from mt.metrics import Metric, require_known
 from mt.metrics.bleu import require_tokenizer
-from mt.metrics.settings import Settings
+from mt.metrics.rouge import require_rouge_tokenizer
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import ModelConfig
 from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
+from mt.scoring import metrics_of
 from mt.search.config import BeamConfig, SearchConfig
 
 
@@ -102,11 +103,8 @@ class Config(ModelConfig):
     has it. fp16: in float16, with dynamic loss scaling (Micikevicius et al. 2018), for GPUs that are older."""
 
     def metrics(self) -> list[Metric]:
-        """The metrics of the dataset, for its target language: training, comparison and scripts score by these.
-
-        Raises UserError where one cannot be used here: its tokenizer is not installed.
-        """
-        return build(self.dataset.metrics, Settings(self.dataset.target, self.dataset.bleu_tokenizer))
+        """Those of `mt.scoring.metrics_of`, by which training, comparison and scripts score."""
+        return metrics_of(self.dataset)
 
     @model_validator(mode="after")
     def _front_end_reads_the_field(self) -> Self:
@@ -138,4 +136,5 @@ class Config(ModelConfig):
     def _metrics_exist(self) -> Self:
         require_known(self.dataset.metrics, "dataset.metrics")
         require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")
+        require_rouge_tokenizer(self.dataset.rouge_tokenizer, "dataset.rouge_tokenizer")
         return self

@@ -21,9 +21,10 @@ from data_prep.prepare import prepare
 from mt.command_line import Parser, whole_number
 from mt.comparison.page import write
 from mt.comparison.runs import FinishedRun, find
-from mt.comparison.table import compare
+from mt.comparison.table import compare, shared_metrics
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
+from mt.metrics import notes
 from mt.terminal import say
 from mt.training.initialisation import given_tokenizers
 
@@ -42,9 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs = find(options.runs)
         sources, references = _test_text(runs, options.corpora)
         comparison = compare(runs, references, options.baseline)
-        for metric in runs[0].config.metrics():
-            for note in filter(None, (metric.notice, metric.unsuited(references))):
-                say(f"note: {note}", sys.stderr)
+        for note in notes(shared_metrics(runs), references):
+            say(f"note: {note}", sys.stderr)
         write(comparison, sources, references, options.out, sentences=options.sentences)
         say(f"{comparison.text()}\n\n{options.out / 'index.html'}")
 

@@ -28,6 +28,7 @@ from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.metrics.latency import LatencyUnit
 from mt.onnx.translator import OnnxTranslator
+from mt.scoring import notes_of
 from mt.storage import write_json
 from mt.terminal import say
 
@@ -72,6 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
             results |= {"shortlist": True} if options.shortlist else {}
         write_json(folder / "results.json", results)
+        scored = translator.config.dataset.model_copy(update={"latency_unit": unit} if unit else {})
+        for note in notes_of(scored, split.column("references"), online="al" in results):
+            say(f"note: {note}", sys.stderr)
         say(f"{table(results)}\n\n{folder}")
 
 

@@ -23,10 +23,9 @@ from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.split import Split
 from mt.errors import UserError, reported
-from mt.metrics import build
 from mt.metrics.consensus import Consensus
-from mt.metrics.settings import Settings
 from mt.parsing import parse
+from mt.scoring import metrics_of
 from mt.storage import write_text
 from mt.terminal import say
 
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         captions = nearest_captions(corpus.split("train"), split, options.neighbours)
         if options.hypotheses:
             write_text(options.hypotheses, captions)
-        for metric in build(dataset.metrics, Settings(dataset.target, dataset.bleu_tokenizer)):
+        for metric in metrics_of(dataset):
             for name, score in metric.score(captions, split.column("references")).items():
                 say(f"{name:<11} {score.score:6.2f}  {score.signature}")
 

@@ -7,8 +7,9 @@ simultaneous translation, by its latency too; or pairs of lines, by the probabil
     python scripts/score.py --task simultaneous [--unit char] instances.log
     python scripts/score.py --task likelihood RUN [RUN ...] sources.txt targets.txt
 
-Line n of each file belongs to line n of the others; /dev/stdin is standard input. --lead N scores the first N words of
-each line: the baseline of summarization. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
+Line n of each file belongs to line n of the others; /dev/stdin is standard input. A blank line of one of several files
+of references is none. --lead N scores the first N words of each line, the baseline of summarization; words are what
+stands between blanks, or --rouge-tokenizer's. Under --rouge-protocol duc whole sources are one too: 75 bytes count.
 
 A log is an instances.log of RUN/hypotheses or of SimulEval, with the references in it. Its latency is that of SimulEval
 1.1.4 (AP, AL, LAAL, DAL) and OmniSTEval 0.1.10 (YAAL, and SWF and EFSW, whose difference shows a degenerate policy).
@@ -36,14 +37,15 @@ from typing import get_args
 from mt.command_line import Parser
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
-from mt.metrics import DEFAULTS, METRICS, build, require_known
+from mt.metrics import DEFAULTS, METRICS, build, notes, require_known
 from mt.metrics.base import References
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
 from mt.metrics.instances import read_log, score_latency
-from mt.metrics.latency import LatencyUnit, degenerate
-from mt.metrics.rouge import lead
+from mt.metrics.languages import require_language
+from mt.metrics.latency import LatencyUnit, degenerate, unsuited
+from mt.metrics.rouge import Lead, require_rouge_tokenizer
 from mt.metrics.score import Score
-from mt.metrics.settings import ROUGE_PROTOCOLS, Settings
+from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS, Settings
 from mt.terminal import output, say
 from mt.text_io import read_parallel
 
@@ -62,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
     parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
+    parser.add_argument("--lowercase", action="store_true", help="compare without regard to case (case:lc)")
     parser.add_argument("--tokenizer", help=f"of BLEU: {', '.join(TOKENIZERS)}; else by the target language")
+    parser.add_argument("--rouge-tokenizer", default=PLAIN.tokenizer, help="another one of BLEU's, for other scripts")
     parser.add_argument("--rouge-protocol", default="plain", choices=ROUGE_PROTOCOLS, help="duc: recall at 75 bytes")
     parser.add_argument("--no-stem", action="store_true", help="ROUGE compares words, not their stems")
     parser.add_argument("--drop-unk", action="store_true", help="ROUGE does not count <unk>, unk and UNK")
@@ -104,9 +108,10 @@ def score_files(options: argparse.Namespace) -> dict[str, Score]:
     _refuse_pipes(paths)
     names = _metrics(options)
     hypotheses, *streams = read_parallel(paths, "example")
-    hypotheses = [lead(line, options.lead) for line in hypotheses] if options.lead else hypotheses
-    language = options.target_language or options.references[0].name.removesuffix(".gz")
-    return _scored(names, options, language, hypotheses, list(zip(*streams, strict=True)))
+    groups = [_references(group, paths[1:], line) for line, group in enumerate(zip(*streams, strict=True), start=1)]
+    hypotheses = _leads(options, hypotheses) if options.lead else hypotheses
+    language = options.target_language or options.references[0].name
+    return _scored(names, options, language, hypotheses, groups)
 
 
 def score_log(options: argparse.Namespace) -> dict[str, Score]:
@@ -126,8 +131,13 @@ def score_log(options: argparse.Namespace) -> dict[str, Score]:
         raise UserError(f"{options.hypothesis} has no hypothesis with a word, so there is no latency to measure")
     referenced = [instance for instance in instances if instance.reference is not None]
     groups = [[instance.reference.strip("\r\n")] for instance in referenced if instance.reference is not None]
+    for line, instance in enumerate(instances, start=1):
+        if instance.reference is not None and not instance.reference.strip():
+            raise UserError(f"{options.hypothesis}, line {line} has a blank reference: remove that line")
     hypotheses = [instance.prediction for instance in referenced]
     scores = _scored(names, options, options.target_language, hypotheses, groups) if referenced else {}
+    if note := unsuited(unit, [group[0] for group in groups]) if groups else None:
+        say(f"note: {note}", sys.stderr)
     if degenerate(timed):
         say("note: SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval", sys.stderr)
     return scores | timed
@@ -183,7 +193,24 @@ def _metrics(options: argparse.Namespace) -> Sequence[str]:
     names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
     require_known(names, "--metrics")
     require_tokenizer(options.tokenizer, "--tokenizer")
+    require_rouge_tokenizer(options.rouge_tokenizer, "--rouge-tokenizer")
+    require_language(options.target_language, "--target-language")
     return names
+
+
+def _references(texts: Sequence[str], paths: Sequence[Path], line: int) -> list[str]:
+    """What there is to compare line n with: a blank line is no reference. Raises UserError where all are blank."""
+    if written := [text for text in texts if text.strip()]:
+        return written
+    where = f"{paths[0]}, line {line} is blank" if len(paths) == 1 else f"line {line} is blank in all references"
+    raise UserError(f"{where}, and a hypothesis cannot be scored against nothing: remove that line from every file")
+
+
+def _leads(options: argparse.Namespace, sources: Sequence[str]) -> list[str]:
+    lead = Lead(options.lead, options.rouge_tokenizer)
+    if note := lead.unsuited(sources):
+        say(f"note: {note}", sys.stderr)
+    return [lead.of(source) for source in sources]
 
 
 def _refuse_pipes(paths: Sequence[Path]) -> None:
@@ -197,12 +224,19 @@ def _scored(
     names: Sequence[str], options: argparse.Namespace, language: str | None, hypotheses: list[str], groups: References
 ) -> dict[str, Score]:
     protocol = ROUGE_PROTOCOLS[options.rouge_protocol]
-    rouge = replace(protocol, stem=not options.no_stem, keep_unk=not options.drop_unk, multi=options.multi)
+    rouge = replace(
+        protocol,
+        stem=not options.no_stem,
+        keep_unk=not options.drop_unk,
+        multi=options.multi,
+        tokenizer=options.rouge_tokenizer,
+    )
+    metrics = build(names, Settings(language, options.tokenizer, rouge, options.lowercase))
     scores: dict[str, Score] = {}
-    for metric in build(names, Settings(language, options.tokenizer, rouge)):
+    for metric in metrics:
         scores |= metric.score(hypotheses, groups)
-        for note in filter(None, (metric.notice, metric.unsuited(groups))):
-            say(f"note: {note}", sys.stderr)
+    for note in notes(metrics, groups):
+        say(f"note: {note}", sys.stderr)
     return scores
 
 

@@ -33,6 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
+    ("mt.scoring",),
     ("mt.config",),
     ("mt.checkpoint", "mt.decoding", "mt.delays", "mt.streaming", "mt.translation"),
     ("mt.reading",),

@@ -10,8 +10,10 @@ from mt.comparison.results import LATENCIES, Results
 from mt.comparison.runs import FinishedRun, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
 from mt.errors import UserError
+from mt.metrics import Metric
 from mt.metrics.base import References
 from mt.metrics.significance import LEVEL, SAMPLES, Paired
+from mt.scoring import metrics_of, writes_lowercase
 
 
 class Fact(NamedTuple):
@@ -135,7 +137,8 @@ class Comparison:
 
 
 def compare(runs: Sequence[FinishedRun], references: References, baseline: str | None = None) -> Comparison:
-    """Scores runs over the same test split by the metrics of the first one's dataset.
+    """Scores runs over the same test split by the metrics of the first one's dataset; all without regard to case where
+    the tokenizer of one of them lower-cases, which else would lose by that alone.
 
     Args:
         references: all references of each test sentence.
@@ -157,7 +160,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     systems = {known[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}
     scores: dict[str, dict[str, Paired]] = {}
     directions: dict[str, bool] = {}
-    for metric in runs[0].config.metrics():
+    for metric in shared_metrics(runs):
         headings = metric.headings()
         for name, found in metric.compare(systems, references).items():
             scores[headings[name]], directions[headings[name]] = found, metric.higher_is_better
@@ -171,6 +174,12 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
 def _scaled(fact: Fact, results: Results) -> float | None:
     value = fact.of(results)
     return None if value is None else value * fact.scale
+
+
+def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
+    """By what runs are compared. Raises UserError as `Config.metrics`."""
+    lowercase = any(writes_lowercase(run.config.dataset) for run in runs)
+    return metrics_of(runs[0].config.dataset, lowercase=lowercase)
 
 
 def _score(score: Paired) -> str:

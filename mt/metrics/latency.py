@@ -11,10 +11,15 @@ from math import isfinite
 from statistics import fmean
 from typing import Literal, NamedTuple
 
+from mt.metrics.advice import most, unspaced
 from mt.metrics.score import Score
 
 LatencyUnit = Literal["word", "char", "subword"]
 """What a target is counted in. A source of text is counted in the words between its blanks, whatever the unit."""
+BETWEEN_BLANKS = (
+    "latency counts words between blanks, and most references have none: choose the unit char (dataset.latency_unit, "
+    "--latency-unit or --unit)"
+)
 DEGENERATE = 20.0
 """Percentage points between SWF and EFSW above which OmniSTEval calls a policy degenerate."""
 _SIMULEVAL, _OMNISTEVAL = "SimulEval.1.1.4", "OmniSTEval.0.1.10"
@@ -137,6 +142,11 @@ def latency(
         left, whole = sum(max(0.0, length - lag) for lag, length in early), sum(length for _, length in early)
         scores["efsw"] = Score(100 * left / whole, corpus)
     return {name: scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw") if name in scores}
+
+
+def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
+    """Why latency in this unit says little of text like this, and what to choose instead; None where it suits."""
+    return BETWEEN_BLANKS if unit == "word" and most(references, unspaced) else None
 
 
 def degenerate(scores: dict[str, Score]) -> bool:

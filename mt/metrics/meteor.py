@@ -1,6 +1,7 @@
 """METEOR of captions, as the evaluation of COCO computes it: by the authors' own program in Java, which `pycocoevalcap`
 comes with. The one door to both."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mt.errors import UserError
+from mt.metrics.advice import share_seen
 from mt.metrics.base import References
 from mt.metrics.captions import CaptionMetric, tokenize
 from mt.metrics.settings import DEFAULT, Settings
@@ -21,6 +23,7 @@ WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])
 """Of equal words, stems, synonyms, paraphrases."""
 FIELDS = 23
 """Numbers of a sentence that the program tells, from which the score of a corpus is computed by their sums."""
+_LATIN = re.compile("[A-Za-z0-9\u00c0-\u024f]+")
 
 
 class Meteor(CaptionMetric):
@@ -38,6 +41,11 @@ class Meteor(CaptionMetric):
                 "meteor is computed by a program in Java that pycocoevalcap comes with: install Java and "
                 "`pip install 'mt[captions]'`, or leave meteor out of the metrics"
             )
+
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        if share_seen(texts, _LATIN.findall) < 0.5:
+            return "METEOR is for English, and most letters of the references are not Latin: choose chrf or bleu"
+        return super()._objection(texts)
 
     def signature_fields(self) -> str:
         return f"{super().signature_fields()}|meteor:1.5|lang:en|norm:yes"

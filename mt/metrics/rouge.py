@@ -1,16 +1,24 @@
 """ROUGE (Lin 2004), as Google's rouge-score computes it, and the lead baseline. The one door to rouge-score."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
-from mt.metrics.advice import most
+from mt.errors import UserError, invalid_choice
+from mt.metrics.advice import letters, most, share_seen, unspaced
 from mt.metrics.base import RatioMetric, References, Systems
-from mt.metrics.settings import RougeProtocol
+from mt.metrics.bleu import TOKENIZERS, misfit, tokenization
+from mt.metrics.settings import DEFAULT, PLAIN, RougeProtocol, Settings
 from mt.metrics.significance import Paired
 
+ROUGE_TOKENIZERS = (PLAIN.tokenizer, *TOKENIZERS)
+"""rouge-score's own, and those of BLEU for other languages: intl where words stand between blanks."""
+_FEW = 0.5
+"""The share of letters and digits below which a tokenizer leaves out too much to judge by the rest."""
 _DIGIT = re.compile("[0-9]")
 _UNK = re.compile(r"(?<!\S)(<unk>|unk|UNK)(?!\S)")
 
@@ -21,15 +29,23 @@ class Rouge(RatioMetric):
     ROUGE-Lsum takes a summary for a list of sentences, separated by newlines and by nothing else: without newlines
     it equals ROUGE-L.
 
-    This is a metric for English. Its tokenizer lower-cases the text and keeps a-z and 0-9: every other character
+    rouge-score's tokenizer is for English. It lower-cases the text and keeps a-z and 0-9: every other character
     separates words. German "Größe" is counted as the words "gr" and "e", and Japanese has no words at all and
-    scores 0. The stemmer (Porter) is English too. Use chrF or BLEU for other languages.
+    scores 0. The stemmer (Porter) is English too. For other languages there are the tokenizers of BLEU, of whose tokens
+    in lower case those with a letter or a digit are words; no stems then.
     """
 
     name = "rouge"
     higher_is_better = True
     heading = "ROUGE"
     library = "rouge-score"
+    reads_lines = True
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        """Raises UserError where the tokenizer that is asked for is unknown, or cannot be used here."""
+        super().__init__(settings)
+        require_rouge_tokenizer(settings.rouge.tokenizer, "rouge_tokenizer")
+        self._tokenizer = _Tokenizer(settings.rouge)
 
     @classmethod
     def headings(cls) -> Mapping[str, str]:
@@ -43,7 +59,7 @@ class Rouge(RatioMetric):
         from rouge_score.rouge_scorer import RougeScorer  # here, since it takes half a second to import
 
         protocol = self.settings.rouge
-        scorer = RougeScorer(list(self.headings()), use_stemmer=protocol.stem)
+        scorer = RougeScorer(list(self.headings()), tokenizer=self._tokenizer)
         choose = max if protocol.multi == "max" else fmean
         measure = "fmeasure" if protocol.measure == "f1" else "recall"
         values: dict[str, list[float]] = {name: [] for name in self.headings()}
@@ -59,26 +75,102 @@ class Rouge(RatioMetric):
         protocol = self.settings.rouge
         return (
             f"measure:{protocol.measure}|multi:{protocol.multi}"
-            f"|case:lower|tok:a-z0-9|stem:{'yes' if protocol.stem else 'no'}|lsum:newline"
+            f"|case:lower|tok:{protocol.tokenizer}|stem:{'yes' if _stems(protocol) else 'no'}|lsum:newline"
             f"|bytes:{protocol.limit_bytes or 'all'}|digits:{'#' if protocol.mask_digits else 'kept'}"
             f"|unk:{'kept' if protocol.keep_unk else 'removed'}"
         )
 
-    def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        found = super().compare(systems, references)
+    def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
+        found = super()._comparison(systems, references)
         if not any("\n" in text for texts in (*systems.values(), *references) for text in texts):
             del found["rougeLsum"]  # which is rougeL
         return found
 
-    def unsuited(self, references: References) -> str | None:
-        if most(references, lambda text: not re.search("[a-zA-Z0-9]", text)):
-            return "ROUGE knows no letters but a-z, and most references have none: choose chrf or bleu"
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        name = self.settings.rouge.tokenizer
+        seen = share_seen(texts, self._tokenizer.tokenize)
+        reason = misfit(name, self._tokenizer.cut, texts)
+        if seen < _FEW:
+            reason = f"sees {seen:.0%} of the letters and digits of the references"
+        if reason is None:
+            return None
+        return (
+            f"ROUGE's tokenizer {name} {reason}: choose another one (rouge_tokenizer: intl; zh, ja-mecab, ko-mecab or "
+            "char where words are not set apart by blanks), or choose chrf or bleu"
+        )
+
+
+class _Tokenizer:
+    """What rouge-score cuts text with, in a protocol."""
+
+    def __init__(self, protocol: RougeProtocol) -> None:
+        self._stem = _stems(protocol)
+        self._cut = _other_cut(protocol.tokenizer, "ROUGE")
+
+    def tokenize(self, text: str) -> list[str]:
+        """The words that are compared."""
+        if self._cut is None:
+            return self._own.tokenize(text)
+        return [token for token in self._cut(text.lower()).split() if letters(token)]
+
+    def cut(self, text: str) -> str:
+        """The words with blanks between them."""
+        return " ".join(self.tokenize(text))
+
+    @cached_property
+    def _own(self) -> Any:
+        """rouge-score's. One that it makes by itself tells so in the log of absl, which others print."""
+        from rouge_score.tokenizers import DefaultTokenizer  # here, since it takes half a second to import
+
+        return DefaultTokenizer(self._stem)
+
+
+def require_rouge_tokenizer(asked: str, where: str) -> None:
+    """Raises UserError for the name of no tokenizer. where: the option that asks for it."""
+    if asked not in ROUGE_TOKENIZERS:
+        raise UserError(invalid_choice(where, asked, ROUGE_TOKENIZERS))
+
+
+class Lead:
+    """The baseline that reads only the beginning: the first words of a source, split at blanks or, where ROUGE has
+    another tokenizer than rouge-score's, as that cuts them."""
+
+    def __init__(self, words: int, tokenizer: str = PLAIN.tokenizer) -> None:
+        """Raises UserError where the tokenizer cannot be used here."""
+        self._words = words
+        self._cut = _other_cut(tokenizer, "--lead")
+
+    def of(self, text: str) -> str:
+        """The beginning of a text."""
+        if self._cut is None:
+            return " ".join(text.split()[: self._words])
+        end = words = 0
+        for token in self._cut(text).split():
+            place = text.find(token, end)
+            if place < 0:  # the tokenizer wrote it in another way
+                continue
+            end, words = place + len(token), words + bool(letters(token))
+            if words == self._words:
+                break
+        return text[:end]
+
+    def unsuited(self, sources: Sequence[str]) -> str | None:
+        """Why it is more than a beginning, and what to choose instead; None where it is not."""
+        if self._cut is None and most(sources, unspaced):
+            return (
+                "--lead takes words between blanks, and most sources have none: choose another tokenizer "
+                "(rouge_tokenizer: zh, ja-mecab or char)"
+            )
         return None
 
 
-def lead(text: str, words: int) -> str:
-    """The baseline that reads only the beginning: the first words of a source, split at blanks."""
-    return " ".join(text.split()[:words])
+def _other_cut(tokenizer: str, asker: str) -> Callable[[str], str] | None:
+    """What cuts text where it is not rouge-score."""
+    return None if tokenizer == PLAIN.tokenizer else tokenization(tokenizer, asker)
+
+
+def _stems(protocol: RougeProtocol) -> bool:
+    return protocol.stem and protocol.tokenizer == PLAIN.tokenizer
 
 
 def _normalized(text: str, protocol: RougeProtocol) -> str:

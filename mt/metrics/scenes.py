@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.metrics.advice import most
 from mt.metrics.base import RatioMetric, References
 
 _SIZES = {"large": "large", "big": "large", "small": "small", "little": "small"}
@@ -153,7 +154,12 @@ class Truth(RatioMetric):
         return {self.name: np.column_stack([true, np.ones(len(true))])}
 
     def signature_fields(self) -> str:
-        return "by:grammar|objects:all"
+        return f"by:grammar|objects:all|{self._case()}" if self.settings.lowercase else "by:grammar|objects:all"
+
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        if most(texts, lambda text: understood(text) is None):
+            return "truth understands captions of dataset=scenes, and most references are none: choose accuracy or bleu"
+        return None
 
 
 def _is_true(caption: str, references: Sequence[str]) -> bool:

@@ -19,7 +19,9 @@ class RougeProtocol:
     """Of several references: the one with the highest measure, for each score by itself (Lin 2004, 2.1), or the mean
     over all. Figures published on DUC are means: ROUGE-1.5.5 averages unless it is told otherwise."""
     stem: bool = True
-    """Compare Porter stems of words longer than three letters."""
+    """Compare Porter stems of words longer than three letters. They are English: with rouge-score's tokenizer alone."""
+    tokenizer: str = "a-z0-9"
+    """rouge-score's, which knows these letters alone, or one of BLEU's: see `mt.metrics.rouge.ROUGE_TOKENIZERS`."""
 
 
 PLAIN = RougeProtocol()
@@ -40,6 +42,8 @@ class Settings:
     bleu_tokenizer: str | None = None
     """BLEU's tokenizer; None: by the target language."""
     rouge: RougeProtocol = PLAIN
+    lowercase: bool = False
+    """Whether capitals are compared as small letters: of a model whose tokenizer writes no others."""
 
 
 DEFAULT = Settings()

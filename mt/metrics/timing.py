@@ -43,17 +43,17 @@ def parse_spans(line: str, name: str) -> list[Span]:
     return spans
 
 
-def timing(found: Sequence[Timed], unit: str) -> dict[str, Score]:
+def timing(found: Sequence[Timed], unit: str, *, lowercase: bool = False) -> dict[str, Score]:
     """`emission_ms` and `emission_ms_p95`: how many milliseconds after a unit's end it is written, median and 95th
     percentile (less than 0: before its end); `stops_inside`: percentage of the hard stops for a unit that lie within
-    it. Each is there where it can be measured. unit: what units are, for the signature."""
+    it. Each is there where it can be measured. unit, lowercase: what units are, for the signature."""
     pairs = right([one.units for one in found], [one.reference for one in found])
     matched = list(zip(found, pairs, strict=True))
     late = [one.written[i] - one.spans[j][1] for one, both in matched if one.written for i, j in both]
     inside = [hit for one, both in matched for hit in _inside(one, both)]
 
     def scored(value: float, count: int) -> Score:
-        return Score(value, f"n:{count}|unit:{unit}|of:right|version:{VERSION}")
+        return Score(value, f"n:{count}|unit:{unit}|of:right{'|case:lc' if lowercase else ''}|version:{VERSION}")
 
     scores: dict[str, Score] = {}
     if late:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.metrics.advice import most, unspaced
 from mt.metrics.base import RatioMetric, References
-from mt.metrics.score import Score, require_pairs
+from mt.metrics.score import Score
 
 
 def process_words(references: list[str], hypotheses: list[str]) -> Any:
@@ -49,9 +49,8 @@ class _Rate(RatioMetric):
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         return {self.name: _errors(type(self)._process, hypotheses, references)[:, :2]}
 
-    def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
+    def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
-        require_pairs(hypotheses, references)
         sums = _errors(type(self)._process, hypotheses, references).sum(0)
         kinds = dict(zip(("units", "substitutions", "deletions", "insertions"), map(int, sums[1:]), strict=True))
         return {self.name: ErrorRate(float(self.of_sums(sums[:2])), signature, **kinds)}
@@ -68,23 +67,23 @@ class Wer(_Rate):
     _process = staticmethod(process_words)
 
     def signature_fields(self) -> str:
-        return "multi:best|level:word|case:mixed|tok:blanks"
+        return f"multi:best|level:word|{self._case()}|tok:blanks"
 
-    def unsuited(self, references: References) -> str | None:
-        if most(references, unspaced):
+    def _objection(self, texts: Sequence[str]) -> str | None:
+        if most(texts, unspaced):
             return "WER counts words between blanks, and most references have none: choose cer"
         return None
 
 
 class Cer(_Rate):
-    """Character error rate: as `Wer`, over characters (Unicode code points), blanks between words included."""
+    """Character error rate: as `Wer`, over characters (Unicode code points), a blank between words included."""
 
     name = "cer"
     heading = "CER"
     _process = staticmethod(process_characters)
 
     def signature_fields(self) -> str:
-        return "multi:best|level:character|case:mixed|space:yes"
+        return f"multi:best|level:character|{self._case()}|space:joined"
 
 
 VERSION = f"jiwer.{version('jiwer')}"

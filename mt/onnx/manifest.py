@@ -1,9 +1,9 @@
 """What an exported folder says of its graphs, for who writes it and who decodes with it; needs no torch."""
 
 from mt.data.dataset import DatasetConfig
-from mt.metrics import Metric, build
-from mt.metrics.settings import Settings
+from mt.metrics import Metric
 from mt.parsing import Options
+from mt.scoring import metrics_of
 from mt.search.config import SearchConfig
 
 FORMAT = 1
@@ -42,4 +42,4 @@ class ExportedConfig(Options):
 
     def metrics(self) -> list[Metric]:
         """As `Config.metrics`."""
-        return build(self.dataset.metrics, Settings(self.dataset.target, self.dataset.bleu_tokenizer))
+        return metrics_of(self.dataset)

@@ -14,6 +14,8 @@ from mt.data.corpus import SPLITS, Corpus
 from mt.device import has_bfloat16
 from mt.distributed import ALONE, World
 from mt.models.seq2seq import Seq2Seq
+from mt.scoring import notes_of
+from mt.search.config import is_online
 from mt.terminal import visible_lines
 from mt.training.loop import Progress
 
@@ -103,7 +105,8 @@ def heading(
     }
     if together > 1:
         rows["update"] = f"{update}, of {world.size} processes" if world.size > 1 else update
-    notes = [("note", metric.notice) for metric in config.metrics() if metric.notice]
+    references = corpus.split("dev").column("references")
+    notes = [("note", note) for note in notes_of(config.dataset, references, online=is_online(config.search))]
     if config.precision == "bf16" and not has_bfloat16(device):
         notes.append(("note", "this processor has no fast instructions for bfloat16: bf16 is computed as fp32"))
     return "\n".join(f"{name:<{_LABEL}}  {text}" for name, text in (*rows.items(), *notes))

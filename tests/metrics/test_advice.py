@@ -1,8 +1,12 @@
+from importlib.util import find_spec
+
 import pytest
 
-from mt.metrics import build
+from mt.metrics import build, notes
 from mt.metrics.bleu import Bleu
-from mt.metrics.settings import Settings
+from mt.metrics.latency import unsuited
+from mt.metrics.rouge import Rouge
+from mt.metrics.settings import RougeProtocol, Settings
 from tests.metrics.usable import USABLE
 
 EVERY = build(USABLE)
@@ -15,8 +19,17 @@ SHORT = (
     "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, where they are "
     "of several words)"
 )
-LETTERS = "ROUGE knows no letters but a-z, and most references have none: choose chrf or bleu"
-BLANKS = "counts words between blanks, and most references have none: choose cer"
+CHOICE = (
+    "choose another one (rouge_tokenizer: intl; zh, ja-mecab, ko-mecab or char where words are not set apart by "
+    "blanks), or choose chrf or bleu"
+)
+LETTERS = f"ROUGE's tokenizer a-z0-9 sees 0% of the letters and digits of the references: {CHOICE}"
+BLANKS = "counts words between blanks, and most references have none: choose"
+SCENES = {
+    "truth": "truth understands captions of dataset=scenes, and most references are none: choose accuracy or bleu"
+}
+METEOR = {"meteor": "METEOR is for English, and most letters of the references are not Latin: choose chrf or bleu"}
+OTHER = {name: reason for name, reason in METEOR.items() if name in USABLE}
 
 
 def test_bleu_is_indeed_0_where_it_is_said() -> None:
@@ -29,23 +42,33 @@ def test_bleu_is_indeed_0_where_it_is_said() -> None:
     [
         (NAMES, {"bleu": SHORT}),
         (SENTENCES, {}),
-        (SPACED, {"rouge": LETTERS}),
-        ([["오늘은 비가 많이 온다고 합니다"]], {"rouge": LETTERS}),
+        ([["a red circle above a small blue star"]], {}),
+        (SPACED, {"rouge": LETTERS} | OTHER),
+        ([["오늘은 비가 많이 온다고 합니다"]], {"rouge": LETTERS} | OTHER),
+        ([["сегодня идёт дождь 7"]], {"rouge": LETTERS.replace("0%", "6%")} | OTHER),
+        ([["Größe, Überfluß, żółć, đường phố"]], {}),
         (
             JAPANESE,
             {
                 "bleu": "BLEU's tokenizer 13a looks for words between blanks, and most references have none: choose "
                 "the tokenizer zh, ja-mecab, flores200 or char, or name the target language (zh, ja)",
                 "rouge": LETTERS,
-                "wer": f"WER {BLANKS}",
-                "ter": f"TER {BLANKS} or chrf",
-            },
+                "wer": f"WER {BLANKS} cer",
+                "ter": f"TER {BLANKS} cer or chrf",
+                "coco_bleu": f"BLEU (COCO) {BLANKS} bleu or chrf",
+                "rougeL_coco": f"ROUGE-L (COCO) {BLANKS} bleu or chrf",
+                "cider": f"CIDEr-D {BLANKS} bleu or chrf",
+            }
+            | OTHER,
         ),
     ],
 )
 def test_what_the_references_say_against_a_metric(references, expected) -> None:
     found = {metric.name: metric.unsuited(references) for metric in EVERY}
-    assert {name: reason for name, reason in found.items() if reason} == expected
+    assert {name: reason for name, reason in found.items() if reason} == expected | (
+        {} if "circle" in references[0][0] else SCENES
+    )
+    assert notes(EVERY, references) == [reason for reason in found.values() if reason]
 
 
 def test_a_tokenizer_of_the_language_suits() -> None:
@@ -53,3 +76,39 @@ def test_a_tokenizer_of_the_language_suits() -> None:
         assert Bleu(options).unsuited(JAPANESE) is None
     # Four characters are four tokens.
     assert Bleu(Settings("ja", "char")).unsuited([["オットー"]]) is None
+
+
+THAI = [["ฝนจะตกหนักในกรุงเทพวันนี้"]]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "references", "reason"),
+    [
+        ("zh", THAI, "looks for words between blanks"),
+        ("intl", JAPANESE, "looks for words between blanks"),
+        ("char", THAI, None),
+        ("zh", JAPANESE, None),
+        ("13a", [["今天 从 早上 开始 下雨"]], None),  # somebody has cut it
+        ("13a", [["ང་ཚོ་དེ་རིང་ཁྲོམ་ལ་འགྲོ་གི་ཡིན"]], "looks for words between blanks"),
+    ],
+)
+def test_what_a_tokenizer_cannot_cut(tokenizer, references, reason):
+    for found in (Bleu(Settings(None, tokenizer)), Rouge(Settings(rouge=RougeProtocol(tokenizer=tokenizer)))):
+        told = found.unsuited(references)
+        assert (told is None) if reason is None else reason in told and f"tokenizer {tokenizer} " in told
+
+
+@pytest.mark.skipif(find_spec("mecab_ko") is None, reason="needs sacrebleu[ko]")
+def test_a_tokenizer_of_another_language() -> None:
+    found = Bleu(Settings("kr")).unsuited([["the cat sat on the mat ."]])
+    assert found is not None and "ko-mecab is for Korean, and most references have no letter of it" in found
+
+
+def test_words_of_latency() -> None:
+    assert unsuited("word", ["今天从早上开始下雨"]) is not None
+    for unit, text in (
+        ("char", "今天从早上开始下雨"),
+        ("word", "오늘은 비가 많이 온다고 합니다"),
+        ("word", "it rains"),
+    ):
+        assert unsuited(unit, [text]) is None

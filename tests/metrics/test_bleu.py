@@ -129,9 +129,14 @@ def test_one_system_alone_has_its_interval():
     ("language", "expected"),
     [
         (None, "13a"), ("", "13a"), ("de", "13a"), ("1", "13a"), ("summary", "13a"), ("zha", "13a"), ("en-zh", "13a"),
+        ("zh-Latn", "13a"), ("ja_Latn_JP", "13a"), ("tw", "13a"), ("kau", "13a"), ("test.zh.de.gz", "13a"),
         *((code, "zh") for code in ("zh", "ZH", "zh-cn", "zh_TW", "zho", "chi", "cmn", "zho_Hant", "2.zh-CN")),
+        *((code, "zh") for code in ("cn", "CN", "zh-Hans", "zh-Hant-HK", "yue", "Chinese", "zh2", "test.cn", "zh_CN0")),
+        *((f"test.{code}", "zh") for code in ("zh.gz", "zh.zst", "zh.txt", "zh.txt.gz", "ZH.txt", "zho_Hans.gz")),
         *((code, "ja-mecab") for code in ("ja", "JA", "ja-JP", "jpn", "jpn_Jpan", "dev.ja")),
+        *((code, "ja-mecab") for code in ("jp", "JP", "Japanese", "jpn.gz", "dev.jp.zst", "ja1")),
         *((code, "ko-mecab") for code in ("ko", "kor", "ko_KR", "Kor_Hang", "2.ko")),
+        *((code, "ko-mecab") for code in ("kr", "KR", "korean", "dev.kor.gz", "dev.kr.txt")),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("installed", [True, False])

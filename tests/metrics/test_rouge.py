@@ -1,3 +1,4 @@
+import logging
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -6,7 +7,8 @@ from statistics import fmean
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from mt.metrics.rouge import Rouge, lead
+from mt.errors import UserError
+from mt.metrics.rouge import Lead, Rouge
 from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, RougeProtocol, Settings
 
 KINDS = list(Rouge.headings())
@@ -113,8 +115,8 @@ def test_unknown_words_count_or_not():
 
 
 def test_lead():
-    assert lead("The  cat sat\u00a0on the mat.", 3) == "The cat sat"
-    assert lead("short", 10) == "short" and lead("", 10) == ""
+    assert Lead(3).of("The  cat sat\u00a0on the mat.") == "The cat sat"
+    assert Lead(10).of("short") == "short" and Lead(10).of("") == ""
 
 
 @pytest.mark.skipif(not DUC.is_dir(), reason="needs the development data, ../shared/data/duc2003")
@@ -150,3 +152,50 @@ def test_systems_beside_the_first():
     assert [found["rouge1"][name].p_value for name in systems] == [None, pytest.approx(1 / 1001), 1.0]
     assert found["rougeL"]["perfect"].significant
     assert found["rouge2"]["base"].signature.startswith("nrefs:1|bs:1000|seed:12345|measure:f1|")
+
+
+CHINESE = "今天从早上开始下雨，气温3度。"
+
+
+def test_tokenizers_of_other_scripts() -> None:
+    def found(tokenizer, hypothesis, reference):
+        return scores([hypothesis], [[reference]], RougeProtocol(tokenizer=tokenizer))
+
+    # One digit in common, of which rouge-score makes everything.
+    assert found("a-z0-9", "他们昨天卖了3本书", CHINESE)["rouge1"] == 100
+    assert found("zh", "他们昨天卖了3本书", CHINESE)["rouge1"] == pytest.approx(100 * 2 * 2 / (9 + 13))
+    assert found("char", CHINESE, CHINESE) == pytest.approx(dict.fromkeys(KINDS, 100))
+    # Punctuation is no word, and case does not count.
+    assert found("intl", "Größe , Мир !", "größe мир")["rouge2"] == pytest.approx(100)
+    assert found("intl", "Größe", "Grüße")["rouge1"] == 0
+    assert found("char", "हिन्दी", "हन्द")["rouge1"] < 100  # the marks of vowels count
+    # Stems are English.
+    assert found("intl", "she walked", "she walks")["rouge1"] == pytest.approx(50)
+    signature = rouge(["a"], [["a"]], RougeProtocol(tokenizer="intl"))["rouge1"].signature
+    assert "|case:lower|tok:intl|stem:no|" in signature
+
+
+def test_an_unknown_tokenizer_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"^rouge_tokenizer=int is an invalid choice: did you mean intl\?.* a-z0-9, "):
+        Rouge(Settings(rouge=RougeProtocol(tokenizer="int")))
+
+
+def test_nothing_is_said_of_a_tokenizer_in_the_log(caplog) -> None:
+    with caplog.at_level(logging.DEBUG):
+        rouge(["a"], [["a"]])
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(("tokenizer", "expected"), [("zh", "今天从"), ("char", "今天从"), ("a-z0-9", CHINESE)])
+def test_lead_where_words_have_no_blanks(tokenizer, expected) -> None:
+    lead = Lead(3, tokenizer)
+    assert lead.of(CHINESE) == expected
+    told = lead.unsuited([CHINESE])
+    assert (told is None) == (expected != CHINESE)
+    assert told is None or told.startswith("--lead takes words between blanks, and most sources have none: choose ")
+
+
+def test_lead_by_a_tokenizer_keeps_what_is_between_words() -> None:
+    assert Lead(3, "intl").of("Мир, труд — май!") == "Мир, труд — май"
+    assert Lead(3, "13a").of('"a" &quot; b c') == '"a" &quot; b c'  # 13a writes the entity as a quotation mark
+    assert Lead(9, "zh").of("雨") == "雨"

@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from mt.metrics import score_names
@@ -101,6 +102,7 @@ def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_referenc
     text, other = "今天从早上开始下雨。\n", "今天从晚上开始下雨。\n"
     hypotheses, plain, ending = write("hyp.txt", text), write("ref", other), write("test.zh_CN", other)
     packed = write("test.zh.gz", gzip.compress(other.encode()))
+    zstd = write("test.jp.zst", pa.compress(other.encode(), codec="zstd", asbytes=True))
 
     def scored(*arguments):
         main(["--metrics", "bleu", hypotheses, *arguments])
@@ -109,9 +111,10 @@ def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_referenc
     out, err = scored(plain)
     assert "|tok:13a|" in out
     assert err.startswith("note: BLEU's tokenizer 13a looks for words between blanks, and most references have none:")
-    for arguments in ([ending], [packed], [plain, "--target-language", "zho"]):
+    for arguments in ([ending], [packed], [plain, "--target-language", "zho"], [plain, "--target-language", "cn"]):
         out, err = scored(*arguments)
         assert "|tok:zh|" in out and err == ""
+    assert "|tok:13a|" not in scored(zstd).out
     assert "|tok:char|" in scored(ending, "--tokenizer", "char").out
 
 
@@ -128,9 +131,9 @@ def test_metrics_are_chosen(write, capsys):
     assert refusal(capsys, "--metrics", "", *files).startswith("error: --metrics= is an invalid choice: ")
 
 
-def test_line_ends_marks_and_blank_lines_do_not_count(write, capsys):
-    unix = write("hyp", "one two three four\n\nfive\u2028six seven eight nine\n")
-    windows = write("ref", "\ufeffone two three four\r\n\r\nfive\u2028six seven eight nine")
+def test_line_ends_and_marks_do_not_count(write, capsys):
+    unix = write("hyp", "one two three four\nfive\u2028six seven eight nine\n")
+    windows = write("ref", "\ufeffone two three four\r\nfive\u2028six seven eight nine")
     main(["--task", "translation", "--json", unix, windows])
     assert json.loads(capsys.readouterr().out)["bleu"]["score"] == pytest.approx(100)
 

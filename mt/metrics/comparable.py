@@ -1,0 +1,48 @@
+"""What of a text is compared: one composition and one notion of a blank, for both sides of every metric.
+
+A model writes composed text with single blanks, whatever its training text was (`mt.data.tokenizer`). So a reference is
+brought into the same form before it is compared, as a hypothesis of anybody else's is; in files both stay as they are.
+
+A blank is what `str.split` takes for one: all of Unicode's White_Space (tab, no-break space, ideographic space, line
+separators) and U+001C to U+001F. Zero-width characters are none of it: they are characters, and a model can write them.
+"""
+
+import unicodedata
+from collections.abc import Iterable
+
+COMPOSED = "unicode:nfc"
+"""The field of a signature where texts were composed that were not."""
+
+
+def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) -> str:
+    r"""The text composed (NFC), with every run of blanks as one U+0020, and none at the ends.
+
+    lowercase: whether capitals are compared as small letters; both small sigmas of Greek are one then, since which of
+    them a capital stands for depends on its neighbours. newlines: whether lines stay apart.
+
+    >>> comparable(" Cafe\u0301\u00a0 au\tlait")
+    'Café au lait'
+    >>> comparable("ΟΔΟΣ", lowercase=True) == comparable("οδος", lowercase=True)
+    True
+    """
+    if newlines:
+        return "\n".join(comparable(line, lowercase=lowercase) for line in text.split("\n"))
+    composed = unicodedata.normalize("NFC", text)
+    if lowercase:
+        composed = unicodedata.normalize("NFC", composed.lower().replace("ς", "σ"))
+    return " ".join(composed.split())
+
+
+def composed(texts: Iterable[str]) -> bool:
+    """Whether composition leaves all of the texts as they are."""
+    return all(unicodedata.is_normalized("NFC", text) for text in texts)
+
+
+def stated(signature: str, field: str) -> str:
+    """The signature with one field more, before that of the version.
+
+    >>> stated("nrefs:1|tok:13a|version:2.6.0", "unicode:nfc")
+    'nrefs:1|tok:13a|unicode:nfc|version:2.6.0'
+    """
+    fields, mark, version = signature.partition("|version:")
+    return f"{fields}|{field}{mark}{version}"

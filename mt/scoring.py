@@ -1,0 +1,40 @@
+"""By what a dataset is scored: training, evaluation, comparison and scripts ask here. Needs no torch."""
+
+from dataclasses import replace
+
+from mt.data.dataset import DatasetConfig
+from mt.metrics import Metric, build, notes
+from mt.metrics.base import References
+from mt.metrics.latency import unsuited
+from mt.metrics.settings import PLAIN, Settings
+
+
+def metrics_of(dataset: DatasetConfig, *, lowercase: bool | None = None) -> list[Metric]:
+    """The metrics of a dataset, for its target language.
+
+    lowercase: whether capitals are compared as small letters; None: where the tokenizer writes no others.
+
+    Raises UserError where one cannot be used here: its tokenizer is not installed.
+    """
+    settings = Settings(
+        target_language=dataset.target,
+        bleu_tokenizer=dataset.bleu_tokenizer,
+        rouge=replace(PLAIN, tokenizer=dataset.rouge_tokenizer),
+        lowercase=writes_lowercase(dataset) if lowercase is None else lowercase,
+    )
+    return build(dataset.metrics, settings)
+
+
+def notes_of(dataset: DatasetConfig, references: References, *, online: bool) -> list[str]:
+    """What a user should know of the scores, whatever they are: which metrics cannot judge texts like these, and why.
+
+    online: whether latency is scored, too.
+    """
+    found = notes(metrics_of(dataset), references)
+    latency = unsuited(dataset.latency_unit, [group[0] for group in references]) if online else None
+    return found if latency is None else [*found, latency]
+
+
+def writes_lowercase(dataset: DatasetConfig) -> bool:
+    """Whether the tokenizer of the target lower-cases, so that no model can write a capital."""
+    return dataset.tokenizer.side("target").lowercase

@@ -1,0 +1,46 @@
+import pytest
+
+from mt.errors import UserError
+from mt.metrics.languages import language, require_language
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (None, ""),
+        ("1", ""),
+        ("zh-Latn", ""),
+        ("cz", "cs"),
+        ("gr", "el"),
+        ("deu", "deu"),
+        ("DE-at", "de"),
+        ("news.CN.gz", "zh"),
+        ("summary", "summary"),
+    ],
+)
+def test_what_people_call_languages(name, expected) -> None:
+    assert language(name) == expected
+
+
+@pytest.mark.parametrize("name", [None, "zh", "CN", "jp", "kr", "zh-Hant-TW", "zho", "deu", "swh", "pt_BR", "Chinese"])
+def test_languages_that_are_known(name) -> None:
+    require_language(name, "--target-language")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("japanes", "did you mean japanese? "),
+        ("chinees", "did you mean chinese? "),
+        ("xx", ""),
+        ("", ""),
+        ("zh.gz", ""),
+        ("\x1b[2J", ""),
+    ],
+)
+def test_no_language_is_answered_with_the_nearest(name, hint) -> None:
+    with pytest.raises(UserError) as caught:
+        require_language(name, "--target-language")
+    sentence = str(caught.value)
+    assert sentence.startswith("--target-language=") and f" is no language: {hint}give a code of ISO 639, " in sentence
+    assert sentence.isprintable()
