@@ -41,10 +41,14 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
 
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
-    path, options = _locate(first["loc"], model)
+    path, options, others = _locate(first["loc"], model)
     key, given, context = shown(".".join(path)), first["input"], first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
+            having = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
+            if having:
+                names = " or ".join(f"{'.'.join(path[:-1])}.name={name}" for name in having)
+                return f"unknown option {key} here: it is an option of {names}; choose that, or leave it out"
             return f"unknown option {key}: {nearest(path[-1], options)}"
         case "missing":
             return f"{key} is missing: give it a value"
@@ -64,23 +68,27 @@ def _unreadable(reason: str) -> str:
     return f"the options cannot be read ({reason}): write plain numbers, text, true, false, null and lists"
 
 
-def _locate(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
-    """A location as a user would write it, and the options that exist beside it.
+def _locate(
+    location: tuple[int | str, ...], model: type[BaseModel]
+) -> tuple[list[str], list[str], list[type[BaseModel]]]:
+    """A location as a user would write it, the options that exist beside it, and the other kinds that it could be of.
 
     pydantic adds to a location the name that decided each union on the way.
     """
     path: list[str] = []
     options: list[str] = []
-    kinds = [model]
+    kinds, others = [model], list[type[BaseModel]]()
     for part in location:
         if len(kinds) > 1:
+            others = [kind for kind in kinds if kind.model_fields["name"].default != part]
             kinds = [kind for kind in kinds if kind.model_fields["name"].default == part]
             continue
         path.append(str(part))
         fields = kinds[0].model_fields if kinds else {}
         options = list(fields)
+        others = [] if path[-1] in fields else others
         kinds = _models(fields[path[-1]].annotation) if path[-1] in fields else []
-    return path, options
+    return path, options, others
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:

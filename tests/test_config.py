@@ -57,7 +57,7 @@ def test_it_cannot_be_changed():
         ),
         (
             {"attention": {"name": "general", "chunk_size": 3}},
-            "unknown option attention.chunk_size: choices: name, scaled",
+            "unknown option attention.chunk_size here: it is an option of attention.name=mocha; choose that, ",
         ),
         (
             {"attention": {"name": "mocha", "energy": {"name": "concat", "attention_di": 3}}},

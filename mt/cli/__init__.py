@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
@@ -15,9 +14,11 @@ from pydantic import AfterValidator
 
 from mt.cli import launch
 from mt.cli.choices import CONF, RECIPE_KEYS, check_choice, implied
+from mt.cli.flags import read_flags
 from mt.cli.manual import manual
 from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
+from mt.cli.typed import plain, require_once, several
 from mt.errors import UserError, reported, shown
 from mt.parsing import Options, parse
 from mt.storage import write_text
@@ -85,9 +86,12 @@ def composed(main: Main, name: str) -> None:
     # Otherwise Hydra prints a report of its own and ends the process.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     with translated():
-        arguments = get_args_parser().parse_intermixed_args()
+        arguments = read_flags()
         roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
-        overrides = parsed(arguments.overrides, roots)
+        lines = [plain(line) for line in arguments.overrides]
+        overrides = parsed(lines, roots)
+        if not arguments.shell_completion:
+            require_once(overrides)
         if arguments.help:
             single = [one for one in overrides if not one.is_sweep_override()]
             print(manual(name, [*(one.input_line or "" for one in single), *_implied(single, roots, name)], roots))
@@ -108,7 +112,7 @@ def composed(main: Main, name: str) -> None:
                 sys.exit(1)
             return
         # A sweeper of Hydra's plugins is Hydra's to run.
-        _run(main, name, Job(arguments.overrides), flags, roots)
+        _run(main, name, Job(lines), flags, roots)
 
 
 def _of_hydra(override: Override) -> bool:
@@ -120,7 +124,7 @@ def _check(overrides: Sequence[Override], roots: Sequence[Path], entry: type[Opt
         if override.is_delete() and override.key_or_group in entry.model_fields:
             raise UserError(f"{override.key_or_group} cannot be left out: give it another value")
         if override.is_sweep_override():
-            raise UserError(f"{shown(override.input_line or '')} has several values: for a run of each, add -m")
+            raise UserError(several(override))
         check_choice(override, roots)
 
 

@@ -30,6 +30,34 @@ def choices(group: str, roots: Sequence[Path]) -> list[str]:
     return sorted({path.stem for root in roots for path in (root / group).glob("*.yaml")})
 
 
+def having(key: str, roots: Sequence[Path]) -> list[str]:
+    """The choices, such as `attention=mocha`, that have an option of this dotted name. Data sets have the same ones."""
+    for group in sorted({*groups(roots)} - {*OPTIONAL, "dataset"}, key=len, reverse=True):
+        prefix = group.replace("/", ".") + "."
+        if key.startswith(prefix):
+            files = {choice: path for root in roots for choice, path in _files(group, root).items()}
+            path = key.removeprefix(prefix)
+            loaded = {choice: OmegaConf.load(file) for choice, file in sorted(files.items())}
+            found = [f"{group}={one}" for one, options in loaded.items() if _has(options, path.split("."))]
+            if found:
+                return found
+    return []
+
+
+def _files(group: str, root: Path) -> dict[str, Path]:
+    return {path.stem: path for path in (root / group).glob("*.yaml")}
+
+
+def _has(options: Any, path: Sequence[str]) -> bool:
+    """Whether there is an option of this name, of itself or below others; without the interpolations of others."""
+    plain = OmegaConf.to_container(options, resolve=False)
+    for name in path:
+        if not isinstance(plain, dict) or name not in plain:
+            return False
+        plain = plain[name]
+    return True
+
+
 def implied(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
     """What the recipe of the data set says beyond values, as arguments: under `choices` the choice of other groups, as
     sound needs another front-end than text; under `with`, where no experiment is chosen, what is to be set with a

@@ -12,7 +12,8 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from mt.cli.choices import CONF, choices, groups
+from mt.cli.choices import CONF, choices, groups, having
+from mt.cli.typed import unreadable
 from mt.errors import UserError, nearest, shown
 
 
@@ -35,7 +36,7 @@ def parsed(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
         try:
             found += parser.parse_overrides([line])
         except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep
-            raise UserError(_unreadable(line)) from None
+            raise UserError(unreadable(line)) from None
     return found
 
 
@@ -50,18 +51,14 @@ def translated() -> Iterator[None]:
         raise UserError("a value has lists within lists within lists, too deep to be read: write a flat one") from None
 
 
-def _unreadable(line: str) -> str:
-    return (
-        f"{shown(line)} cannot be read: write group=choice or key=value, and put a value with brackets, commas or "
-        "equals signs into quotes"
-    )
-
-
 def _sentence(error: Exception) -> str:
     if isinstance(error, OverrideParseException):
-        return _unreadable(error.override)
+        return unreadable(error.override)
     if isinstance(cause := error.__cause__, ConfigKeyError | ConfigAttributeError) and cause.full_key:
         within, _, wrong = cause.full_key.rpartition(".")
+        if within and (elsewhere := having(cause.full_key, [CONF])):
+            names = " or ".join(elsewhere)
+            return f"unknown option {shown(cause.full_key)} here: it is an option of {names}; add that, or leave it out"
         siblings = cause.parent_node
         known = {str(key) for key in siblings} if isinstance(siblings, Mapping) and siblings else set()
         if not within:

@@ -52,7 +52,10 @@ def test_an_option_that_one_job_has_not_fails_that_job_alone(call: Call, capfd: 
         call("-m", "attention=dot,mocha", "attention.chunk_size=2")
     assert end.value.code == 1
     output = capfd.readouterr().out
-    assert "1  attention=dot    failed: unknown option attention.chunk_size: choices: name, scaled\n" in output
+    assert (
+        "1  attention=dot    failed: unknown option attention.chunk_size here: it is an option of attention=mocha"
+        in output
+    )
     assert "2  attention=mocha  done\n" in output
 
 

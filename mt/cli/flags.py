@@ -1,0 +1,34 @@
+"""The flags of `train.py` and of preparation, which are Hydra's, and the refusal of what they cannot do."""
+
+import argparse
+import os
+
+from hydra._internal.utils import get_args_parser
+
+from mt.command_line import Parser
+from mt.errors import UserError
+
+_DOINGS = {"--cfg": "cfg", "--info": "info", "--run": "run", "--multirun": "multirun", "--shell-completion": ""}
+_COMPLETIONS = ("install=", "uninstall=", "query=")
+
+
+def read_flags() -> argparse.Namespace:
+    """Of this process. Raises UserError where flags do not go together, or with what else is typed; unknown ones end
+    the process in a sentence."""
+    options = Parser("Hydra", parents=[get_args_parser()]).parse_args()
+    if options.experimental_rerun is not None:
+        raise UserError(
+            "--experimental-rerun reads a pickle, which runs the code of whoever wrote it: write the options again, or "
+            "resume=RUN to go on with a run"
+        )
+    for flag in ("resolve", "package"):
+        if getattr(options, flag) and not (options.cfg or options.info):
+            raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
+    given = [flag for flag, name in _DOINGS.items() if getattr(options, name or "shell_completion")]
+    if len(given) > 1:
+        raise UserError(f"{' and '.join(given)} do not go together: give one of them")
+    if options.shell_completion:
+        told = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
+        if len(told) != 1 or (told[0].startswith("query=") and "COMP_LINE" not in os.environ):
+            raise UserError("--shell-completion is for one shell: add install=bash, install=zsh or install=fish")
+    return options

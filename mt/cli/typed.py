@@ -1,0 +1,103 @@
+"""`key=value` as a shell hands it over, for Hydra's grammar: text that the grammar cannot read, and that can mean
+nothing but itself, is put into quotes, so that nobody has to know them."""
+
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from mt.errors import UserError, shown
+
+PATHS = ("folder", "resume", "init_from", "corpora", "dataset.folder", "dataset.media_folder")
+"""Options whose value is a path, besides every `model_file`."""
+_ASSIGNMENT = re.compile(r"(?P<key>[+]{0,2}[A-Za-z_][\w./-]*)=(?P<value>.*)", re.DOTALL | re.ASCII)
+
+
+def plain(line: str) -> str:
+    """The argument for Hydra: unchanged, or with quotes round text.
+
+    A path is text whatever it looks like (`folder=2026`), and `~/` at its beginning is the user's home. Of a list, and
+    of the values of a sweep, each is put into quotes.
+    """
+    match = _ASSIGNMENT.fullmatch(line)
+    if match is None:
+        return line
+    key, value = match["key"], match["value"]
+    is_path = _is_path(key)
+    if is_path and value.startswith("~"):
+        value = os.path.expanduser(value)
+        line = f"{key}={value}"
+    override = _read(line)
+    if override is not None:
+        typed = None if override.is_sweep_override() else override._value
+        is_other = type(typed) in (int, float, list) or (isinstance(typed, str) and typed != value)
+        return f"{key}={quoted(value)}" if is_path and is_other else line
+    inner = value[1:-1] if value[:1] == "[" and value[-1:] == "]" and not is_path else value
+    if value[:1] in "[{(" and (inner == value or re.search(r"[\[\]{}]", inner)) and not is_path:
+        return line  # half a list, or lists within lists: whether it is a text, nobody knows
+    if value[:1] in "'\"" or value[-1:] in "'\"":
+        return line  # half of quotes, as a shell takes away the other half
+    parts = [part if _read(f"{key}={part}") is not None else quoted(part) for part in inner.split(",")]
+    return f"{key}={','.join(parts)}" if inner == value else f"{key}=[{','.join(parts)}]"
+
+
+def quoted(text: str) -> str:
+    """In the quotes of Hydra's grammar."""
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
+    return '"' + re.sub(r"(\\+)$", r"\1\1", escaped) + '"'
+
+
+def in_quotes(line: str) -> str:
+    """What to type in a shell, so that the value is the text as it stands."""
+    key, _, value = line.partition("=")
+    return shlex.quote(f"{key}={quoted(value)}")
+
+
+def unreadable(line: str) -> str:
+    """The sentence for an argument that is none."""
+    if not _ASSIGNMENT.fullmatch(line):
+        return f"{shown(line)} cannot be read: write group=choice or key=value, with an option's name before the ="
+    return (
+        f"{shown(line)} cannot be read: for this text, type {shown(in_quotes(line), 300)}; a list is written "
+        f"{line.partition('=')[0]}=[A,B]"
+    )
+
+
+def several(override: Override) -> str:
+    """The sentence for values of a sweep where there is none."""
+    line = override.input_line or ""
+    one = f"; for one path with commas, type {shown(in_quotes(line), 300)}" if _is_path(override.key_or_group) else ""
+    return f"{shown(line)} has several values: for a run of each, add -m{one}"
+
+
+def require_once(overrides: Sequence[Override]) -> None:
+    """Raises UserError where an option or group is given twice, since the last one would win in silence, or is put
+    into another place by `@`."""
+    for override in overrides:
+        if override.package is not None or not override.key_or_group:
+            raise UserError(
+                f"{shown(override.input_line or '')} names no option before the =: write group=choice or key=value"
+            )
+    counted = Counter(override.key_or_group for override in overrides)
+    for key, count in counted.items():
+        if count > 1:
+            lines = [one.input_line or "" for one in overrides if one.key_or_group == key]
+            raise UserError(f"{key} is given more than once ({shown(' '.join(lines), 200)}): give it once")
+
+
+def _is_path(key: str) -> bool:
+    name = key.lstrip("+")
+    return name in PATHS or name.endswith(".model_file")
+
+
+def _read(line: str) -> Override | None:
+    """None where Hydra's grammar cannot read it."""
+    try:
+        return OverridesParser.create().parse_override(line)
+    except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep
+        return None
