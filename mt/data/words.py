@@ -1,4 +1,4 @@
-"""What counts as a word, in alignments and in limits of length."""
+"""What a word is, and which characters belong together in one: for tokenizers, alignments, and limits of length."""
 
 import itertools
 import re
@@ -7,9 +7,22 @@ import regex
 
 _CJK = "぀-ヿ㐀-䶿一-鿿豈-﫿"
 _LONGEST = 20  # characters: such a run is a word too, so that no text without blanks is unboundedly long
+_BLANK = r"\s\x1c-\x1f"  # what `str.split` splits at
+_MARK = r"\p{M}\u200c\u200d"
+"""Combining marks (as of Indic vowels, Thai tones, NFD, IPA) and the zero-width joiners: they belong to the character
+before them."""
+_LETTER = rf"\w\p{{N}}\u02b0-\u02ff\ua700-\ua721{_MARK}"
+"""Characters of words: letters, digits, numbers, marks, and the modifier letters and tones of phonetic script."""
+_FLAG = r"\p{Regional_Indicator}{2}"
+_EMOJI = (
+    rf"[{_MARK}\U0001f3fb-\U0001f3ff]*+(?:(?<=\u200d)\p{{Extended_Pictographic}}[{_MARK}\U0001f3fb-\U0001f3ff]*+)*+"
+)
+_SYMBOL = rf"(?:{_FLAG}|[^{_BLANK}{_LETTER}]{_EMOJI})"
+"""Any other character with what belongs to it: its marks, and what an emoji is joined of."""
+_RUN = regex.compile(rf"[{_LETTER}]++|{_SYMBOL}")
+_WORD = regex.compile(rf"[{_LETTER}]+(?:[-'.,:][{_LETTER}]+)*|{_SYMBOL}")
 _UNSPACED = re.compile(rf"[{_CJK}]")
-_COUNTED = re.compile(rf"[{_CJK}]|[^\s{_CJK}]{{1,{_LONGEST}}}")
-_WORD = regex.compile(r"[\w\p{M}]+(?:[-'.,:][\w\p{M}]+)*|[^\w\p{M}\s]")  # marks belong to the letter before them
+_COUNTED = regex.compile(rf"[{_CJK}][{_MARK}]*+|(?:[^{_BLANK}{_CJK}][{_MARK}]*+){{1,{_LONGEST}}}")
 
 
 def words(text: str) -> list[str]:
@@ -21,16 +34,28 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def runs(word: str) -> list[str]:
+    """What stands between blanks, cut into runs of the characters of words and single other characters.
+
+    >>> runs("twenty-one,")
+    ['twenty', '-', 'one', ',']
+    """
+    return _RUN.findall(word)
+
+
 def count_words(text: str) -> int:
-    """Runs between blanks (per started 20 characters); in Japanese and Chinese script each character counts as one."""
+    """Runs between blanks (per started 20 characters); in Japanese and Chinese script each character counts as one.
+
+    A character counts with its marks as one, so that NFC and NFD have as many.
+    """
     # Most text needs no look at its characters, and preparation counts millions of lines.
     if text.isascii() or not _UNSPACED.search(text):
-        runs = text.split()
-        for run in runs:
+        between = text.split()
+        for run in between:
             if len(run) > _LONGEST:
                 break
         else:
-            return len(runs)
+            return len(between)
     return len(_COUNTED.findall(text))
 
 

@@ -1,11 +1,14 @@
 """Words and characters of pieces, which alignments link."""
 
+import io
+import itertools
 from typing import get_args
 
 import pytest
-from hypothesis import given, strategies as st
+import sentencepiece
+from hypothesis import given, settings, strategies as st
 
-from mt.data.tokenizer import UNK, Tokenizer, TokenizerConfig, train, units
+from mt.data.tokenizer import UNK, Tokenizer, TokenizerConfig, extend, train, units
 from mt.data.tokenizer.config import ModelType
 
 KINDS = get_args(ModelType)
@@ -85,3 +88,108 @@ def test_any_text_has_units(tokenizers: dict[str, Tokenizer], text: str) -> None
 
 def test_only_a_model_of_characters_is_one(tokenizers: dict[str, Tokenizer]) -> None:
     assert {kind for kind, tokenizer in tokenizers.items() if tokenizer.of_characters} == {"char"}
+
+
+THEIR_RULES = ["nmt_nfkc", "nfkc", "nfkc_cf", "nmt_nfkc_cf", "identity"]
+ODD_WORDS = ["½", "ﬁn", "①②③", "İ", "Ⅷ", "ﷺ", "a\u200bb", "\u200b", "x\u200d", "㍿", "ａｂ", "ﬀ½", "가", "x̱̄", "▁a", "ẞ"]
+
+
+@pytest.fixture(scope="module")
+def rewriting(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
+    """Tokenizers that make characters longer or shorter."""
+    texts = ["one two go red!", " ".join(ODD_WORDS), *TEXTS] * 5
+
+    def theirs(rule: str, **options: object) -> Tokenizer:
+        path, model = tmp_path_factory.mktemp("theirs") / "own.model", io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=model, minloglevel=2, hard_vocab_limit=False, vocab_size=400,
+            normalization_rule_name=rule, **options,
+        )  # fmt: skip
+        path.write_bytes(model.getvalue())
+        return train(TokenizerConfig(model_file=str(path)), [])
+
+    return {
+        **{rule: theirs(rule) for rule in THEIR_RULES},
+        "bytes": theirs("nmt_nfkc", byte_fallback=True, character_coverage=0.98),
+        "suffixes": theirs("nmt_nfkc", treat_whitespace_as_suffix=True),
+        "extended": extend(theirs("nmt_nfkc"), ["Ж½ жук"], 5),
+        **{
+            f"{kind}, lower case": train(
+                TokenizerConfig(model_type=kind, vocab_size=120 if kind == "bpe" else 400, lowercase=True), texts
+            )
+            for kind in KINDS
+        },
+    }
+
+
+def by_unit(tokenizer: Tokenizer, text: str, unit: str) -> dict[str, str]:
+    """The pieces of each unit, one after another; units are supposed to differ."""
+    known = units(text, unit)
+    spelt = dict.fromkeys(known, "")
+    for piece, index in zip(tokenizer.split(text), tokenizer.unit_ids(text, unit), strict=True):
+        if index is not None:
+            spelt[known[index]] += piece
+    return spelt
+
+
+@pytest.mark.parametrize("unit", ["word", "spaced"])
+@pytest.mark.parametrize("odd", ODD_WORDS)
+def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, rewriting: dict[str, Tokenizer]) -> None:
+    for name, tokenizer in rewriting.items():
+        alone = by_unit(tokenizer, "one two go red", unit)
+        found = by_unit(tokenizer, f"{odd} {odd} one two go red", unit)
+        assert {word: found[word] for word in alone} == alone, name
+
+
+def test_the_example_of_two_halves(rewriting: dict[str, Tokenizer]) -> None:
+    tokenizer = rewriting["nmt_nfkc"]
+    text = "½ ½ one two go red"
+    for spelt in (text, "1/2 ﬁ one two"):
+        known, ids = units(spelt, "word"), tokenizer.unit_ids(spelt)
+        assert ids[-1] is None and {known[i] for i in ids[:-1]} == {*known}
+    assert tokenizer.unit_ids(text)[:-1] == sorted(tokenizer.unit_ids(text)[:-1])
+
+
+@pytest.mark.parametrize("unit", ["word", "char", "spaced"])
+def test_what_is_decoded_has_its_own_units(unit: str, rewriting: dict[str, Tokenizer]) -> None:
+    for name, tokenizer in rewriting.items():
+        [ids] = tokenizer.encode([" ".join([*ODD_WORDS, "Haus, oder? ЖЖ red"])])
+        known, found = units(tokenizer.decode(ids), unit), tokenizer.decoded_unit_ids(ids, unit)
+        places = [place for place in found if place is not None]
+        assert places == sorted(places), name
+        assert known[places[-1]] in ("red" if unit == "char" else ["red"]), name
+        assert unit != "spaced" or {*places} == {*range(len(known))}, name
+        assert found[-1] is None
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("".join(ODD_WORDS) + "aé\u0308\u0338=▁￭ \u3000Ж<s>") | st.characters(codec="utf-8")))
+def test_units_of_any_text_in_any_model(rewriting: dict[str, Tokenizer], text: str) -> None:
+    for tokenizer in rewriting.values():
+        for unit in ("word", "char", "spaced"):
+            known, ids = units(text, unit), tokenizer.unit_ids(text, unit)
+            places = [place for place in ids[:-1] if place is not None]
+            assert len(ids) == len(tokenizer.encode([text])[0]) and len(places) == len(ids) - 1
+            assert places == sorted(places) and all(0 <= place < len(known) for place in places)
+            [encoded] = tokenizer.encode([text])
+            written = units(tokenizer.decode(encoded), unit)
+            decoded = [place for place in tokenizer.decoded_unit_ids(encoded, unit) if place is not None]
+            assert decoded == sorted(decoded) and all(0 <= place < len(written) for place in decoded)
+
+
+def test_text_that_looks_like_a_special_piece_has_units(rewriting: dict[str, Tokenizer]) -> None:
+    for tokenizer in rewriting.values():
+        for text in ("<s> <pad> </s> x", "<0x41> ЖЖ", "<unk>"):
+            ids = tokenizer.unit_ids(text, "spaced")
+            assert [*dict.fromkeys(ids[:-1])] == [*range(len(text.split()))]
+
+
+def test_words_between_blanks() -> None:
+    assert units("Mr. Smith's  u.s.\u00a0a\u0308", "spaced") == ["Mr.", "Smith's", "u.s.", "ä"]
+
+
+def test_words_of_a_model_that_marks_their_ends(rewriting: dict[str, Tokenizer]) -> None:
+    tokenizer = rewriting["suffixes"]
+    [ids] = tokenizer.encode(["one two go red"])
+    begins = [tokenizer.begins_word(token, before) for before, token in itertools.pairwise([None, *ids[:-1]])]
+    assert sum(begins) == 3, "the first token goes on with what is empty"

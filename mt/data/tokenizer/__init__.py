@@ -2,15 +2,18 @@
 
 from mt.data.tokenizer.config import SideConfig, TokenizerConfig
 from mt.data.tokenizer.extension import extend, extend_sides
-from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, Unit, normalize, units
+from mt.data.tokenizer.marks import normalize
+from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer
 from mt.data.tokenizer.sides import Tokenizers, load_tokenizer
 from mt.data.tokenizer.training import train
+from mt.data.tokenizer.units import LinkUnit, Unit, units
 
 __all__ = [
     "BOS",
     "EOS",
     "PAD",
     "UNK",
+    "LinkUnit",
     "SideConfig",
     "Tokenizer",
     "TokenizerConfig",

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from mt.data.tokenizer.config import ModelType, TokenizerConfig
-from mt.data.tokenizer.processor import SPACE, UNK, Tokenizer, normalize
+from mt.data.tokenizer.marks import SPACE, normalize, restored
+from mt.data.tokenizer.processor import UNK, Tokenizer
 from mt.data.tokenizer.sides import Tokenizers
 from mt.data.tokenizer.training import proto_of, train
 
@@ -63,7 +64,7 @@ def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) 
     # The special pieces, the mark of a blank, and each character.
     size = 5 + len(set("".join(unknown))) + (0 if kind == "char" else most)
     words = itertools.chain.from_iterable(itertools.repeat(word, count) for word, count in unknown.items())
-    learnt = train(TokenizerConfig(model_type=kind, vocab_size=size), words, exact=False)
+    learnt = train(TokenizerConfig(model_type=kind, vocab_size=size), map(restored, words), exact=False)
     return [
         piece.piece for piece in proto_of(learnt.model).pieces if piece.type == _NORMAL and set(piece.piece) - known
     ]

@@ -2,31 +2,33 @@
 
 import itertools
 import re
-import unicodedata
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import sentencepiece
+from sentencepiece import sentencepiece_pb2
 
 from mt.data.arrow import numbers
-from mt.data.words import words
+from mt.data.tokenizer.marks import (
+    ESCAPED_BLOCK,
+    ESCAPES,
+    ESCAPES_OF_WORDS,
+    JOINER,
+    SPACE,
+    Escapes,
+    normalize,
+    prepared,
+    restored,
+    text_of,
+)
+from mt.data.tokenizer.units import LinkUnit, unit_places, units_of_pieces
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 
-Unit = Literal["word", "char"]
-"""What alignments link."""
-
-SPACE = "▁"
-"""SentencePiece's mark on a piece that starts a word."""
-_JOINER = "￭"  # on a token of a word model that follows without a space
-_UNKNOWN = "⁇"  # as an unknown piece is decoded
-_SPECIAL = {"<pad>", "<s>", "</s>"}
-_BYTE = re.compile(r"<0x[0-9A-F]{2}>")  # a piece of a model with byte fallback
-_CONTINUATION = re.compile(r"<0x[89AB][0-9A-F]>")  # a byte of UTF-8 that begins no character
-_PUNCTUATION_EDGE = re.compile(r"(?<=\S)(?=[^\w\s])|(?<=[^\w\s])(?=\S)")
+_SpTextProto: Any = sentencepiece_pb2.SentencePieceText  # type: ignore[attr-defined]
 
 
 class Tokenizer:
@@ -35,9 +37,9 @@ class Tokenizer:
     Text is cut word by word, a word being what stands between blanks. So a word that has just arrived is cut alike
     whatever follows, also by a model whose pieces may cross blanks, and in training as in translation.
 
-    A text survives encoding and decoding up to Unicode composition (NFC) and the kind and number of its blanks;
-    characters that the vocabulary lacks come back as ⁇. Nothing else is normalised, so that fullwidth or
-    typographic characters of a reference can be produced.
+    A text survives encoding and decoding up to Unicode composition (NFC) and the kind and number of its blanks, also
+    one that holds marks of tokenizers; characters that the vocabulary lacks come back as ⁇. Nothing else is normalised,
+    so that fullwidth or typographic characters of a reference can be produced.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -59,6 +61,9 @@ class Tokenizer:
         # Every other type of model has pieces for the single characters, which start no word.
         self._of_words = all(piece.startswith(SPACE) for piece in ordinary)
         self.of_characters = not any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary)
+        # Of somebody else's, which marks where words end.
+        self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
+        self._escapes = self._known_escapes()
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
@@ -78,8 +83,8 @@ class Tokenizer:
 
     def unknown_parts(self, word: str) -> list[str]:
         """What of a word has something in it that the vocabulary lacks, as the model's own normalisation leaves it: the
-        word, or of a model of words the words and marks in it."""
-        parts = self._processor.normalize(self._prepared(normalize(word))).replace(SPACE, " ").split()
+        word, or of a model of words the words and marks in it, marked. Marks of tokenizers stay escaped."""
+        parts = filter(None, self._processor.normalize(self._prepared(normalize(word))).split(SPACE))
         return [part for part in parts if UNK in self._processor.encode(part)]
 
     def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
@@ -107,7 +112,11 @@ class Tokenizer:
         """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
         piece = self._processor.id_to_piece(token)
         if self._of_words:
-            return not piece.startswith(SPACE + _JOINER)
+            return not piece.startswith(SPACE + JOINER)
+        if self._with_suffixes:
+            return before is not None and (
+                self._processor.id_to_piece(before).endswith(SPACE) or UNK in (token, before)
+            )
         return piece.startswith(SPACE) or UNK in (token, before)  # what is unknown stands between blanks
 
     def split(self, text: str) -> list[str]:
@@ -125,28 +134,61 @@ class Tokenizer:
 
     def count_pieces(self, text: str) -> int:
         """The pieces of a text as it is, a newline too, which `split` normalises away: so does SimulEval count."""
-        return len(self._processor.encode(marked(text) if self._of_words else text))
+        spaced = re.split(r"(\s+)", text)
+        return len(self._processor.encode("".join(map(self._prepared, spaced))))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
-        text = " ".join(self._processor.decode([int(i) for i in ids]).split())
-        return text.replace(" " + _JOINER, "").removeprefix(_JOINER) if self._of_words else text
+        return text_of(self._processor.decode([int(i) for i in ids]), of_words=self._of_words)
 
-    def unit_ids(self, text: str, unit: Unit = "word") -> list[int | None]:
+    def unit_ids(self, text: str, unit: LinkUnit = "word") -> list[int | None]:
         """For each piece of `split` the index among `units(text)` of the one it shares most characters with (of equals
-        the first); None for `</s>`. A piece that is only a blank belongs to the unit that follows."""
-        return _unit_ids(self.split(text), units(text, unit))
+        the first); None for `</s>`. A piece that is only a blank belongs to the unit that follows.
 
-    def decoded_unit_ids(self, ids: Sequence[int], unit: Unit = "word") -> list[int | None]:
+        What the model's own normalisation makes longer or shorter moves no later piece.
+        """
+        words = normalize(text).split()
+        given = [self._prepared(word) for word in words]
+        found: list[int | None] = []
+        first = 0
+        for word, prepared_word, cut in zip(words, given, self._cut(given), strict=True):
+            places = unit_places(word, unit)
+            for place in self._units_of_pieces(prepared_word, cut, places):
+                found.append(None if place is None else first + place)
+            first += places[-1] + 1
+        return [*found, None]
+
+    def decoded_unit_ids(self, ids: Sequence[int], unit: LinkUnit = "word") -> list[int | None]:
         """The same for decoded ids and the units of `decode(ids)`; None for special ids."""
-        pieces = [_UNKNOWN if i == UNK else piece for i, piece in zip(ids, self.pieces(ids), strict=True)]
-        return _unit_ids(pieces, units(self.decode(ids), unit))
+        if not ids:
+            return []
+        decoded = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
+        pieces = _SpTextProto.FromString(decoded)
+        text = text_of(pieces.text, of_words=self._of_words)
+        found = self._units_of_pieces(pieces.text, pieces, unit_places(text, unit))
+        return [None if i in (PAD, BOS, EOS) else place for i, place in zip(ids, found, strict=True)]
+
+    def _cut(self, given: list[str]) -> list[Any]:
+        """The pieces of prepared words, with their places."""
+        return [*map(_SpTextProto.FromString, self._processor.encode(given, out_type="serialized_proto"))]
+
+    def _units_of_pieces(self, given: str, cut: Any, places: Sequence[int]) -> Iterable[int | None]:
+        spans = ((piece.begin, piece.end) for piece in cut.pieces)
+        return units_of_pieces(given, spans, places, of_words=self._of_words)
+
+    def _known_escapes(self) -> Escapes:
+        if self._of_words:
+            return ESCAPES_OF_WORDS
+        block = self._processor.piece_to_id(ESCAPED_BLOCK) == UNK  # as it is in models of somebody else's
+        return {mark: escape for mark, escape in ESCAPES.items() if not (block and escape == ESCAPED_BLOCK)}
 
     def _prepared(self, word: str) -> str:
-        return marked(word) if self._of_words else word
+        return prepared(word, self._escapes, of_words=self._of_words)
 
     def _readable(self, pieces: list[str]) -> list[str]:
-        return [piece.removeprefix(SPACE + _JOINER) for piece in pieces] if self._of_words else pieces
+        if self._of_words:
+            pieces = [piece.removeprefix(SPACE + JOINER) for piece in pieces]
+        return [restored(piece) for piece in pieces]
 
 
 def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
@@ -155,49 +197,3 @@ def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
     np.cumsum([len(ids) for ids in sequences], out=offsets[1:])
     values = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, count=offsets[-1])
     return pa.ListArray.from_arrays(offsets, values)
-
-
-def units(text: str, unit: Unit) -> list[str]:
-    """What alignments link: the words of a text (`mt.data.words.words`), or its characters, blanks apart."""
-    return words(normalize(text)) if unit == "word" else [*_bare(normalize(text))]
-
-
-def _unit_ids(pieces: Sequence[str], spelt: Sequence[str]) -> list[int | None]:
-    owners = [index for index, unit in enumerate(spelt) for _ in _bare(unit)]
-    indices: list[int | None] = []
-    start = 0
-    for piece in pieces:
-        length = 0 if piece in _SPECIAL else _characters(piece)
-        # Byte pieces after the first of a character belong to it. What lower-casing made longer is cut off.
-        first = start - 1 if _CONTINUATION.fullmatch(piece) else min(start, len(owners) - 1)
-        covered = owners[max(first, 0) : max(first, 0) + max(length, 1)]
-        # `max` takes the first of equally frequent units, since the slice is in order.
-        indices.append(None if piece in _SPECIAL or not covered else max(covered, key=covered.count))
-        start += length
-    return indices
-
-
-def normalize(text: str) -> str:
-    """The text as the tokenizer sees it: composed (NFC), every run of white space one blank."""
-    # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
-    blanks = text.isprintable() and "  " not in text and text == text.strip()
-    if blanks and unicodedata.is_normalized("NFC", text):
-        return text
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def marked(text: str) -> str:
-    """Set punctuation apart by blanks that can be undone: `Oh, ja!` becomes `Oh ￭, ja ￭!`."""
-    return _PUNCTUATION_EDGE.sub(" " + _JOINER, text)
-
-
-def _bare(text: str) -> str:
-    """Without blanks and the marks that this module and SentencePiece set."""
-    return "".join(text.replace(SPACE, "").replace(_JOINER, "").split())
-
-
-def _characters(piece: str) -> int:
-    """How many characters of a text without blanks a piece stands for."""
-    if _BYTE.fullmatch(piece):
-        return 0 if _CONTINUATION.fullmatch(piece) else 1
-    return len(_bare(piece))

@@ -4,7 +4,7 @@ import io
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,31 @@ from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
 from mt.data.tokenizer.config import TokenizerConfig
-from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer, marked, normalize
+from mt.data.tokenizer.marks import (
+    ESCAPED_SPACE,
+    ESCAPES,
+    ESCAPES_OF_WORDS,
+    RESERVED,
+    SPACE,
+    normalize,
+    prepared,
+)
+from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer
 from mt.errors import UserError
 from mt.input_files import read_bytes
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
+_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
+"""Types of pieces."""
+_SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
+"""Names of the special pieces, by their ids."""
+_LONGEST_WORD = 2000
+"""Characters; a longer one is learnt from in parts. SentencePiece takes no piece of 8 kB, and ends the process at a
+word of 65,536 characters."""
+_LONGEST_LINE = 1 << 30
+"""Bytes, the most that SentencePiece allows; it skips longer lines in silence."""
+_WORDS_OF_A_LINE = 10_000
+"""A longer text is learnt from in several lines, none of which is too long."""
 
 
 def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) -> Tokenizer:
@@ -27,7 +47,6 @@ def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) 
     """
     if config.model_file:
         return _adopted(Path(config.model_file))
-    prepare: Callable[[str], str] = marked if config.model_type == "word" else str
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         normalization: dict[str, Any] = {"normalization_rule_name": "identity"}
@@ -37,29 +56,56 @@ def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) 
             normalization = {"normalization_rule_tsv": str(rules)}
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(prepare(normalize(text)) for text in texts),
+                sentence_iterator=_lines(texts, of_words=config.model_type == "word"),
                 model_writer=model,
                 model_type=config.model_type,
                 vocab_size=config.vocab_size,
                 hard_vocab_limit=exact and config.model_type == "bpe",
                 character_coverage=config.character_coverage,
-                max_sentence_length=1 << 20,  # bytes; the default silently skips lines beyond 4192
+                max_sentence_length=_LONGEST_LINE,
                 num_threads=4,  # fixed, because sums in another order could give another vocabulary
                 minloglevel=2,
                 pad_id=PAD,
                 unk_id=UNK,
                 bos_id=BOS,
                 eos_id=EOS,
+                pad_piece=RESERVED + _SPECIAL[PAD],
+                unk_piece=RESERVED + _SPECIAL[UNK],
+                bos_piece=RESERVED + _SPECIAL[BOS],
+                eos_piece=RESERVED + _SPECIAL[EOS],
                 **normalization,
             )
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
-    return Tokenizer(model.getvalue())
+    return Tokenizer(_with_usual_names(proto_of(model.getvalue())).SerializeToString())
 
 
 def proto_of(model: bytes) -> Any:
     """A serialized SentencePiece model as the message it is."""
     return _ModelProto.FromString(model)
+
+
+def _lines(texts: Iterable[str], *, of_words: bool) -> Iterator[str]:
+    """The texts in lines of which SentencePiece skips nothing."""
+    escapes = ESCAPES_OF_WORDS if of_words else ESCAPES
+    for text in texts:
+        words = [
+            prepared(word[start : start + _LONGEST_WORD], escapes, of_words=of_words)
+            for word in normalize(text).split()
+            for start in range(0, len(word), _LONGEST_WORD)
+        ]
+        for start in range(0, len(words), _WORDS_OF_A_LINE):
+            yield " ".join(words[start : start + _WORDS_OF_A_LINE])
+
+
+def _with_usual_names(proto: Any) -> Any:
+    """The special pieces lose their reserved names: under their usual ones, text that holds `<s>` would be learnt from
+    without it."""
+    spec = proto.trainer_spec
+    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = _SPECIAL
+    for piece, name in zip(proto.pieces, _SPECIAL, strict=False):
+        piece.piece = name
+    return proto
 
 
 def _lowercase_rules() -> str:
@@ -85,14 +131,20 @@ def _adopted(path: Path) -> Tokenizer:
         raise UserError(f"{path} is not a SentencePiece model: set dataset.tokenizer.model_file") from error
     spec = proto.trainer_spec
     pieces = {piece.piece: piece for piece in proto.pieces}
-    kinds = _ModelProto.SentencePiece
-    special = []
-    for name, kind in ((spec.pad_piece, 3), (spec.unk_piece, 2), (spec.bos_piece, 3), (spec.eos_piece, 3)):
-        special.append(pieces.pop(name, None) or kinds(piece=name, score=0.0, type=kind))
-    if not any(piece.type == 2 for piece in special) or not pieces:
+    names = spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece
+    known = pieces.get(spec.unk_piece)
+    for name in names:
+        pieces.pop(name, None)
+    if (known is not None and known.type != _UNKNOWN) or not pieces:
         raise UserError(f"{path} is not a SentencePiece model with pieces: set dataset.tokenizer.model_file")
     # Words are cut one by one, and each starts with the mark of a blank, without which words would run together.
     proto.normalizer_spec.add_dummy_prefix = True
+    kinds = _ModelProto.SentencePiece
+    # Even where the model cuts text into such a piece: a text that holds `</s>` does not end there.
+    special = [kinds(piece=name, score=0.0, type=_UNKNOWN if name == spec.unk_piece else _CONTROL) for name in names]
+    # A text may hold the mark of a blank, which the model has never seen.
+    if ESCAPED_SPACE not in pieces and not all(name.startswith(SPACE) for name in pieces):
+        pieces[ESCAPED_SPACE] = kinds(piece=ESCAPED_SPACE, score=0.0, type=_USER_DEFINED)
     del proto.pieces[:]
     proto.pieces.extend([*special, *pieces.values()])
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNK, BOS, EOS

@@ -1,0 +1,62 @@
+"""What SentencePiece is given in place of a text, so that it gives every text back: the marks of both kept apart.
+
+SentencePiece writes `▁` where a blank is, and learns nothing from lines with `▅`; a vocabulary of words has a mark of
+its own. A text may hold these characters as well. A word has no white space in it, so that the separators U+001C to
+U+001F, which are white space, are free to stand for them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from mt.data.words import runs
+
+SPACE = "▁"
+"""SentencePiece's mark on a piece that starts a word."""
+JOINER = "￭"
+"""On a token of a vocabulary of words that follows without a blank."""
+ESCAPED_SPACE, ESCAPED_BLOCK = "\x1c", "\x1d"
+_ESCAPED_JOINER = "\x1e"
+RESERVED = "\x1f"
+"""In front of names of special pieces while a vocabulary is learnt, so that no text holds them."""
+
+Escapes = Mapping[int, str]
+ESCAPES: Escapes = {ord(SPACE): ESCAPED_SPACE, ord("▅"): ESCAPED_BLOCK}
+ESCAPES_OF_WORDS: Escapes = {**ESCAPES, ord(JOINER): _ESCAPED_JOINER}
+_RESTORED = {ord(escape): chr(mark) for mark, escape in ESCAPES_OF_WORDS.items()}
+_JOINED = re.compile(rf"(?: +|^){JOINER}")
+
+
+def normalize(text: str) -> str:
+    """The text as the tokenizer sees it: composed (NFC), every run of white space one blank."""
+    # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
+    blanks = text.isprintable() and "  " not in text and text == text.strip()
+    if blanks and unicodedata.is_normalized("NFC", text):
+        return text
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:
+    """What SentencePiece is given for what stands between blanks. escapes: for the characters that it would not give
+    back. of_words: whether punctuation marks are set apart by blanks that can be undone: `ja!` becomes `ja ￭!`."""
+    if of_words:
+        return f" {JOINER}".join(run.translate(escapes) for run in runs(word))
+    return word.translate(escapes)
+
+
+def restored(text: str) -> str:
+    """The text with the characters that escapes stand for."""
+    return text.translate(_RESTORED)
+
+
+def text_of(decoded: str, *, of_words: bool) -> str:
+    """The text of what SentencePiece decoded, with one blank between words."""
+    if of_words:
+        decoded = _JOINED.sub("", decoded)
+    return " ".join(restored(decoded).split())
+
+
+def places_of_text(given: str, *, of_words: bool) -> list[int]:
+    """Where the characters of the text, blanks apart, stand in what SentencePiece was given, or decoded."""
+    joiners = {found.end() - 1 for found in _JOINED.finditer(given)} if of_words else ()
+    return [i for i, character in enumerate(restored(given)) if not (character.isspace() or i in joiners)]
