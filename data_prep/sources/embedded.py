@@ -61,7 +61,9 @@ def from_folder(folder: Path, media: Path, column: str, source: str) -> Raw:
     `folder`. Raises SourceError where a cell holds neither bytes nor the path of a file below `media`."""
     if (match := ROW.fullmatch(source)) is None:
         return os.path.join(media, source)
-    return _content(_parquet_cell(str(folder / match["table"]), column, int(match["number"])), source, media)
+    with _refused(source):
+        cell = _parquet_cell(str(folder / match["table"]), column, int(match["number"]))
+    return _content(cell, source, media)
 
 
 def from_tables(tables: Mapping[str, datasets.Dataset], column: str, root: Path, source: str) -> Raw:
@@ -69,7 +71,21 @@ def from_tables(tables: Mapping[str, datasets.Dataset], column: str, root: Path,
     match = ROW.fullmatch(source)
     if match is None:
         return os.path.join(root, source)
-    return _content(tables[match["table"]].with_format("arrow")[int(match["number"])][column][0].as_py(), source, root)
+    with _refused(source):
+        cell = tables[match["table"]].with_format("arrow")[int(match["number"])][column][0].as_py()
+    return _content(cell, source, root)
+
+
+@contextlib.contextmanager
+def _refused(source: str) -> Iterator[None]:
+    """A row that is not there becomes a sentence: its table may have changed, or something else names it."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, KeyError, IndexError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise SourceError(
+            f"{source} is no row that can be read ({reason}): give the table that the corpus was made of"
+        ) from error
 
 
 def _content(cell: Any, source: str, root: Path) -> Raw:

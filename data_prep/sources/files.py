@@ -44,6 +44,9 @@ class Pairs(Protocol):
         """Each pair with what to call its line in an error."""
 
     def columns(self) -> Collection[str]: ...
+    def embedded(self) -> str | None:
+        """As of `Listing`."""
+
     def places(self) -> tuple[str, str]: ...
 
 
@@ -106,6 +109,10 @@ class LocalFiles(Source):
 
     def columns(self, split: str) -> Collection[str]:
         return self._splits[split].columns()
+
+    def embedded(self, split: str) -> str | None:
+        """As of `Listing`."""
+        return self._splits[split].embedded()
 
     def places(self, split: str) -> tuple[str, str]:
         return self._splits[split].places()
@@ -171,6 +178,9 @@ class ParallelText:
         beside = _names(self.paths[0].parent)
         names = (name.removeprefix(self._start) for name in beside if name.startswith(self._start))
         return {name.removesuffix(".gz").removesuffix(".zst") for name in names}
+
+    def embedded(self) -> None:
+        return None
 
     def places(self) -> tuple[str, str]:
         return f"{self.paths[0]}, line", f"{self.paths[1]}, line"

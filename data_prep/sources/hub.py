@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from data_prep.sources.base import Source
-from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples
+from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples, is_embedded
 from data_prep.sources.digest import digest
 from data_prep.sources.embedded import files_in_cells, from_tables
 from data_prep.sources.litter import files_below
@@ -101,6 +101,10 @@ class HubTable(Source):
 
     def columns(self, split: str) -> list[str]:
         return arrow_columns(_schema(self._table(split)), self._columns[split])[0]
+
+    def embedded(self, split: str) -> str | None:
+        """As of `Listing`."""
+        return split if self._media and is_embedded(_schema(self._table(split)), self._columns[split]) else None
 
     def places(self, split: str) -> tuple[str, str]:
         source, target = (f"{self._name}, {self._hub.splits[split]}, column {column}, row" for column in self._sides)

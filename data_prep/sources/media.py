@@ -27,6 +27,9 @@ class Listing(Protocol):
     def columns(self, split: str) -> Collection[str]:
         """As of `Source`."""
 
+    def embedded(self, split: str) -> str | None:
+        """What its sources call the split's table, where cells of it are the sounds or pictures themselves."""
+
     def notes(self) -> list[str]:
         """As of `Source`."""
 
@@ -98,9 +101,15 @@ class MediaFiles(Source):
                 raise UserError(
                     f"{where} has no text, and dev and test are scored line by line: fill it in, or leave the line out"
                 )
-            if ROW.fullmatch(source):
-                yield example
+            if self._listing.embedded(split) is not None:
+                yield example  # of the table's own cells, whose names it makes itself
                 continue
+            if ROW.fullmatch(source):
+                raise UserError(
+                    f"{where} names {source!r}, a row of a table, and only cells of a split's own table are read as "
+                    "sounds or pictures: name files, or give that table as the split, with their column as "
+                    "dataset.source"
+                )
             if self._remote:
                 raise UserError(
                     f"{where} names {source!r}, and what the hub's tables name is not downloaded: set "
@@ -113,7 +122,7 @@ class MediaFiles(Source):
                     "to that folder, or set dataset.media_folder to the one that holds all files"
                 )
             path = self._path(inside)
-            if not path.is_file():
+            if not os.path.isfile(path):
                 raise UserError(
                     f"{where} names {source!r}, but there is no file {path}: correct the path, leave the line out, or "
                     "set dataset.media_folder to the folder that paths are relative to"

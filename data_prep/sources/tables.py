@@ -20,6 +20,7 @@ from data_prep.sources.cells import (
     arrow_columns,
     arrow_examples,
     example,
+    is_embedded,
     require_once,
     require_sides,
 )
@@ -65,6 +66,10 @@ class TableFile(ABC):
 
     @abstractmethod
     def columns(self) -> Collection[str]: ...
+
+    def embedded(self) -> str | None:
+        """As of `Listing`."""
+        return None
 
     def places(self) -> tuple[str, str]:
         return f"{self._path}, column {self._sought[0]}, row", f"{self._path}, column {self._sought[1]}, row"
@@ -212,6 +217,9 @@ class ParquetFile(TableFile):
 
     def columns(self) -> list[str]:
         return arrow_columns(pq.read_schema(self._path), self._sought)[0]
+
+    def embedded(self) -> str | None:
+        return self._rows if self._rows and is_embedded(pq.read_schema(self._path), self._sought) else None
 
 
 TABLES: Mapping[str, Callable[[Path, Columns], TableFile]] = MappingProxyType(

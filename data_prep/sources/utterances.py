@@ -30,6 +30,9 @@ class Utterances:
     def columns(self, split: str) -> Collection[str]:
         return ()
 
+    def embedded(self, split: str) -> None:
+        return None
+
     def notes(self) -> list[str]:
         return []
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +53,11 @@ class ArrayField(Field):
         return pa.ListArray.from_arrays(pa.array(np.cumsum(sizes, dtype=np.int32)), values, mask=pa.array(absent))
 
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
-        """A blank string is nothing to read, and gives a row without positions."""
+        """A blank string is nothing to read, and gives a row without positions. An array may be any library's that
+        NumPy reads, as a tensor."""
         nothing = np.zeros((0, *self._shape), dtype=self._dtype)
         blank = (isinstance(source, str) and not source.strip() for source in sources)
-        return [nothing if empty else self._row(source) for source, empty in zip(sources, blank, strict=True)]
+        return [nothing if empty else self._row(_raw(source)) for source, empty in zip(sources, blank, strict=True)]
 
     @abstractmethod
     def _row(self, source: Raw) -> np.ndarray:
@@ -75,3 +78,16 @@ class ArrayField(Field):
             values, offsets = numbers(chunk.values), numbers(chunk.offsets)
             found += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
         return found
+
+
+def _raw(source: Any) -> Raw:
+    """Raises SourceError where it is nothing that a row can be made of."""
+    if isinstance(source, Raw):
+        return source
+    if hasattr(source, "__array__"):
+        with contextlib.suppress(TypeError, RuntimeError):  # of a tensor on another device, or of bfloat16
+            return np.asarray(source)
+    raise SourceError(
+        f"a source given as {type(source).__name__} is neither a path, nor the bytes of a file, nor an array in main "
+        "memory: give one of them"
+    )

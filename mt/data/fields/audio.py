@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +12,7 @@ from mt.backdrop import Sound
 from mt.data.fields.arrays import ArrayField
 from mt.data.fields.arriving import ArrivingSound
 from mt.data.fields.base import Raw, Row, SourceError
+from mt.data.fields.recordings import named, opened_recording
 from mt.data.fields.samples import FULL_SCALE, framed, mono, quantised, ratio, resampled, resampled_on
 from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
@@ -27,10 +23,19 @@ if TYPE_CHECKING:
 
 FRAMES = 100
 """Positions in a second."""
-_EXTRA = "sound is read by soundfile, which is not installed: pip install 'mt[speech]'"
-_HEADERS = {b"RIFF": "wav", b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff"}
-_SPAN = re.compile(r"#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)$")
-"""Part of a sound, in seconds (W3C Media Fragments URI 1.0, section 4.2.1)."""
+_HEADERS = {
+    b"RIFF": "wav",
+    b"RF64": "wav",
+    b"riff": "w64",
+    b"fLaC": "flac",
+    b"OggS": "ogg",
+    b"FORM": "aiff",
+    b".snd": "au",
+    b"caff": "caf",
+    b"ID3\2": "mp3",
+    b"ID3\3": "mp3",
+    b"ID3\4": "mp3",
+}
 
 _BANDS = 40
 """Of a spectrogram that is looked at."""
@@ -103,17 +108,18 @@ class AudioField(ArrayField):
         A piece is there when what its filter reaches of another rate was read. Raises SourceError where the file cannot
         be read, or no further.
         """
-        with self._opened(name) as (file, count):
-            rate, new_rate = ratio(file.samplerate, self._rate)
+        with opened_recording(name) as sound:
+            rate, new_rate = ratio(sound.rate, self._rate)
             state: Any = None
-            while count:
-                size = min(count, -(-file.samplerate // FRAMES))
-                samples = mono(file.read(size, dtype="float32", always_2d=True), name)
-                _require_whole(name, len(samples), size)
-                count -= size
+            size = -(-sound.rate // FRAMES)
+            samples = sound.read(size)
+            while len(samples):
+                following = sound.read(size)
+                piece = mono(samples, name)
                 if rate != new_rate:
-                    samples, state = resampled_on(samples, state, not count, rate, new_rate)
-                yield quantised(samples)
+                    piece, state = resampled_on(piece, state, not len(following), rate, new_rate)
+                yield quantised(piece)
+                samples = following
 
     def pcm(self, chunks: Iterable[bytes], name: str) -> Iterator[np.ndarray]:
         """Raw samples, 16 bits each, little-endian, one channel, at the field's rate: 10 ms of them at a time, or what
@@ -143,50 +149,18 @@ class AudioField(ArrayField):
             samples = mono(source, name)
             self._require_short(name, len(samples) / rate)
         else:
-            name = _named(source)
-            with self._opened(source) as (file, count):
-                rate = file.samplerate
-                self._require_short(name, count / rate)
-                samples = file.read(count, dtype="float32", always_2d=True)
-            _require_whole(name, len(samples), count)
+            name = named(source)
+            with opened_recording(source) as sound:
+                rate = sound.rate
+                if sound.count is not None:
+                    self._require_short(name, sound.count / rate)
+                # One that does not say how long it is shows by a sample that it is too long.
+                samples = sound.read(int(self._longest * rate) + 1)
+            if not len(samples):
+                raise SourceError(f"{name} has no samples: expected a sound", "without sound")
+            self._require_short(name, len(samples) / rate)
             samples = mono(samples, name)
         return framed(quantised(resampled(samples, rate, self._rate)), self._hop)
-
-    @contextlib.contextmanager
-    def _opened(self, source: str | Path | bytes) -> Iterator[tuple[Any, int]]:
-        """A file, at the sample where what is wanted of it begins, and how many are to be read."""
-        try:
-            import soundfile
-        except ImportError as error:
-            raise UserError(_EXTRA) from error
-        name = _named(source)
-        span = _SPAN.search(name)
-        path = name[: span.start()] if span else name
-        try:
-            if (len(source) if isinstance(source, bytes) else os.stat(path).st_size) == 0:
-                raise SourceError(f"{path} is empty: expected a sound", "without sound")
-            with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else path) as file:
-                rate, start, count = file.samplerate, 0, file.frames
-                if span:
-                    begin, end = (float(second) for second in span.groups())
-                    if not begin < end <= count / rate + 0.5:
-                        raise SourceError(
-                            f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has "
-                            f"{count / rate:.2f} seconds"
-                        )
-                    start = int(begin * rate)
-                    count = min(round(end * rate), count) - start
-                if count <= 0:
-                    raise SourceError(f"{name} has no samples: expected a sound", "without sound")
-                file.seek(start)
-                yield file, count
-        except OSError as error:
-            raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
-        except soundfile.SoundFileError as error:
-            raise SourceError(
-                f"{path} is no sound, or cut short ({_reason(error)}): expected wav, flac, ogg or another format that "
-                "libsndfile reads"
-            ) from error
 
     def _require_short(self, name: str, seconds: float) -> None:
         if seconds > self._longest:
@@ -195,16 +169,3 @@ class AudioField(ArrayField):
                 "it into utterances, or raise that",
                 f"longer than {self._longest:g} seconds (dataset.field.max_seconds)",
             )
-
-
-def _named(source: str | Path | bytes) -> str:
-    return "the sound" if isinstance(source, bytes) else str(source)
-
-
-def _require_whole(name: str, found: int, count: int) -> None:
-    if found < count:
-        raise SourceError(f"{name} is cut short: it has {found:,} of {count:,} samples; copy it again")
-
-
-def _reason(error: Any) -> str:
-    return str(getattr(error, "error_string", error)).rstrip(". ")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PATCH = 16
 """Pixels of the side of a square that counts as a position in the size of a batch, as in VGG's grid of 14 x 14."""
 _EXTRA = "pictures are read by Pillow, which is not installed: pip install 'mt[images]'"
+_WHITE = 255
+_BITS_PER_SAMPLE = 258  # a tag of TIFF
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 
 
@@ -119,6 +121,8 @@ class ImageField(ArrayField):
                     return self._square(picture)
         except PIL.Image.DecompressionBombError as error:
             raise SourceError(f"{path} has too many pixels ({error}): make it smaller") from error
+        except SourceError as error:
+            raise SourceError(f"{path} {error}") from error
         except FileNotFoundError as error:
             raise SourceError(f"{path} cannot be read ({error.strerror})") from error
         except Exception as error:  # what is broken can have a decoder raise anything
@@ -132,10 +136,33 @@ class ImageField(ArrayField):
         import PIL.ImageOps
 
         PIL.ImageOps.exif_transpose(picture, in_place=True)  # else a picture that lies right is copied
-        if picture.mode.startswith("I"):  # grey of 16 bits, which would be cut off at 255
-            picture = picture.point(lambda level: level / 256).convert("L")
+        if picture.mode.startswith(("I", "F")):
+            picture = PIL.Image.fromarray(_bytes(picture))
         if picture.has_transparency_data:
             picture = picture.convert("RGBA")
             picture = PIL.Image.alpha_composite(PIL.Image.new("RGBA", picture.size, "white"), picture)
         side = self._size_of_side
         return np.asarray(picture.convert("RGB").resize((side, side), PIL.Image.Resampling.BICUBIC))
+
+
+def _bytes(picture: Image) -> np.ndarray:
+    """[height, width] uint8: the grey of a picture of more bits, or of floating-point numbers; white where it is
+    transparent. Raises SourceError where nothing says which number is white."""
+    levels = np.asarray(picture)
+    if picture.mode == "F":
+        if not (levels.min() >= 0 and levels.max() <= 1):
+            raise SourceError(
+                f"has floating-point grey from {levels.min():g} to {levels.max():g}, and between 0 (black) and 1 "
+                "(white) alone is known what it means: write it as 8 or 16 bits"
+            )
+        grey = np.rint(levels * _WHITE)
+    else:
+        bits = int(getattr(picture, "tag_v2", {}).get(_BITS_PER_SAMPLE, (16,))[0])
+        if bits > 16 or levels.min() < 0 or levels.max() >= 1 << bits:
+            raise SourceError(
+                f"has grey of {bits} bits, from {levels.min():,} to {levels.max():,}, and nothing says which number is "
+                "white: write it as 8 or 16 bits without a sign"
+            )
+        grey = levels / (1 << (bits - 8))
+    grey[levels == picture.info.get("transparency", -1)] = _WHITE
+    return grey.astype(np.uint8)

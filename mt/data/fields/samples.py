@@ -12,9 +12,15 @@ from mt.data.fields.base import SourceError
 FULL_SCALE = 1 << 15
 
 
+_LOUDEST = 2.0
+"""Of floating-point samples: a decoder or a mixture goes beyond 1 now and then, and what does is cut off there."""
+_CHANNELS = 32
+"""More are no sound: samples and channels are exchanged."""
+
+
 def mono(source: Any, name: str = "the sound") -> np.ndarray:
     """[N] floating-point numbers, the mean of the channels. Raises SourceError where they are no sound."""
-    if not isinstance(source, np.ndarray) or source.ndim not in (1, 2) or source.dtype.kind not in "if":
+    if not _is_sound(source):
         array = isinstance(source, np.ndarray)
         found = (
             f"of shape {list(source.shape)} and type {source.dtype}" if array else f"given as {type(source).__name__}"
@@ -23,11 +29,24 @@ def mono(source: Any, name: str = "the sound") -> np.ndarray:
             f"a sound {found} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
         )
     samples = source.astype(np.float32) / FULL_SCALE if source.dtype.kind == "i" else source
-    if samples.ndim == 2:
-        samples = samples.mean(axis=1)
-    if not np.isfinite(samples).all():
+    peak = float(np.abs(samples).max()) if samples.size else 0.0
+    if not np.isfinite(peak):
         raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
-    return samples
+    if peak > _LOUDEST:
+        raise SourceError(
+            f"{name} has floating-point samples up to {peak:,.6g}, which lie within -1 and 1: divide them by what full "
+            f"scale is, such as {FULL_SCALE}, or write them as 16-bit integers"
+        )
+    return samples.mean(axis=1) if samples.ndim == 2 else samples
+
+
+def _is_sound(source: Any) -> bool:
+    """Whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of their own:
+    where numbers come from decides whether they are as large as their type allows."""
+    if not isinstance(source, np.ndarray) or source.ndim not in (1, 2):
+        return False
+    typed = source.dtype.kind == "f" or (source.dtype.kind == "i" and source.dtype.itemsize == 2)
+    return typed and (source.ndim == 1 or 1 <= source.shape[1] <= _CHANNELS)
 
 
 def quantised(samples: np.ndarray) -> np.ndarray:

@@ -1,3 +1,4 @@
+import io
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_a_picture_is_turned_as_its_camera_says(field: ImageField, tmp_path: Pat
     assert close(row[:, :6], RED, 12) and close(row[:, 10:], BLUE, 12)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I;16", "I", "F"])
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "I;16", "F"])
 def test_every_mode_is_read(field: ImageField, tmp_path: Path, mode: str) -> None:
     Image.new(mode, (20, 30)).save(tmp_path / "picture.tif")
     encoded(field, tmp_path / "picture.tif")
@@ -147,3 +148,43 @@ def test_without_the_library_one_sentence_names_the_extra(field: ImageField, mon
         UserError, match=r"^pictures are read by Pillow, which is not installed: pip install 'mt\[images\]'$"
     ):
         field.encode(["any.png"], None)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
+def test_sixteen_bits_are_scaled_by_their_range(field: ImageField, kind: str) -> None:
+    file = io.BytesIO()
+    Image.fromarray(np.full((4, 4), 40_000, np.uint16)).save(file, format=kind)
+    assert close(encoded(field, file.getvalue()), (156, 156, 156))
+
+
+def test_floating_point_grey_is_between_black_and_white(field: ImageField, tmp_path: Path) -> None:
+    for level, grey in ((0, 0), (0.5, 128), (1, 255)):
+        Image.fromarray(np.full((4, 4), level, np.float32)).save(tmp_path / "grey.tif")
+        assert close(encoded(field, tmp_path / "grey.tif"), (grey, grey, grey))
+
+
+@pytest.mark.parametrize(
+    ("pixels", "sentence"),
+    [
+        (np.array([[0, 200]], np.float32), r"has floating-point grey from 0 to 200, and between 0 \(black\) and 1"),
+        (np.array([[0, np.nan]], np.float32), "has floating-point grey from nan to nan"),
+        (np.array([[0, -1]], np.float32), "has floating-point grey from -1 to 0"),
+        (np.array([[0, 300]], np.int32), "has grey of 32 bits, from 0 to 300, and nothing says which number is white"),
+        (np.array([[-5, 2**30]], np.int32), "has grey of 32 bits, from -5 to 1,073,741,824"),
+    ],
+)
+def test_grey_without_a_known_white_is_refused(
+    field: ImageField, tmp_path: Path, pixels: np.ndarray, sentence: str
+) -> None:
+    Image.fromarray(pixels).save(tmp_path / "grey.tif")
+    with pytest.raises(SourceError, match=rf"grey\.tif {sentence}.*"):
+        field.encode([tmp_path / "grey.tif"], None)
+
+
+def test_pixels_of_other_types_are_refused(field: ImageField) -> None:
+    for kind in (np.float32, np.int64, np.uint16, bool):
+        with pytest.raises(SourceError, match="has another form than"):
+            field.encode([np.ones((4, 4, 3), kind)], None)
+    assert close(encoded(field, torch.full((4, 4, 3), 9, dtype=torch.uint8)), (9, 9, 9))
+    with pytest.raises(SourceError, match="a source given as object is neither"):
+        field.encode([object()], None)

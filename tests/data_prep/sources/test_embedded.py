@@ -15,6 +15,7 @@ from data_prep.prepare import prepare
 from data_prep.sources import open_reader, open_source
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
+from mt.data.fields import SourceError
 from mt.errors import UserError
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
@@ -162,3 +163,41 @@ def test_texts_are_no_bytes(tmp_path: Path) -> None:
     assert "column audio holds dict, not text: set dataset.source" in refusal(
         tmp_path / "data", tmp_path, field={"name": "text"}
     )
+
+
+def test_a_list_of_files_names_no_rows_of_tables(tmp_path: Path) -> None:
+    """Which may lie outside of the folder, or be of another split."""
+    folder = tmp_path / "data"
+    write_parquet(tmp_path / "out", {"secret": [sound(1)]}, pa.binary())
+    write_parquet(folder, {"in": [sound(1)], "dev": [sound(2)], "test": [sound(3)]}, pa.binary())
+    (folder / "link").symlink_to(tmp_path / "out")
+    (folder / "good.flac").write_bytes(sound(4))
+    for named in (
+        "../out/secret.parquet#row=0",
+        f"{tmp_path}/out/secret.parquet#row=0",
+        "x/../../out/secret.parquet#row=0",
+        "link/secret.parquet#row=0",
+        "in.parquet#row=0",
+        "dev.parquet#row=0",
+        "train.tsv#row=0",
+        "none.parquet#row=99999999999999999999",
+    ):
+        (folder / "train.tsv").write_text(f"audio\ttext\ngood.flac\ta b\n{named}\ta b\n")
+        assert refusal(folder, tmp_path).startswith(
+            f"{folder}/train.tsv, line 3 names {named!r}, a row of a table, and only cells of a split's own table are "
+        )
+    for named in ("in.parquet#row=-1", "in.parquet#row=", "in.parquet#row=x", "..\\out\\secret.parquet", "x" * 300):
+        (folder / "train.tsv").write_text(f"audio\ttext\ngood.flac\ta b\n{named}\ta b\n")
+        assert refusal(folder, tmp_path).startswith(f"{folder}/train.tsv, line 3 names {named!r}, but there is no file")
+    write_parquet(folder, {"train": ["../out/secret.parquet#row=0"]}, pa.string())
+    (folder / "train.tsv").unlink()
+    assert "row 1 names '../out/secret.parquet#row=0', a row of a table, and only" in refusal(folder, tmp_path)
+
+
+@pytest.mark.parametrize("row", ["train.parquet#row=7", "train.parquet#row=9999999999999999999999", "none#row=0"])
+def test_a_row_that_is_not_there_is_one_sentence(tmp_path: Path, row: str) -> None:
+    write_parquet(tmp_path, cells())
+    for column in ("audio", "none"):
+        reader = open_reader(DatasetConfig.model_validate(options(tmp_path, source=column), strict=False))
+        with pytest.raises(SourceError, match=f"{row} is no row that can be read .*: give the table that"):
+            reader.require_readable(row)

@@ -1,0 +1,213 @@
+"""Sounds in files, whole or some seconds of them, as libsndfile reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mt.data.fields.base import SourceError
+from mt.errors import UserError
+
+_EXTRA = "sound is read by soundfile, which is not installed: pip install 'mt[speech]'"
+_MARK = "#t="
+_SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
+"""Part of a sound, in seconds (W3C Media Fragments URI 1.0, section 4.2.1)."""
+_PADDING = 4096
+"""Bytes that may follow the last chunk of a wav file, as what a tool has put there to fill a block."""
+_UNKNOWN = 1 << 60
+"""As many samples has, for libsndfile, a file that does not say how many."""
+_BLOCK = 1 << 16
+"""Samples that are read at once, where they are not wanted."""
+_SLACK = 0.5
+"""Seconds by which a span may end after the sound."""
+
+
+class Recording:
+    """An open sound, at the sample where what is wanted of it begins."""
+
+    def __init__(self, file: Any, name: str, count: int | None, early: int = 0) -> None:
+        """count: see `count`. early: by how many samples it may end before these."""
+        self._file, self._name, self._early = file, name, early
+        self.rate = int(file.samplerate)
+        """Samples of a channel in a second."""
+        self.count = count
+        """How many of them are wanted; None: all, and the file does not say how many these are."""
+        self._read = 0
+
+    def read(self, most: int) -> np.ndarray:
+        """[N, channels] float32: the next samples, `most` of them or, at the end, fewer.
+
+        Raises SourceError where there should be more.
+        """
+        size = most if self.count is None else min(most, self.count - self._read)
+        if size <= 0:
+            return np.zeros((0, self._file.channels), np.float32)
+        with _silent(self._file.format == "MP3"):
+            samples = self._file.read(size, dtype="float32", always_2d=True)
+        self._read += len(samples)
+        if self.count is not None and len(samples) < size and self._read + self._early < self.count:
+            raise SourceError(
+                f"{self._name} is cut short: it has {self._read:,} of {self.count:,} samples; copy it again"
+            )
+        return np.asarray(samples)
+
+
+@contextlib.contextmanager
+def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
+    """A file, `name.flac#t=1.5,3.2` for these seconds of it, or the bytes of one.
+
+    Raises SourceError, also out of the body, where it cannot be read.
+    """
+    try:
+        import soundfile
+    except ImportError as error:
+        raise UserError(_EXTRA) from error
+    name = named(source)
+    path, span = _parted(name)
+    try:
+        size = len(source) if isinstance(source, bytes) else os.stat(path).st_size
+        if size == 0:
+            raise SourceError(f"{path} is empty: expected a sound", "without sound")
+        if path.lower().endswith(".raw"):
+            raise SourceError(
+                f"{path} is named as samples without a header, whose rate and form it does not say: convert it to wav "
+                "or flac"
+            )
+        given = io.BytesIO(source) if isinstance(source, bytes) else path
+        with _file(soundfile.SoundFile, given) as file:
+            if _start(given) == b"RIFF":
+                _require_true_length(given, path, size)
+            yield _wanted(file, name, path, span)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
+    except soundfile.SoundFileError as error:
+        raise SourceError(
+            f"{path} is no sound, or cut short ({_reason(error)}): expected wav, flac, ogg or another format that "
+            "libsndfile reads"
+        ) from error
+
+
+def named(source: str | Path | bytes) -> str:
+    return "the sound" if isinstance(source, bytes) else str(source)
+
+
+def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
+    """The path, and the seconds that are wanted of it."""
+    if span := _SPAN.search(name):
+        return name[: span.start()], (float(span[1]), float(span[2]))
+    path, mark, rest = name.rpartition(_MARK)
+    if mark and not os.path.exists(name) and "/" not in rest:
+        raise SourceError(
+            f"{name} does not say seconds as {_MARK}BEGIN,END: expected two numbers from 0 on, as in "
+            f"{os.path.basename(path)}{_MARK}1.5,3.2"
+        )
+    return name, None
+
+
+def _file(kind: Any, source: io.BytesIO | str) -> Any:
+    """An open file of `soundfile`'s kind."""
+    start = _start(source)
+    with _silent(start.startswith(b"ID3") or start[:1] == b"\xff" or str(source).lower().endswith(".mp3")):
+        file = kind(source)
+        if file.frames < _UNKNOWN:
+            return file
+        file.close()
+        if isinstance(source, io.BytesIO):
+            source.seek(0)
+        # It would look for its place after each read, and not find it: it is read as what cannot go back.
+        return type("Stream", (kind,), {"seekable": lambda self: False})(source)
+
+
+def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
+    """The samples of the span, or all."""
+    rate, whole = file.samplerate, None if file.frames >= _UNKNOWN else file.frames
+    if span is not None:
+        begin, end = span
+        if not begin < end:
+            raise SourceError(
+                f"{name} is to be read up to a second that is not after its first: exchange or correct them"
+            )
+        if whole is not None and end > whole / rate + _SLACK:
+            raise SourceError(
+                f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has {whole / rate:.2f} seconds"
+            )
+        if whole is None:
+            return _later(file, name, path, round(begin * rate), round(end * rate))
+        start = int(begin * rate)
+        count = min(round(end * rate), whole) - start
+    else:
+        start, count = 0, whole
+    if count is not None and count <= 0:
+        raise SourceError(f"{name} has no samples: expected a sound", "without sound")
+    if start:
+        file.seek(start)
+    return Recording(file, name, count)
+
+
+def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
+    """Part of a sound that cannot be looked for: what comes before is read."""
+    while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
+        start, end = start - passed, end - passed
+    if start > 0:
+        raise SourceError(f"{name} is to be read from a second that {path} does not reach: correct the span")
+    return Recording(file, name, end, early=round(_SLACK * file.samplerate))
+
+
+def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None:
+    """Raises SourceError where the samples of a wav file go on after their end as its header says it: what wrote them
+    was stopped, or could not go back. A header that says too much is one of a sound that was cut short, and read so."""
+    with io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
+        place, samples = 12, 0  # after RIFF, a size and WAVE
+        while place + 8 <= size:
+            file.seek(place)
+            kind, length = struct.unpack("<4sI", file.read(8))
+            if not kind.isascii() or not kind.decode().isprintable():
+                break
+            place += 8 + length + length % 2
+            samples += length * (kind == b"data")
+    if place + (_PADDING if samples else 0) >= size:
+        return
+    raise SourceError(
+        f"{path} has bytes after the end that its header gives its samples, as where a recording was never closed: "
+        "convert it again, as with sox --ignore-length"
+    )
+
+
+def _start(source: io.BytesIO | str) -> bytes:
+    if isinstance(source, io.BytesIO):
+        return source.getvalue()[:4]
+    with open(source, "rb") as file:
+        return file.read(4)
+
+
+@contextlib.contextmanager
+def _silent(needed: bool) -> Iterator[None]:
+    """Keeps back what mpg123 itself writes to standard error: a sentence of ours follows, where one is needed."""
+    if not needed:
+        yield
+        return
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _reason(error: Any) -> str:
+    return str(getattr(error, "error_string", error)).rstrip(". ")
