@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import numpy as np
 
@@ -16,10 +17,16 @@ def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
     """Returns the inputs as a list, and whether one was given by itself, of which the list is then.
 
     An iterable is a list, a generator, a view of a dictionary, an array of texts, or anything else that can be gone
-    through, once. An array of numbers is one input.
+    through, once. An array of numbers, also of another library, is one input.
     """
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in _LISTING:
         inputs = inputs.tolist()
-    if isinstance(inputs, Raw) or not isinstance(inputs, Iterable):
+    if isinstance(inputs, Raw) or _is_tensor(inputs) or not isinstance(inputs, Iterable):
         return [inputs], True
     return list(inputs), False
+
+
+def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
+    """Whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
+    kind = getattr(getattr(inputs, "dtype", None), "kind", "")
+    return hasattr(inputs, "__array__") and (kind == "" or kind not in _LISTING)

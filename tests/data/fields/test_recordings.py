@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from mt.data.fields import AudioConfig, AudioField, SourceError
+from mt.data.fields.inputs import as_list
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -134,6 +135,7 @@ def test_what_the_library_writes_itself_is_kept_back(tmp_path: Path) -> None:
     program = """
 import sys
 from mt.data.fields import AudioConfig, AudioField, SourceError
+from mt.data.fields.inputs import as_list
 for name in ("cut", "junk"):
     for source in (f"{sys.argv[1]}/{name}.mp3", open(f"{sys.argv[1]}/{name}.mp3", "rb").read()):
         try:
@@ -144,3 +146,8 @@ print("end", file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
     assert done.stderr == "end\n" and len(done.stdout.splitlines()) == 4
+
+
+def test_a_tensor_is_one_sound() -> None:
+    tone = torch.from_numpy(TONE)
+    assert as_list(tone)[1] and as_list(tone)[0][0] is tone and as_list([tone, tone]) == ([tone, tone], False)
