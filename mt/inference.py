@@ -118,7 +118,7 @@ class Translator(Reading):
                 windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
                 forced = Hypothesis(tuple(ids[i]), score, score, windows, None, None)
                 read = self._read(rows[i], sources[i])
-                target_units = self.tokenizers.target.unit_ids(targets[i], self.unit)
+                target_units = self.tokenizers.target.unit_ids(targets[i], self.link_unit)
                 results[i] = self._translation(normalize(targets[i]), read, forced, target_units)
         return [results[i] for i in range(len(ids))]
 

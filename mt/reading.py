@@ -12,7 +12,7 @@ import numpy as np
 
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, ReadSource, Row, as_list, build_field
-from mt.data.tokenizer import Tokenizers, Unit
+from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.errors import UserError
 from mt.metrics import Metric
@@ -70,7 +70,9 @@ class Reading(ABC):
         self.field = build_field(config.dataset.field)
         """What the sources are."""
         self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
-        """What the links of translations join: characters where both sides are cut into characters, else words."""
+        """What is read and written in a stream: characters where both sides are cut into characters, else words."""
+        self.link_unit: LinkUnit = self.unit
+        """What the links of translations join."""
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -151,7 +153,7 @@ class Reading(ABC):
             read = self._read(row, None if texts is None else texts[i])
             results[i] = [
                 self._translation(
-                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.unit)
+                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.link_unit)
                 )
                 for best in hypotheses
             ]
@@ -172,7 +174,7 @@ class Reading(ABC):
     def _read(self, row: Row, given: Raw | None) -> ReadSource:
         """given: what the row was made of, where that is known."""
         (places,) = self._places([self.field.length(row)])
-        return self.field.read(row, places, self.tokenizers.source, self.unit, given)
+        return self.field.read(row, places, self.tokenizers.source, self.link_unit, given)
 
     def _translation(
         self,

@@ -1,6 +1,5 @@
 """Lines of UTF-8 text, from files and streams. Only a newline ends one: Unicode's other separators may stand inside."""
 
-import codecs
 import contextlib
 import functools
 import gzip
@@ -20,24 +19,23 @@ COMPRESSED = (".gz", ".zst")
 """Endings of files that are decompressed while they are read."""
 LONGEST_LINE = 1 << 26
 """Bytes: what never ends a line, as a device, would fill the memory."""
+_BYTE_ORDER_MARK = "\ufeff"
 _BUFFER = 1 << 20
 _NEWLINE = ord("\n")
 
 
 def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
-    """The lines of a binary stream, blank ones included, without line ends and byte-order mark.
+    """The lines of a binary stream, blank ones included, without line ends and byte-order marks.
 
     name: what to call the stream; start: number of its first line. Raises UserError where a line is not UTF-8, holds a
     NUL, or has more than `LONGEST_LINE` bytes (says which), and where lines end in carriage returns alone.
     """
     for number, line in enumerate(byte_lines(stream, name, start), start):
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-            if b"\r" in line[:-1] and not line.endswith(b"\n"):
-                raise UserError(
-                    f"{name} has carriage returns and no newline, and would be read as one line: convert its line "
-                    "ends, as with tr '\\r' '\\n'"
-                )
+        if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):
+            raise UserError(
+                f"{name} has carriage returns and no newline, and would be read as one line: convert its line "
+                "ends, as with tr '\\r' '\\n'"
+            )
         try:
             text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
         except UnicodeDecodeError as error:
@@ -46,7 +44,12 @@ def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
             ) from error
         if "\0" in text:
             raise UserError(f"{name}, line {number} holds a NUL character: remove it, or convert the text to UTF-8")
-        yield text
+        yield without_mark(text)
+
+
+def without_mark(text: str) -> str:
+    """A line or a cell without a byte-order mark in front, which stands inside of files that were joined."""
+    return text.lstrip(_BYTE_ORDER_MARK)
 
 
 def byte_lines(stream: BinaryIO, name: str, start: int = 1) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from data_prep.sources.embedded import holds_media, row_name
 from mt.data.corpus import Example
 from mt.errors import UserError, nearest
+from mt.text_io import without_mark
 
 Columns = tuple[str, ...]
 """The names of the source's and the target's column, and of further references, which are read where they are there."""
@@ -59,8 +60,8 @@ def example(cells: Sequence[object], columns: Columns, where: str, number: int) 
         else:
             continue
         raise UserError(f"{where} {number}, column {column} {wrong}")
-    more_references = tuple([str(cell or "") for cell in cells[2:]]) if len(cells) > 2 else ()
-    return Example(str(cells[0] or ""), str(cells[1] or ""), "", more_references)
+    source, target, *more_references = [without_mark(str(cell or "")) for cell in cells]
+    return Example(source, target, "", tuple(more_references))
 
 
 def arrow_columns(schema: pa.Schema, columns: Columns) -> tuple[list[str], bool]:

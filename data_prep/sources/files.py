@@ -222,5 +222,6 @@ def _marks(path: Path) -> list[str]:
     """What the start of a text has that its lines are read without."""
     with opened(path) as file:
         block = file.read(_BLOCK)
-    marks = {"byte-order mark": block.startswith(codecs.BOM_UTF8), "carriage returns": b"\r\n" in block}
+    marked = block.startswith(codecs.BOM_UTF8) or b"\n" + codecs.BOM_UTF8 in block
+    marks = {"byte-order mark": marked, "carriage returns": b"\r\n" in block}
     return [mark for mark, present in marks.items() if present]

@@ -26,7 +26,7 @@ from data_prep.sources.cells import (
 )
 from mt.data.corpus import Example
 from mt.errors import UserError
-from mt.text_io import file_lines
+from mt.text_io import file_lines, without_mark
 
 Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
@@ -126,7 +126,7 @@ class TsvFile(FieldsFile):
     """Fields between tabs; quotation marks mean nothing."""
 
     def rows(self) -> Rows:
-        return enumerate((line.split("\t") for line in file_lines(self._path)), start=1)
+        return enumerate(([*map(without_mark, line.split("\t"))] for line in file_lines(self._path)), start=1)
 
 
 class CsvFile(FieldsFile):
@@ -137,7 +137,7 @@ class CsvFile(FieldsFile):
         reader = csv.reader((f"{line}\n" for line in file_lines(self._path)), strict=True)
         try:
             for fields in reader:
-                yield reader.line_num, fields
+                yield reader.line_num, [*map(without_mark, fields)]
         except csv.Error as error:
             raise UserError(
                 f"{self._path}, line {reader.line_num} is not CSV ({error}): mend its quotation marks"

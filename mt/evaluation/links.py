@@ -4,8 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mt.metrics.alignment import alignment_error_rate, links_from_weights, parse_pharaoh, project, to_pharaoh
-from mt.metrics.score import Score
+from mt.metrics.alignment import (
+    AlignmentScore,
+    alignment_error_rate,
+    links_from_weights,
+    parse_pharaoh,
+    project,
+    to_pharaoh,
+)
 
 
 def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]) -> str:
@@ -14,7 +20,7 @@ def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[
     return to_pharaoh(project(links_from_weights(weights), source, target))
 
 
-def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> Score:
+def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> AlignmentScore:
     """AER of Pharaoh lines against gold ones, in percent. name: what to call the gold lines where one is wrong."""
     return alignment_error_rate(
         [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, name)

@@ -34,12 +34,13 @@ class AlignmentScore(Score):
     recall: float
 
 
-def parse_pharaoh(lines: Iterable[str], name: str) -> list[Links]:
+def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
     """Read one sentence pair per line: `i-j` is a sure link, `ipj` a possible one. An empty line has no links.
 
     Args:
         lines: the lines, with or without their newlines.
         name: what to call them in an error: the file's name.
+        first: the number of the first word in the lines, 0 or 1; links are counted from 0 in any case.
 
     Raises:
         UserError: a token is not a link; names the line.
@@ -52,14 +53,37 @@ def parse_pharaoh(lines: Iterable[str], name: str) -> list[Links]:
             if match is None:
                 raise UserError(
                     f"{name}, line {number}: {token!r} is not a link; write i-j (sure) or ipj (possible), "
-                    "where i is a source position and j a target position, both counted from 0"
+                    f"where i is a source position and j a target position, both counted from {first}"
                 )
-            link = (int(match[1]), int(match[3]))
+            link = (int(match[1]) - first, int(match[3]) - first)
+            if min(link) < 0:
+                raise UserError(f"{name}, line {number}: the link {token} names word 0, and words count from {first}")
             possible.add(link)
             if match[2] == "-":
                 sure.add(link)
         parsed.append(Links(frozenset(sure), frozenset(possible)))
     return parsed
+
+
+def require_inside(
+    golds: Sequence[Links], lengths: Sequence[tuple[int, int]], name: str, *, first: int = 0, advice: str = ""
+) -> None:
+    """Raises UserError, with the line, where a link joins a word that is not there.
+
+    Args:
+        golds: the links of each sentence pair, counted from 0.
+        lengths: the source and target words of each.
+        name, first: as of `parse_pharaoh`.
+        advice: what else to do, for the end of the sentence.
+    """
+    for number, (gold, (source, target)) in enumerate(zip(golds, lengths, strict=True), start=1):
+        for i, j in sorted(gold.possible):
+            if i >= source or j >= target:
+                raise UserError(
+                    f"{name}, line {number}: the link {i + first}-{j + first} joins a word that is not there, since "
+                    f"the pair has {source} source and {target} target words, which count from {first}: check that "
+                    f"the links belong to these texts{advice}"
+                )
 
 
 def to_pharaoh(links: Iterable[Link]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mt.data.tokenizer import Unit
 from mt.errors import UserError
+from mt.text_io import without_mark
 
 MAX_CHARACTERS = 10_000
 """Of a word: without blanks, a text would be one word, and kept until its end."""
@@ -52,8 +53,8 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             text = error.object[: error.start].decode()
             fault = f"is not UTF-8 (byte {begin + error.start + 1} of the line): convert the text to UTF-8"
-        if number == 1 and begin == 0:
-            text = text.removeprefix("\ufeff")
+        if begin == 0:
+            text = without_mark(text)
         text, nul, _ = text.partition("\0")
         if nul:
             fault = "holds a NUL character: remove it, or convert the text to UTF-8"

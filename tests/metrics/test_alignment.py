@@ -10,6 +10,7 @@ from mt.metrics.alignment import (
     links_from_weights,
     parse_pharaoh,
     project,
+    require_inside,
     to_pharaoh,
 )
 
@@ -63,6 +64,35 @@ def test_error_rate_by_hand():
     assert score.precision == pytest.approx(50)
     assert score.recall == pytest.approx(50)
     assert score.signature == "n:2|sure:2|possible:3|average:corpus"
+
+
+def test_precision_is_of_possible_and_recall_of_sure_links():
+    """All four counts differ, so that exchanging precision and recall, or sure and possible links, shows."""
+    sure = {(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)}
+    gold = [Links(frozenset(sure), frozenset(sure | {(0, 1), (1, 2), (5, 5)}))]
+    # 4 proposed: 1 of 5 sure ones, and 2 more that are possible.
+    score = alignment_error_rate([{(0, 0), (0, 1), (1, 2), (9, 9)}], gold)
+    assert score.precision == pytest.approx(100 * 3 / 4)
+    assert score.recall == pytest.approx(100 * 1 / 5)
+    assert score.score == pytest.approx(100 * (1 - (1 + 3) / (4 + 5)))
+    assert score.signature == "n:1|sure:5|possible:8|average:corpus"
+
+
+def test_links_may_count_from_one():
+    (links,) = parse_pharaoh(["1-1 3p2"], "gold", first=1)
+    assert links == Links(frozenset({(0, 0)}), frozenset({(0, 0), (2, 1)}))
+    with pytest.raises(UserError, match=r"^gold, line 2: the link 0-1 names word 0, and words count from 1$"):
+        parse_pharaoh(["1-1", "0-1"], "gold", first=1)
+
+
+@pytest.mark.parametrize(("link", "first"), [("2-0", 0), ("0p3", 0), ("3-1", 1), ("1-4", 1)])
+def test_a_link_to_a_word_that_is_not_there_is_refused_with_its_line(link, first):
+    inside = parse_pharaoh(["1-1", "2-3 1p1"], "gold", first=1)
+    require_inside(inside, [(1, 1), (2, 3)], "gold")
+    golds = parse_pharaoh(["1-1", link], "gold", first=first)
+    number = rf"{link.replace('p', '-')} joins a word that is not there, since the pair has 2 source and 3 target words"
+    with pytest.raises(UserError, match=f"^gold, line 2: the link {number}, which count from {first}: check that"):
+        require_inside(golds, [(5, 5), (2, 3)], "gold", first=first)
 
 
 def test_error_rate_at_its_ends():

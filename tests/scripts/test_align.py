@@ -31,6 +31,32 @@ def test_links_and_their_error(call, write, trained: Path) -> None:
     assert scored.err.startswith("aer 0.00  n:3|sure:")
 
 
+def test_words_are_what_the_gold_links_mean(call, write, trained: Path) -> None:
+    files = ["--source", write("en", "mr. two cats\n"), "--target", write("de", "u.s. zwei Katzen\n")]
+    lines = {}
+    for words, most in (("marks", 3), ("blanks", 2)):
+        lines[words] = call("align", trained, *files, "--words", words).out
+        assert max(int(place) for link in lines[words].split() for place in link.split("-")) <= most
+    gold = write("gold", lines["blanks"])
+    assert call("align", trained, *files, "--words", "blanks", "--gold", gold).err.startswith("aer 0.00  n:1|")
+    from_one = " ".join("-".join(str(int(place) + 1) for place in link.split("-")) for link in lines["blanks"].split())
+    gold = write("gold", from_one + "\n")
+    done = call("align", trained, *files, "--words", "blanks", "--gold", gold, "--one-based")
+    assert done.err.startswith("aer 0.00  n:1|") and done.out == lines["blanks"]
+
+
+def test_gold_links_to_words_that_are_not_there_are_refused(call, write, trained: Path) -> None:
+    files = ["--source", write("en", "two cats see\n\n"), "--target", write("de", "zwei Katzen\n\n")]
+    done = call("align", trained, *files, "--gold", write("gold", "0-0 1-1\n0-0\n"))
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"error: {write('gold', '')}, line 2: the link 0-0 joins a word that is not there")
+    done = call("align", trained, *files, "--gold", write("gold", "3-2\n\n"))
+    assert "gold, line 1: the link 3-2" in done.err and "--one-based" in done.err and "--words blanks" in done.err
+    assert call("align", trained, *files, "--gold", write("gold", "3-2\n\n"), "--one-based").status == 0
+    done = call("align", trained, *files, "--gold", write("gold", "0-2\n\n"), "--one-based")
+    assert "line 1: the link 0-2 names word 0" in done.err
+
+
 def test_mode(call, write, trained_hard: Path, trained: Path) -> None:
     files = ["--source", write("en", SOURCE), "--target", write("de", TARGET)]
     modes = {mode: call("align", trained_hard, *files, "--mode", mode).out for mode in ("soft", "hard", "auto")}

@@ -87,3 +87,10 @@ def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
     with pytest.raises(UserError):
         [*arrivals([longest + b"y c"], "it", "word")]
     assert sum(1 for _ in itertools.islice(arrivals(itertools.repeat(b"zz"), "it", "char"), 50_000)) == 50_000
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_no_line_begins_with_a_byte_order_mark(size: int) -> None:
+    text = "\ufeffone two\n\ufeffthree\n".encode()
+    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    assert [*arrivals(chunks, "text", "word")] == ["one", "two", None, "three", None]

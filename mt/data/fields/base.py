@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mt.backdrop import Backdrop
-from mt.data.tokenizer import Tokenizer, Unit
+from mt.data.tokenizer import LinkUnit, Tokenizer, Unit
 from mt.errors import UserError
 from mt.parsing import Options
 
@@ -111,14 +111,14 @@ class Field(ABC):
     def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
         """What to write in a picture beside each of the places that a model has made of a row."""
 
-    def units(self, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw) -> list[int | None]:
+    def units(self, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
         """Which unit, as a word, each of these places belongs to, None for none; by itself each is its own.
 
         source: what people gave.
         """
         return [*range(places)]
 
-    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
+    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
         """A source as alignments and delays see it; by itself each position comes on its own.
 
         source: what people gave; where it is not known, what the row says of it.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from mt.data.arrow import numbers
 from mt.data.fields.arriving import ArrivingText
 from mt.data.fields.base import Field, Raw, ReadSource, Row
-from mt.data.tokenizer import PAD, Tokenizer, Unit
+from mt.data.tokenizer import PAD, LinkUnit, Tokenizer, Unit
 from mt.parsing import Options
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ class TextField(Field):
     def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
         return tokenizer.pieces([int(i) for i in row])
 
-    def units(self, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw) -> list[int | None]:
+    def units(self, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
         return tokenizer.unit_ids(str(source), unit)
 
-    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: Unit, source: Raw | None) -> ReadSource:
-        """Units are words or characters; words, which are what stands between blanks, come whole."""
+    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
+        """Words, which are what stands between blanks, come whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
