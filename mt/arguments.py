@@ -23,6 +23,8 @@ FLAGS = {
     "n_best": "--n-best",
     "min_length": "--min-length",
     "max_length": "--max-length",
+    "max_ratio": "--max-ratio",
+    "max_extra": "--max-extra",
     "no_repeat_ngram_size": "--no-repeat-ngram-size",
     "mode": "--mode",
     "k": "--k",
@@ -34,7 +36,7 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> No
     """Which model, and where it runs. several: what to say of several runs, where they are allowed."""
     help_text = "the folder that training printed" + (f"; {several}" if several else "")
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
-    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
+    parser.add_argument("--checkpoint", help="best, where none is named, last, or average where the run made one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
 
 
@@ -44,7 +46,13 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
     parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
     parser.add_argument(FLAGS["min_length"], type=int, metavar="N", help="fewest tokens before the end")
-    parser.add_argument(FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included")
+    parser.add_argument(
+        FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included, whatever the source"
+    )
+    parser.add_argument(
+        FLAGS["max_ratio"], type=float, metavar="R", help="at most R times the source's length, and --max-extra tokens"
+    )
+    parser.add_argument(FLAGS["max_extra"], type=int, metavar="N", help="see --max-ratio; else the run's own, or 10")
     parser.add_argument(FLAGS["no_repeat_ngram_size"], type=int, metavar="N", help="no N tokens in a row twice; 0: any")
     parser.add_argument(FLAGS["k"], type=int, metavar="K", help="source tokens read before the first target token")
     add_mode_option(parser)
@@ -69,7 +77,7 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
 def loaded(options: argparse.Namespace) -> "Translator":
     """The translator of `add_run_options`. Raises UserError as `load`."""
     with in_flags(), leaving_at_interrupt(), loading():
-        return load(options.run, checkpoint=options.checkpoint, device=options.device)
+        return load(options.run, checkpoint=chosen_checkpoint(options), device=options.device)
 
 
 def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
@@ -77,12 +85,24 @@ def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
     with in_flags(), leaving_at_interrupt(), loading():
         return load(
             options.run,
-            checkpoint=options.checkpoint,
+            checkpoint=chosen_checkpoint(options),
             device=options.device,
             engine=options.engine,
             precision=options.precision,
             shortlist=options.shortlist,
         )
+
+
+def chosen_checkpoint(options: argparse.Namespace) -> str:
+    """Raises UserError where --checkpoint is to choose in a folder that is a single one."""
+    runs = options.run if isinstance(options.run, list) else [options.run]
+    single = [run for run in runs if (run / "config.json").is_file()]
+    if options.checkpoint is not None and single:
+        raise UserError(
+            f"--checkpoint {options.checkpoint} chooses among the checkpoints of a run, and {single[0]} holds a single "
+            "one: leave it out, or give the run's folder"
+        )
+    return options.checkpoint or "best"
 
 
 def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:

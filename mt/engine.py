@@ -70,19 +70,7 @@ def load(
         raise UserError(invalid_choice("precision", precision, PRECISIONS))
     runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     if engine == "onnx":
-        if device not in ("auto", "cpu"):
-            raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
-        if len(runs) != 1:
-            raise UserError(f"engine=onnx decodes with one exported folder, and {len(runs)} were given: give one")
-        if precision is not None:
-            raise UserError(
-                f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
-                "export again (--int8)"
-            )
-        if shortlist:
-            raise UserError(
-                "a shortlist is not for engine=onnx, whose graphs give the probabilities of all pieces: leave it out"
-            )
+        _require_onnx(runs, checkpoint, device, precision, shortlist)
         from mt.onnx.translator import OnnxTranslator
 
         return OnnxTranslator(runs[0])
@@ -94,3 +82,27 @@ def load(
     from mt import inference
 
     return inference.load(run, checkpoint=checkpoint, device=device, precision=precision, shortlist=shortlist)
+
+
+def _require_onnx(
+    runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None, shortlist: bool
+) -> None:
+    """Raises UserError where what was asked for is not for ONNX Runtime."""
+    if device not in ("auto", "cpu"):
+        raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
+    if len(runs) != 1:
+        raise UserError(f"engine=onnx decodes with one exported folder, and {len(runs)} were given: give one")
+    if checkpoint != "best":
+        raise UserError(
+            f"checkpoint={checkpoint} is not for engine=onnx, whose folder holds what was exported alone: leave it "
+            "out, or export that one (--checkpoint)"
+        )
+    if precision is not None:
+        raise UserError(
+            f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
+            "export again (--int8)"
+        )
+    if shortlist:
+        raise UserError(
+            "a shortlist is not for engine=onnx, whose graphs give the probabilities of all pieces: leave it out"
+        )

@@ -29,7 +29,7 @@ from mt.errors import UserError
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.reading import Found, Reading
-from mt.search.config import Precision, SearchConfig, online_search, revised_search, waits
+from mt.search.config import Precision, SearchConfig, is_online, online_search, revised_search, waits
 from mt.search.hypothesis import Hypothesis
 from mt.search.shortlist import SHORTLIST, Shortlist
 from mt.search.windows import Windows
@@ -66,6 +66,7 @@ class Translator(Reading):
         if own == "fp16" and self.device.type == "cpu":  # which is several times as slow in it
             own = "fp32"
         self.precision: Precision = precision or own
+        self._chosen = precision
         if self.precision == "int8" and self.device.type != "cpu":
             raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
         self.max_source_length, self.chunk_size = model.max_source_length, model.chunk_size
@@ -151,12 +152,22 @@ class Translator(Reading):
         characters where both sides are cut into characters, else words. Raises UserError where the model must know the
         whole source before it writes.
         """
-        search = online_search(self.config.search) if search is None else search
+        search = self.search_for(online_search(self.config.search) if search is None else search)
         refuse_offline(self.model, search)
         if self.shortlist is not None:
             raise offline_shortlist()
         decodes_hard(search, self.model)  # raises where they do not go together
         return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
+
+    def search_for(self, search: SearchConfig | None) -> SearchConfig:
+        """As of `Reading`. Raises UserError where a precision was chosen that this search does not compute in."""
+        search = super().search_for(search)
+        if is_online(search) and self._chosen not in (None, "fp32"):
+            raise UserError(
+                f"precision={self._chosen} is not for search={search.name}, which computes in fp32, so that what it "
+                "decides does not depend on the batch: leave it out"
+            )
+        return search
 
     def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
         return decode_ids(

@@ -16,7 +16,7 @@ from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.errors import UserError
 from mt.metrics import Metric
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, revised_search
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, limited_as, revised_search
 from mt.search.windows import EMPTY, Windows
 from mt.translation import Translation
 
@@ -50,6 +50,9 @@ class Found(Protocol):
 
     @property
     def energies(self) -> int | None: ...
+
+    @property
+    def cut(self) -> bool: ...
 
 
 class Reading(ABC):
@@ -148,7 +151,7 @@ class Reading(ABC):
         given = [sources[i] for i in wanted]
         self._refuse_many_places(given, wanted)
         target = self.tokenizers.target
-        found = self._searched(given, search or self.config.search, progress)
+        found = self._searched(given, self.search_for(search), progress)
         for i, row, hypotheses in zip(wanted, given, found, strict=True):
             read = self._read(row, None if texts is None else texts[i])
             results[i] = [
@@ -158,6 +161,12 @@ class Reading(ABC):
                 for best in hypotheses
             ]
         return results
+
+    def search_for(self, search: SearchConfig | None) -> SearchConfig:
+        """The search that is meant: the run's own where there is none, and with the run's own limits of the length of
+        hypotheses where it has none."""
+        usual = self.config.search
+        return usual if search is None else limited_as(search, usual)
 
     @abstractmethod
     def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Found]]:
@@ -194,6 +203,7 @@ class Reading(ABC):
             stops=None if hypothesis.stops is None else np.asarray(hypothesis.stops),
             chunk_size=self.chunk_size,
             energies=hypothesis.energies,
+            cut=hypothesis.cut,
             backdrop=source.backdrop,
             ids=tuple(hypothesis.tokens),
             **self._delays(source, hypothesis),

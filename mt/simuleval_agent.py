@@ -32,7 +32,7 @@ def chosen(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
     name = options.search or ("wait_k" if options.wait_k is not None else usual)
     if options.wait_k is not None and name != "wait_k":
         raise UserError("--wait-k K is an option of --search wait_k: leave out the one, or choose the other")
-    return revised_search(config, {"name": name, "k": options.wait_k})
+    return revised_search(config, {"name": name} | ({} if options.wait_k is None else {"k": options.wait_k}))
 
 
 class Interpreter:

@@ -51,6 +51,9 @@ class Translation:
     """[T]: of the target tokens."""
     energies: int | None = None
     """How many energies a hard monotonic attention computed to find its stops; None for other ones."""
+    cut: bool = False
+    """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
+    it may lack a part."""
     backdrop: Callable[[], Backdrop | None] | None = None
     """What the alignment is drawn on where the source is no text, made when it is drawn."""
 

@@ -22,13 +22,22 @@ from pathlib import Path
 from typing import Any, get_args
 
 from data_prep.again import again
-from mt.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
+from mt.arguments import (
+    add_engine_option,
+    add_run_options,
+    add_search_options,
+    chosen_checkpoint,
+    chosen_search,
+    in_flags,
+    loaded_in,
+)
 from mt.command_line import Parser
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.metrics.latency import LatencyUnit
 from mt.onnx.translator import OnnxTranslator
 from mt.scoring import notes_of
+from mt.search.config import is_online
 from mt.storage import write_json
 from mt.terminal import say
 
@@ -49,6 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         translator = loaded_in(options)
         usual = translator.config.search
         search = chosen_search(options, usual)
+        if options.latency_unit and not is_online(search):
+            raise UserError(
+                f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
+                "search does not: add --search online or --search wait_k, or leave it out"
+            )
         corpus = again(
             translator.config,
             options.corpora,
@@ -58,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         if not len(corpus.split(options.split)):
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
-        named = variant(options.split, options.checkpoint, search, usual)
+        named = variant(options.split, chosen_checkpoint(options), search, usual)
         named += f"-{options.precision}" if options.precision else ""
         named += "-shortlist" if options.shortlist else ""
         named += f"-{options.latency_unit}s" if options.latency_unit else ""
@@ -81,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _origins(options: argparse.Namespace) -> dict[str, Any]:
     """Whose weights were decoded with, for the results."""
-    origins = [origin(run, options.checkpoint) for run in options.run]
+    origins = [origin(run, chosen_checkpoint(options)) for run in options.run]
     if len(origins) == 1:
         return {"checkpoint": origins[0]}
     return {"ensemble": [{"run": str(run)} | own for run, own in zip(options.run, origins, strict=True)]}

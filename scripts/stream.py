@@ -38,6 +38,7 @@ from mt.data.tokenizer import Unit
 from mt.errors import UserError, reported
 from mt.inference import Translator
 from mt.search.config import SearchConfig, online_search
+from mt.search.limits import CUT_REMEDY, cut_note
 from mt.staircase import Show
 from mt.streaming import Event
 from mt.streaming.arrivals import arrivals
@@ -110,7 +111,7 @@ def stream(
     translator: Translator, search: SearchConfig, parts: Iterable[str | np.ndarray | None], output: Lines | Show
 ) -> None:
     """parts: of sources, None at the end of each."""
-    session = translator.stream(search)
+    session, cut = translator.stream(search), 0
     for part in parts:
         known = len(session.events)
         if part is None:
@@ -120,7 +121,10 @@ def stream(
         output.add(session.events[known:])
         if part is None:
             output.end()
+            cut += session.cut
             session = translator.stream(search)
+    if cut:
+        print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

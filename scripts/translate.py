@@ -34,6 +34,7 @@ from mt.errors import UserError, reported
 from mt.metrics.alignment import to_pharaoh
 from mt.reading import Reading
 from mt.search.config import SearchConfig
+from mt.search.limits import CUT_REMEDY, cut_note
 from mt.terminal import output
 from mt.text_io import decoded, file_lines
 from mt.translation import Translation
@@ -70,7 +71,7 @@ def translate(
     links: TextIO | None,
     options: argparse.Namespace,
 ) -> None:
-    first, place = 0, f"{options.file or INPUT}, line"
+    first, cut, place = 0, 0, f"{options.file or INPUT}, line"
     while chunk := list(islice(lines, options.buffer_size)):
         translator.refuse_long(chunk, place, first + 1)
         found = translator.n_best(chunk, search=search)
@@ -85,7 +86,10 @@ def translate(
             with _named("--alignments", options.alignments):
                 links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
                 links.flush()
+        cut += sum(best.cut for hypotheses in found for best in hypotheses)
         first += len(chunk)
+    if cut:
+        print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
 
 def _draw(translations: Sequence[Translation], folder: Path, first: int) -> None:

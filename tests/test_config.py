@@ -205,6 +205,6 @@ def test_a_part_can_be_parsed_alone():
 
 def test_a_revision_is_as_valid_as_what_was_read():
     search = BeamConfig(beam_size=4)
-    assert revised_search(search, {"n_best": 3, "name": None}) == BeamConfig(beam_size=4, n_best=3)
+    assert revised_search(search, {"n_best": 3}) == BeamConfig(beam_size=4, n_best=3)
     with pytest.raises(UserError, match="n_best=5 asks for more"):
         revised_search(search, {"n_best": 5})

@@ -223,7 +223,9 @@ def agreed(config: "Config", trained: "Config", folder: Path) -> "Config":
                 f"{folder} was trained with {key}={then}, and {key}={now} would be another run: leave it as it was, or "
                 "give another folder="
             )
-    return config
+    from mt.search.config import limited_as  # likewise
+
+    return config.model_copy(update={"search": limited_as(config.search, trained.search)})
 
 
 def save_composed(composed: Mapping[str, Any], folder: Path) -> None:

@@ -20,6 +20,7 @@ from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
 from mt.onnx.translator import OnnxTranslator
 from mt.search.config import SearchConfig, waits
+from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_text
 from mt.translation import Translation
 
@@ -30,6 +31,7 @@ _UNITS = {
     "emission_ms": "median",
     "emission_ms_p95": "95th percentile",
     "peak_memory_mb": "MiB",
+    "cut": "hypotheses, by their limit",
 }
 """Of the numbers that a table shows; the others say it by their name."""
 
@@ -50,7 +52,7 @@ def report(
     What was decoded online has an `instances.log` beside its hypotheses. name: of the split. search: by default as the
     run was configured. unit: of latency, likewise.
     """
-    model, search = translator.model, search or translator.config.search
+    model, search = translator.model, translator.search_for(search)
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, progress=progress)
     forced = forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
@@ -62,6 +64,7 @@ def report(
         "perplexity": forced.perplexity,
         "attention": forced.stats.scores() if model.uses_source else {},
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "cut": evaluation.cut,
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
     }
@@ -100,7 +103,7 @@ def report_decoded(
     progress: bool = False,
 ) -> dict[str, Any]:
     """As `report`, of what decodes and nothing else: without loss, statistics of the attention, and pictures."""
-    search = search or translator.config.search
+    search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, progress=progress)
     _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
     return {
@@ -108,6 +111,7 @@ def report_decoded(
         "search": search.model_dump(),
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
         "attention": {},
+        "cut": evaluation.cut,
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
         "checkpoint": dict(translator.networks.manifest.checkpoint),
@@ -136,7 +140,7 @@ def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConf
     >>> variant("test", "best", BeamConfig(beam_size=10), BeamConfig())
     'test-best-beam-beam_size=10'
     """
-    own, chosen = usual.model_dump(), search.model_dump(exclude={"name"})
+    own, chosen = usual.model_dump(), search.model_dump(exclude={"name"}, exclude_none=True)
     changed = (f"{name}={value}" for name, value in chosen.items() if own.get(name, ...) != value)
     return "-".join([split, checkpoint, search.name, *changed])
 
@@ -157,6 +161,9 @@ def table(results: Mapping[str, Any]) -> str:
         if isinstance(number, int | float):
             shown = f"{number:,}" if isinstance(number, int) else f"{number:,.{4 if name == 'loss' else 2}f}"
             lines.append(f"  {name:<28} {shown:>12}  {_UNITS.get(name, '')}".rstrip())
+    if count := results.get("cut"):
+        limits = LengthOptions(**{name: results["search"][name] for name in LengthOptions.model_fields})
+        lines.append(f"note: {cut_note(count, limits.limit, CUT_REMEDY)}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Scores of a model on a split: decoded text against raw references, and what a validation measures."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +38,11 @@ class Evaluation:
         """Target tokens written per second, EOS included."""
         return sum(len(translation.tokens) for translation in self.translations) / self.seconds
 
+    @property
+    def cut(self) -> int:
+        """How many hypotheses their limit ended; see `Translation.cut`."""
+        return count_cut(self.translations)
+
     def values(self) -> dict[str, float]:
         return {name: score.score for name, score in self.scores.items()}
 
@@ -71,11 +77,20 @@ def evaluate(
     return Evaluation(translations, scores, seconds, instances)
 
 
+def count_cut(translations: Sequence[Translation]) -> int:
+    return sum(translation.cut for translation in translations)
+
+
 class Validation(NamedTuple):
     scores: dict[str, float]
     translations: list[Translation]
     attention_stats: dict[str, float]
     """Empty for an attention that uses no source."""
+
+    @property
+    def cut(self) -> int:
+        """As that of `Evaluation`."""
+        return count_cut(self.translations)
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:

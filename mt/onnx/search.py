@@ -13,6 +13,7 @@ import numpy as np
 
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.search.faults import not_finite
+from mt.search.limits import is_cut
 from mt.search.windows import Windows
 
 FEW = 16
@@ -44,6 +45,10 @@ class Found(NamedTuple):
     windows: Windows
     stops: np.ndarray | None
     energies: None = None
+
+    @property
+    def cut(self) -> bool:
+        return is_cut(self.tokens)
 
 
 class Rules(NamedTuple):

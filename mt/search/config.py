@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from mt.errors import UserError
 from mt.parsing import Options, parse
+from mt.search.limits import MAX_LENGTH, LengthOptions
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,21 +25,11 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """In which products are computed: int8 is of the steps of a search that is not online; then sources are read in
 bfloat16 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-MAX_LENGTH = 100_000
-"""Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
 
 
-class _LengthOptions(Options):
+class _CommonOptions(LengthOptions):
     """What all searches have in common."""
 
-    max_ratio: float = Field(2.0, ge=0, le=100, allow_inf_nan=False)
-    """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens."""
-    max_extra: int = Field(10, ge=1, le=MAX_LENGTH)
-    """See max_ratio."""
-    max_length: int | None = Field(None, ge=1, le=MAX_LENGTH)
-    """Most tokens of a hypothesis, EOS included, whatever the source; null leaves it to max_ratio."""
-    min_length: int = Field(0, ge=0, lt=MAX_LENGTH)
-    """Fewest tokens before EOS; fewer only where no_repeat_ngram_size forbids every other token."""
     no_repeat_ngram_size: int = Field(0, ge=0, le=1000)
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
@@ -48,26 +38,6 @@ class _LengthOptions(Options):
     """Whether the kernels of a step are recorded once for each shape and launched as a whole, on an NVIDIA GPU; on
     another device it does nothing."""
 
-    @model_validator(mode="after")
-    def _leaves_room_for_eos(self) -> Self:
-        if self.max_length is not None and self.min_length >= self.max_length:
-            raise UserError(
-                f"search.min_length={self.min_length} leaves no room for EOS within search.max_length="
-                f"{self.max_length}: lower the one or raise the other"
-            )
-        return self
-
-    def max_lengths(self, source_lengths: Tensor) -> Tensor:
-        """The most target tokens for sources of these lengths ([B] int64, tokens; EOS included in both)."""
-        # A hypothesis that must be longer than its source would allow may be.
-        lengths = ((source_lengths * self.max_ratio).long() + self.max_extra).clamp(min=self.min_length + 1)
-        return lengths.clamp(max=self.max_length or MAX_LENGTH)
-
-    def longest(self, source_length: int) -> int:
-        """What `max_lengths` gives for one source, without torch: in float32 as there."""
-        length = int(np.float32(source_length) * np.float32(self.max_ratio)) + self.max_extra
-        return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)
-
     @property
     def constraints(self) -> Constraints:
         from mt.search.constraints import Constraints
@@ -75,7 +45,7 @@ class _LengthOptions(Options):
         return Constraints(self.min_length, self.no_repeat_ngram_size)
 
 
-class GreedyConfig(_LengthOptions):
+class GreedyConfig(_CommonOptions):
     """The most probable token at each step."""
 
     name: Literal["greedy"] = "greedy"
@@ -83,7 +53,7 @@ class GreedyConfig(_LengthOptions):
     """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
 
 
-class BeamConfig(_LengthOptions):
+class BeamConfig(_CommonOptions):
     """The best of several hypotheses that are extended side by side."""
 
     name: Literal["beam"] = "beam"
@@ -106,13 +76,13 @@ class BeamConfig(_LengthOptions):
         return self
 
 
-class OnlineConfig(_LengthOptions):
+class OnlineConfig(_CommonOptions):
     """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
 
     name: Literal["online"] = "online"
 
 
-class WaitKConfig(_LengthOptions):
+class WaitKConfig(_CommonOptions):
     """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone, of which it
     reports the delays (Ma et al. 2019, section 3.1)."""
 
@@ -148,15 +118,27 @@ class _Group(Options):
 
 
 def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchConfig:
-    """A configuration with some options changed; None leaves an option as it is.
+    """A configuration with some options changed.
 
     A change of `name` leaves out the options that the search so named does not have, unless they are among `changes`.
-    Raises UserError for what is impossible.
+    What is said of the limit of hypotheses takes the place of what was: `max_length` that of `max_ratio` and
+    `max_extra`, and `max_ratio` that of `max_length`. Raises UserError for what is impossible.
     """
-    chosen = {name: value for name, value in changes.items() if value is not None}
-    kept = SEARCHES.get(chosen.get("name", config.name), type(config)).model_fields
-    plain = {name: value for name, value in config.model_dump(mode="json").items() if name in kept}
-    return parse({"search": plain | chosen}, _Group).search
+    fields = set(SEARCHES.get(changes.get("name", config.name), type(config)).model_fields)
+    if changes.get("max_ratio") is not None:
+        fields -= {"max_length"}
+    elif changes.get("max_length") is not None:
+        fields -= {"max_ratio", "max_extra"}
+    plain = {name: value for name, value in config.model_dump(mode="json").items() if name in fields}
+    return parse({"search": plain | dict(changes)}, _Group).search
+
+
+def limited_as(config: SearchConfig, usual: SearchConfig) -> SearchConfig:
+    """This search, limited as the usual one where it does not say itself how long a hypothesis may become."""
+    if config.limited or not usual.limited:
+        return config
+    limits = usual.model_dump(mode="json", include={"max_ratio", "max_extra", "max_length"})
+    return parse({"search": limits | config.model_dump(mode="json", exclude_none=True)}, _Group).search
 
 
 def online_search(config: SearchConfig) -> SearchConfig:

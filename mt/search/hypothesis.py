@@ -12,10 +12,11 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 from torch import Tensor
 
+from mt.search import limits
 from mt.search.faults import not_finite
 from mt.search.windows import Windows
 
-PAD, BOS, EOS = 0, 2, 3
+PAD, BOS, EOS = 0, 2, limits.EOS
 NEVER = (PAD, BOS)
 """What follows no token."""
 BLOCK, MANY = 64, 1 << 16
@@ -80,6 +81,11 @@ class Hypothesis:
     windows: Windows
     stops: Tensor | None
     energies: int | None
+
+    @property
+    def cut(self) -> bool:
+        """Whether its limit ended it."""
+        return limits.is_cut(self.tokens)
 
     @property
     def weights(self) -> Tensor:

@@ -29,6 +29,8 @@ class Progress:
         """Whether the source has ended."""
         self.ended = False
         """Whether the hypothesis has."""
+        self.cut = False
+        """Whether its limit ended it; known when the source has ended."""
         self.read = self.length = self.energies = 0
         """Vectors of the source, tokens of the hypothesis, and monotonic energies computed."""
         self.prefix: list[int] = []
@@ -63,6 +65,11 @@ class Progress:
     def kept(self) -> int:
         """Numbers that are kept of the source, and for the next step."""
         return elements((self.source, self.question))
+
+    def finish(self) -> None:
+        """After the last step: a hypothesis that goes on here was stopped by its limit."""
+        self.cut = self.length > 0 and not self.ended
+        self.end()
 
     def end(self) -> None:
         """Nothing is kept for a hypothesis that has ended."""

@@ -88,6 +88,11 @@ class Session:
         return self._source.read
 
     @property
+    def cut(self) -> bool:
+        """Whether the translation reached the limit of its length, and was ended there; known once it is finished."""
+        return self._progress.cut
+
+    @property
     def finished(self) -> bool:
         """Whether the source has ended."""
         return self._progress.complete
@@ -185,7 +190,7 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
     _go_on([(session, row) for session, row in rests if row is not None])
     for session in sessions:
         session._write(session._target_words.end())
-        session._progress.end()
+        session._progress.finish()
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
 

@@ -101,6 +101,7 @@ def heading(
         "data": f"{config.dataset.name}: {train}; dev {sizes['dev']:,}, test {sizes['test']:,}",
         "pieces": pieces if said is None else f"{pieces}, {len(said):,} transcript",
         "training": f"{amount}{begun}",
+        "limit": f"hypotheses of at most {config.search.limit}",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
     if together > 1:

@@ -17,7 +17,7 @@ from mt.training.loop import Window, total_updates, updates
 from mt.training.selection import improves
 from mt.training.signals import interruption
 from mt.training.state import Run, averaged, keep, save, save_average
-from mt.training.validation import measure, say_advice, validate
+from mt.training.validation import cut_shown, measure, say_advice, validate
 
 
 def complete(run: Run) -> dict[str, Any]:
@@ -158,9 +158,10 @@ def choose_best(run: Run) -> None:
             checkpoint.fill(run.model, checkpoint.average(folders))
         run.world.share_weights(run.model)
         with run.evaluating():
-            scores = measure(run).scores
+            validation = measure(run)
+        scores = validation.scores
         won = improves(scores, progress.best, run.metric)
-        note = "  (best)" if won else "  (not better than the best)"
+        note = ("  (best)" if won else "  (not better than the best)") + cut_shown(validation)
         console.say(scores_shown(f"average of the last {len(folders)}", scores, note))
         if won:
             progress.best = scores

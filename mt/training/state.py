@@ -25,6 +25,7 @@ from mt.training.console import Console
 from mt.training.folder import mark, new_folder, require_format, take
 from mt.training.freezing import freeze
 from mt.training.initialisation import initialise
+from mt.training.limits import with_limits
 from mt.training.log import Log, NoLog
 from mt.training.loop import Progress
 from mt.training.resumption import load_snapshot, moments, restore_generators, restore_moments, snapshot
@@ -89,8 +90,8 @@ def begin(
 ) -> Run:
     """A new run, in the folder wanted or, where that is taken, in one beside it.
 
-    world: the processes that begin it.
-    place: makes the folder. Raises UserError where the parts do not fit together; no folder is made then.
+    world: the processes that begin it. place: makes the folder. Raises UserError where the parts do not fit together;
+    no folder is made then.
     """
     require_work(config, corpus.training, world)
     require_alike(config, corpus, world)
@@ -99,6 +100,7 @@ def begin(
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
     require_fit(config, corpus, model)
+    config = with_limits(config, corpus, model)
     model.frontend.fit(sources(corpus.training))
     taken = initialise(model, corpus.tokenizers, config) if config.init_from else None
     frozen = freeze(model, config.training.freeze)
@@ -145,6 +147,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
         require_work(config, corpus.training, world)
         world.require_alike({f"checkpoint {newest.name}": about.sha256})
         decodes_hard(config.search, model)
+        config = with_limits(config, corpus, model)
         model = model.to(_device(config, world))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
@@ -165,8 +168,7 @@ def _device(config: Config, world: World) -> torch.device:
 
 
 def save(run: Run, *, is_best: bool) -> None:
-    """Writes this update's checkpoint, points `best` and `last` to it, and deletes those no longer of use. Of several
-    processes the first does."""
+    """The first process writes this update's checkpoint, points `best` and `last` to it, deletes those of no use."""
     if not run.world.first:
         return
     folder = _folder(run.checkpoints, run.progress.update)

@@ -21,7 +21,8 @@ def measure(run: Run) -> Validation:
 def validate(run: Run) -> bool:
     """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
     progress, log, count = run.progress, run.log, run.config.training.plots
-    scores, translations, stats = measure(run)
+    validation = measure(run)
+    scores, translations, stats = validation
     is_best = improves(scores, progress.best, run.metric)
     progress.validations.append(progress.update)
     if is_best:
@@ -29,9 +30,10 @@ def validate(run: Run) -> bool:
         progress.bad_validations.append(0)
     else:
         progress.bad_validations[-1] += 1
-    log.scalars("dev", progress.update, scores)
+    log.scalars("dev", progress.update, scores | {"cut": validation.cut})
     log.scalars("attention", progress.update, stats)
-    run.console.say(scores_shown(f"update {progress.update}", scores, "  (best)" if is_best else ""))
+    note = ("  (best)" if is_best else "") + cut_shown(validation)
+    run.console.say(scores_shown(f"update {progress.update}", scores, note))
     for warning in warnings(stats):
         run.console.say(f"  warning: {warning}")
     say_advice(run)
@@ -42,6 +44,11 @@ def validate(run: Run) -> bool:
         if translation.tokens:
             log.figure(f"dev/alignment_{number}", progress.update, translation.figure(boundaries=marked))
     return is_best
+
+
+def cut_shown(validation: Validation) -> str:
+    """How many hypotheses were cut, where any was."""
+    return f"  ({validation.cut:,} of {len(validation.translations):,} cut)" if validation.cut else ""
 
 
 def say_advice(run: Run, *, at_the_end: bool = False) -> None:

@@ -32,6 +32,7 @@ for library in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(library, reason=EXTRA)
 
 SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4, n_best=3), BeamConfig(min_length=4, no_repeat_ngram_size=2)]
+SEARCHES += [GreedyConfig(max_length=2), BeamConfig(max_length=3)]
 ODD = ["the zzz-birds see 4%x", "", "two"]
 
 
@@ -55,6 +56,7 @@ def require_same(one: Translator, other: OnnxTranslator, lines: list[str]) -> No
                 assert own.score == pytest.approx(best.score, abs=1e-4)
                 np.testing.assert_allclose(own.alignment, best.alignment, atol=1e-5)
                 assert (own.text, own.tokens, own.source_tokens) == (best.text, best.tokens, best.source_tokens)
+                assert own.cut == best.cut == (best.tokens[-1:] not in ((), ("</s>",)))
                 assert (own.stops is None) == (best.stops is None)
                 assert own.stops is None or np.array_equal(own.stops, best.stops)
 

@@ -116,7 +116,7 @@ def test_refuses_options_that_do_not_go_together(plain, sentence):
 
 def test_revised_keeps_what_the_new_search_has():
     config = BeamConfig(beam_size=4, mode="soft", max_length=30)
-    assert revised_search(config, {"n_best": 3, "name": None}) == config.model_copy(update={"n_best": 3})
+    assert revised_search(config, {"n_best": 3}) == config.model_copy(update={"n_best": 3})
     assert revised_search(config, {"name": "greedy"}) == GreedyConfig(mode="soft", max_length=30)
     assert revised_search(config, {"name": "online"}) == OnlineConfig(max_length=30)
     assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)

@@ -1,0 +1,124 @@
+"""How long a hypothesis may become, and whether it was cut there. Read without torch, too (`mt.onnx`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from mt.errors import UserError
+from mt.parsing import Options
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+EOS = 3
+MAX_LENGTH = 100_000
+"""Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
+MAX_RATIO = 100.0
+RATIO, EXTRA = 2.0, 10
+"""The line where nobody chose one and no training pairs were looked at; EXTRA, too, beside a ratio that was chosen."""
+MARGIN, UNCOVERED = 1.5, 1000
+"""How many times as long as the training targets hypotheses may be, but for one target in so many."""
+
+
+class LengthOptions(Options):
+    """The lengths that a search allows."""
+
+    max_ratio: float | None = Field(None, ge=0, le=MAX_RATIO, allow_inf_nan=False)
+    """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens, EOS included. null: only max_length
+    counts; where that is null, too, a run chooses both from its training pairs when it begins (see `line_above`)."""
+    max_extra: int | None = Field(None, ge=1, le=MAX_LENGTH)
+    """See max_ratio; null: 10 beside a max_ratio that is set."""
+    max_length: int | None = Field(None, ge=1, le=MAX_LENGTH)
+    """Most tokens of a hypothesis, EOS included, whatever the source; beside a max_ratio the lower of both counts."""
+    min_length: int = Field(0, ge=0, lt=MAX_LENGTH)
+    """Fewest tokens before EOS; fewer only where no_repeat_ngram_size forbids every other token."""
+
+    @model_validator(mode="after")
+    def _leaves_room_for_eos(self) -> Self:
+        if self.max_length is not None and self.min_length >= self.max_length:
+            raise UserError(
+                f"search.min_length={self.min_length} leaves no room for EOS within search.max_length="
+                f"{self.max_length}: lower the one or raise the other"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _extra_is_added_to_something(self) -> Self:
+        if self.max_extra is not None and self.max_ratio is None and self.max_length is not None:
+            raise UserError(
+                f"search.max_extra={self.max_extra} is added to search.max_ratio * (source tokens), and here "
+                f"search.max_length={self.max_length} alone is the limit: set search.max_ratio, too, or leave it out"
+            )
+        return self
+
+    @property
+    def limited(self) -> bool:
+        """Whether it says itself how long a hypothesis may become."""
+        return self.max_ratio is not None or self.max_length is not None
+
+    @property
+    def limit(self) -> str:
+        """The limit in words: `2 x source length + 10 tokens`."""
+        if self.max_ratio is None and self.max_length is not None:
+            return f"{self.max_length:,} tokens"
+        ratio, extra = self._line
+        line = f"{ratio:g} x source length + {extra:,} tokens"
+        return line if self.max_length is None else f"{line}, and {self.max_length:,}"
+
+    @property
+    def _line(self) -> tuple[float, int]:
+        ratio = RATIO if self.max_ratio is None else self.max_ratio
+        return ratio, EXTRA if self.max_extra is None else self.max_extra
+
+    def max_lengths(self, source_lengths: Tensor) -> Tensor:
+        """The most target tokens for sources of these lengths ([B] int64, tokens; EOS included in both)."""
+        if self.max_ratio is None and self.max_length is not None:
+            return source_lengths.new_full(source_lengths.shape, self.max_length)
+        ratio, extra = self._line
+        # A hypothesis that must be longer than its source would allow may be.
+        lengths = ((source_lengths * ratio).long() + extra).clamp(min=self.min_length + 1)
+        return lengths.clamp(max=self.max_length or MAX_LENGTH)
+
+    def longest(self, source_length: int) -> int:
+        """What `max_lengths` gives for one source, without torch: in float32 as there."""
+        if self.max_ratio is None and self.max_length is not None:
+            return self.max_length
+        ratio, extra = self._line
+        length = int(np.float32(source_length) * np.float32(ratio)) + extra
+        return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)
+
+
+def line_above(sources: np.ndarray, targets: np.ndarray) -> tuple[float, int]:
+    """The `max_ratio` and `max_extra` that training pairs of these lengths ([N], EOS included) ask for.
+
+    With S the length of a source, M its mean, and r the least number for which r * (S + M) is at least as long as all
+    targets but one in UNCOVERED, the line is MARGIN * r * (S + M); steeper, where r is less than the median ratio of a
+    target to its source, since a source that is longer than all of them is to have a target as much longer. In what
+    unit S counts changes no limit: tokens of a text, positions of a sound, or the places of a picture, of which all
+    have as many. A short source, whose own ratio says little, counts little.
+    """
+    mean = max(float(sources.mean()), 1.0)
+    ratios = targets / (sources + mean)
+    place = len(ratios) - 1 - len(ratios) // UNCOVERED
+    covering = float(np.partition(ratios, place)[place])
+    ratio = min(MARGIN * max(covering, float(np.median(targets / sources))), MAX_RATIO)
+    extra = min(max(int(np.ceil(MARGIN * covering * mean)), EXTRA), MAX_LENGTH)
+    return float(f"{ratio:.3g}"), extra
+
+
+def is_cut(tokens: Sequence[int]) -> bool:
+    """Whether a hypothesis was ended by its limit, since EOS is not its last token."""
+    return tokens[-1] != EOS
+
+
+CUT_REMEDY = "decode with a larger --max-length or --max-ratio"
+
+
+def cut_note(count: int, limit: str, remedy: str) -> str:
+    """A sentence on hypotheses that were cut. limit: see `LengthOptions.limit`."""
+    many = "hypothesis was" if count == 1 else "hypotheses were"
+    return f"{count:,} {many} cut at the longest that is allowed, {limit}; unless they repeat themselves, {remedy}"

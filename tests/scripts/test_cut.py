@@ -1,0 +1,157 @@
+"""The limit of a run's hypotheses is chosen from its training pairs and stays with it; what it cuts is counted."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mt
+from data_prep.prepare import prepare
+from mt.checkpoint import load_config
+from mt.cli import agreed, merged
+from mt.data.corpus import Corpus
+from mt.evaluation.report import report, table
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
+from mt.training.run import complete
+from mt.training.state import begin, resume
+
+ROOT = Path(__file__).parents[2]
+LINES = ["two cats see houses", "", "the green birds find streets"]
+
+
+@pytest.fixture(scope="session")
+def expanding(configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one update on abbreviations and what they stand for, in up to 30 words."""
+    folder = tmp_path_factory.mktemp("abbreviations")
+    for split, count in (("train", 60), ("dev", 6), ("test", 6)):
+        sources = [f"a{n}" for n in range(count)]
+        targets = [" ".join(["all", "of", "its", "long", "words"] * (1 + n % 6)) for n in range(count)]
+        for name, lines in (("en", sources), ("de", targets)):
+            (folder / f"{split}.{name}").write_text("".join(f"{line}\n" for line in lines))
+    dataset = configure().dataset.model_copy(update={"folder": str(folder), "name": "abbreviations"})
+    dataset = dataset.model_copy(update={"cleaning": dataset.cleaning.model_copy(update={"max_ratio": 100.0})})
+    changes = {"training": {"max_updates": 1, "average_checkpoints": 1}}
+    config = configure(changes).model_copy(update={"dataset": dataset})
+    corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
+    run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "expanding")
+    complete(run)
+    return run.folder
+
+
+def test_the_run_keeps_a_limit_above_its_training_targets(expanding: Path, corpora: Path) -> None:
+    search = load_config(expanding).search
+    assert search.longest(2) >= 1.4 * 31
+    assert json.loads((expanding / "results.json").read_text())["search"]["max_extra"] == search.max_extra
+    assert mt.load(expanding).search_for(GreedyConfig()) == GreedyConfig(
+        max_ratio=search.max_ratio, max_extra=search.max_extra
+    )
+
+
+def test_a_limit_that_was_set_stays(configure, corpus: Corpus, tmp_path: Path) -> None:
+    for limits in ({"max_ratio": 0.2}, {"max_length": 60}, {"max_ratio": 2.0, "max_extra": 10}):
+        run = begin(configure({"search": {"name": "greedy", **limits}}), corpus, tmp_path / "run")
+        assert run.config.search == GreedyConfig(**limits)
+        run.close()
+
+
+def test_resuming_keeps_the_limit(run: Path, corpus: Corpus, configure) -> None:
+    trained = load_config(run)
+    assert trained.search.max_ratio is not None
+    assert agreed(configure(), trained, run).search == trained.search  # resume=auto
+    assert merged(trained, ["search.beam_size=7"]).search == trained.search.model_copy(update={"beam_size": 7})
+    assert merged(trained, ["search.max_length=9"]).search == BeamConfig(beam_size=3, max_length=9)
+    chosen = merged(trained, ["search.max_ratio=null", "search.max_extra=null"])
+    assert chosen.search == BeamConfig(beam_size=3)
+    again = resume(chosen, corpus, run)
+    assert again.config.search == trained.search
+    again.close()
+
+
+def test_a_checkpoint_of_before_decodes_as_before(run: Path) -> None:
+    path = (run / "checkpoints/best/config.json").resolve()
+    plain = json.loads(path.read_text())
+    plain["search"] |= {"max_ratio": 2.0, "max_extra": 10, "max_length": None}
+    path.write_text(json.dumps(plain))
+    assert load_config(run, "best").search.longest(7) == 24
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [
+        (["--search", "greedy"], {"name": "greedy"}),
+        (["--beam", 2], {"beam_size": 2}),
+        (["--n-best", 2], {"n_best": 2}),
+    ],
+)
+def test_translate_tells_how_many_were_cut(call, trained: Path, options: list[Any], changes: dict[str, Any]) -> None:
+    text = "".join(f"{line}\n" for line in LINES)
+    translator = mt.load(trained)
+    search = revised_search(translator.config.search, changes | {"max_length": 2})
+    count = sum(best.cut for found in translator.n_best(LINES, search=search) for best in found)
+    done = call("translate", trained, *options, "--max-length", 2, stdin=text)
+    assert count > 1 and done.err == (
+        f"note: {count} hypotheses were cut at the longest that is allowed, 2 tokens; unless they repeat "
+        "themselves, decode with a larger --max-length or --max-ratio\n"
+    )
+    assert call("translate", trained, *options, stdin=text).err == ""
+    by_ratio = call("translate", trained, *options, "--max-ratio", 0.1, "--max-extra", 1, stdin=text)
+    assert "allowed, 0.1 x source length + 1 tokens; unless" in by_ratio.err
+
+
+def test_a_longer_limit_is_more_than_the_source_would_allow(call, expanding: Path) -> None:
+    def lengths(*options: Any) -> list[int]:
+        out = call("translate", expanding, "--min-length", 300, *options, stdin="a1\na2\n").out
+        return [len(line.split()) for line in out.splitlines()]
+
+    assert min(lengths("--max-length", 500)) >= 300
+    one = mt.load(expanding).translate("a1", GreedyConfig(min_length=3, max_length=4))
+    assert one.cut == (len(one.tokens) == 4 and one.tokens[-1] != "</s>")
+
+
+def test_evaluations_count_what_was_cut(call, trained: Path, corpus: Corpus, corpora: Path, tmp_path: Path) -> None:
+    translator, split = mt.load(trained), corpus.split("test")
+    results = report(translator, split, "test", tmp_path, search=GreedyConfig(max_length=2))
+    assert results["cut"] == len(split)
+    assert table(results).endswith("unless they repeat themselves, decode with a larger --max-length or --max-ratio")
+    assert report(translator, split, "test", tmp_path)["cut"] == 0
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    assert all(line["cut"] >= 0 for line in lines if line["kind"] == "dev")
+
+
+def test_a_stream_knows_that_it_was_cut(trained_hard: Path) -> None:
+    translator = mt.load(trained_hard)
+    for length in (2, 50):
+        search = OnlineConfig(max_length=length)
+        offline = translator.translate(LINES[0], search)
+        session = translator.stream(search)
+        session.read(LINES[0])
+        assert not session.cut
+        session.finish()
+        assert (session.cut, session.text) == (offline.cut, offline.text)
+    command = [sys.executable, str(ROOT / "scripts/stream.py"), str(trained_hard), "--max-length", "2"]
+    done = subprocess.run(command, input=f"{LINES[0]}\n", capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("note: 1 hypothesis was cut at the longest that is allowed, 2 tokens; ")
+
+
+def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_hard: Path, corpora: Path) -> None:
+    best = trained / "checkpoints/best"
+    for script in ("translate", "evaluate", "stream"):
+        done = call(script, best, "--checkpoint", "last")
+        assert done.err == (
+            f"error: --checkpoint last chooses among the checkpoints of a run, and {best} holds a single one: leave it "
+            "out, or give the run's folder\n"
+        )
+    done = call("evaluate", trained, "--latency-unit", "char", "--corpora", corpora)
+    assert done.err == (
+        "error: --latency-unit char is of searches that write while they read, and beam search does not: add --search "
+        "online or --search wait_k, or leave it out\n"
+    )
+    done = call("translate", trained_hard, "--search", "online", "--precision", "int8", stdin="two\n")
+    assert done.err == (
+        "error: --precision int8 is not for --search online, which computes in fp32, so that what it decides does not "
+        "depend on the batch: leave it out\n"
+    )
+    assert call("translate", trained_hard, "--search", "online", "--precision", "fp32", stdin="two\n").status == 0

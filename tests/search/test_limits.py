@@ -1,0 +1,99 @@
+"""How long hypotheses may become: the line over the training pairs, who says what, and what was cut."""
+
+import numpy as np
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.search.config import (
+    SEARCHES,
+    BeamConfig,
+    GreedyConfig,
+    OnlineConfig,
+    WaitKConfig,
+    decode,
+    limited_as,
+    revised_search,
+)
+from mt.search.limits import line_above
+
+
+def allowed(sources: np.ndarray, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    ratio, extra = line_above(sources, targets)
+    return GreedyConfig(max_ratio=ratio, max_extra=extra).max_lengths(torch.from_numpy(lengths)).numpy()
+
+
+def test_the_line_lies_half_as_high_again_above_few_pairs() -> None:
+    draw = np.random.default_rng(1)
+    sources = draw.integers(2, 6, 300)
+    targets = 9 * sources + draw.integers(1, 8, 300)
+    limits = allowed(sources, targets, sources)
+    assert (limits >= 1.4 * targets).all() and (limits <= 4 * targets).all()
+    longer = np.array([20, 60])
+    assert (allowed(sources, targets, longer) >= 9 * longer + 8).all()  # longer than any that was seen
+
+
+def test_of_many_pairs_one_in_a_thousand_may_be_longer() -> None:
+    sources = np.full(20_000, 10)
+    targets = np.full(20_000, 12)
+    plain = line_above(sources, targets)
+    targets[:20] = 5000
+    assert line_above(sources, targets) == plain
+    targets[:21] = 5000
+    assert line_above(sources, targets) != plain
+
+
+def test_the_unit_of_the_source_changes_no_limit() -> None:
+    draw = np.random.default_rng(2)
+    tokens = draw.integers(20, 60, 500)
+    targets = tokens + draw.integers(0, 9, 500)
+    by_tokens, by_frames = (allowed(unit * tokens, targets, unit * tokens) for unit in (1, 40))
+    np.testing.assert_allclose(by_tokens, by_frames, atol=2)
+    places = np.full(500, 64)  # of pictures
+    limits = allowed(places, targets, places)
+    assert len(set(limits)) == 1 and 1.5 * targets.max() <= limits[0] <= 2 * targets.max()
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_length_alone_is_the_limit_of_every_source(name: str) -> None:
+    options = SEARCHES[name](max_length=100)
+    assert options.max_lengths(torch.tensor([1, 2, 1000])).tolist() == [100, 100, 100]
+    assert [options.longest(length) for length in (1, 2, 1000)] == [100, 100, 100]
+
+
+@pytest.mark.parametrize("length", [1, 3, 17, 1000])
+def test_where_nobody_chose_the_line_is_that_of_old(length: int) -> None:
+    for options in (BeamConfig(), GreedyConfig(max_ratio=2.0), GreedyConfig(max_extra=10)):
+        assert options.longest(length) == int(options.max_lengths(torch.tensor([length]))) == 2 * length + 10
+
+
+def test_what_is_said_of_the_limit_takes_the_place_of_what_was() -> None:
+    run = BeamConfig(max_ratio=1.2, max_extra=7)
+    assert revised_search(run, {"max_length": 100}) == BeamConfig(max_length=100)
+    assert revised_search(run, {"max_length": 9, "max_ratio": 3.0}) == BeamConfig(
+        max_length=9, max_ratio=3.0, max_extra=7
+    )
+    assert revised_search(run, {"max_extra": 2}) == BeamConfig(max_ratio=1.2, max_extra=2)
+    assert revised_search(BeamConfig(max_length=60), {"max_ratio": 3.0}) == BeamConfig(max_ratio=3.0)
+    assert revised_search(run, {"max_length": None}) == run
+    assert revised_search(run, {"name": "greedy"}) == GreedyConfig(max_ratio=1.2, max_extra=7)
+    with pytest.raises(
+        UserError, match=r"^search\.max_extra=5 is added to search\.max_ratio \* \(source tokens\), and "
+    ):
+        revised_search(BeamConfig(max_length=60), {"max_extra": 5})
+
+
+def test_a_search_without_limits_has_those_of_the_run() -> None:
+    run = BeamConfig(max_ratio=1.2, max_extra=7)
+    assert limited_as(GreedyConfig(min_length=2), run) == GreedyConfig(min_length=2, max_ratio=1.2, max_extra=7)
+    assert limited_as(GreedyConfig(max_length=3), run) == GreedyConfig(max_length=3)
+    assert limited_as(GreedyConfig(max_extra=3), run) == GreedyConfig(max_ratio=1.2, max_extra=3)
+    assert limited_as(WaitKConfig(k=4), BeamConfig(max_length=60)) == WaitKConfig(k=4, max_length=60)
+
+
+@pytest.mark.parametrize("config", [GreedyConfig, OnlineConfig, WaitKConfig, BeamConfig])
+def test_a_hypothesis_knows_that_its_limit_ended_it(make_toy, config) -> None:
+    toy = make_toy(6, 7, seed=9)
+    toy.stops = torch.zeros(6, 40, dtype=torch.int64)
+    found = decode(config(max_length=4), toy, toy.memory(), torch.tensor([3, 1, 2, 3, 3, 3]))
+    assert [best.cut for best, *_ in found] == [len(best.tokens) == 4 and best.tokens[-1] != 3 for best, *_ in found]
