@@ -4,7 +4,6 @@
 atomically.
 """
 
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file, save_model
 from torch import Tensor
 
@@ -77,12 +75,10 @@ def save(
     with replaced_folder(folder) as draft:
         write_json(draft / CONFIG, config.model_dump(mode="json"))
         write_json(draft / PROGRESS, progress)
-        try:
+        with weights.writing(folder):
             save_model(model, str(draft / MODEL))
             if training is not None:
                 save_file(dict(training), draft / TRAINING)
-        except SafetensorError as error:
-            raise _system_error(error, folder) from error
         for path in draft.glob("*.safetensors"):
             shutil.copymode(draft / CONFIG, path)  # safetensors lets nobody else read its files
         tokenizers.save(draft)
@@ -225,11 +221,3 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
     missing = sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
     if missing := missing - weights.count(found):
         raise UserError(f"{path} does not fit config.json: it lacks {missing} of the model's numbers; {_REMEDY}")
-
-
-def _system_error(error: SafetensorError, path: Path) -> OSError:
-    """What the system refused, which safetensors tells in words alone."""
-    code = re.search(r"(?:code: |os error )(\d+)", str(error))
-    if code is None:
-        return OSError(f"{path} cannot be written ({error})")
-    return OSError(int(code[1]), os.strerror(int(code[1])), str(path))

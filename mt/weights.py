@@ -5,8 +5,11 @@ number over 127, beside it in the file as `<name>:scale`. Both become float32 ag
 or a quarter of the size, whose model computes as any other. Vectors and single numbers stay in float32.
 """
 
+import contextlib
 import math
-from collections.abc import Container, Mapping
+import os
+import re
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -56,6 +59,19 @@ def read(path: Path, remedy: str) -> dict[str, Tensor]:
         return widened(load_file(path))
     except KeyError as missing:
         raise UserError(f"{path} lacks the tensor {missing}: {remedy}") from None
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Around what safetensors writes to a file or folder: what the system refuses, which it tells in words alone, is
+    an OSError as anywhere else."""
+    try:
+        yield
+    except SafetensorError as error:
+        code = re.search(r"(?:code: |os error )(\d+)", str(error))
+        if code is None:
+            raise OSError(f"{path} cannot be written ({error})") from error
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from error
 
 
 def shapes(path: Path, remedy: str) -> dict[str, list[int]]:

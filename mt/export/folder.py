@@ -12,7 +12,7 @@ from mt.evaluation.report import origin
 from mt.export.card import Card, finished_results
 from mt.input_files import read_text, reason
 from mt.storage import refuse_link, replaced_folder, write_json, write_text
-from mt.weights import FORMS, Form, narrowed
+from mt.weights import FORMS, Form, narrowed, writing
 
 Format = Literal["safetensors", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -51,7 +51,8 @@ def export(
                 write_graphs(draft, model, config, origin(run, checkpoint), dtype)
             else:
                 names = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-                save_file(narrowed(load_file(source / MODEL), dtype, names), draft / MODEL)
+                with writing(folder):
+                    save_file(narrowed(load_file(source / MODEL), dtype, names), draft / MODEL)
                 (draft / MODEL).chmod((draft / CONFIG).stat().st_mode)  # safetensors lets nobody else read its files
                 seal(draft, About(**meta.model_dump(include=set(About.model_fields))))
             # Not among the files whose sums are kept: people may edit them.

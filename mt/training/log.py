@@ -13,7 +13,10 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
+from mt.errors import UserError
+from mt.input_files import open_regular
 from mt.storage import appended, subfolder, write_text
+from mt.text_io import byte_lines
 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
     from mt.plots import Figure
@@ -59,7 +62,7 @@ class Log:
         self._name = _name(folder)
         self._path, self._events = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
         if self._path.exists():
-            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = _lines(self._path)
             write_text(self._path, [line for line in lines if _stays(line, update, validated)])
         if sizes is not None:
             _cut(self._events, sizes)
@@ -162,6 +165,15 @@ def _name(folder: Path) -> str:
     differs in a sweep."""
     date, _, time = folder.name.partition("_")
     return f"{time} {date} {folder.parent.name}" if _DATE.fullmatch(date) else f"{folder.name} {folder.parent.name}"
+
+
+def _lines(path: Path) -> list[str]:
+    """Raises UserError where the file is none that can be gone on with, as in a folder from elsewhere."""
+    try:
+        with open_regular(path) as file:
+            return [line.decode(errors="replace").removesuffix("\n") for line in byte_lines(file, str(path))]
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}): copy the run again, or remove it") from None
 
 
 def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:
