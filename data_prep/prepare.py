@@ -6,8 +6,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from data_prep import merge, sampling, shards
 from data_prep.job import TOKENIZERS, Job, fingerprint, placed, read_evaluation, settings_of, total
 from data_prep.parallel import Runner
@@ -19,6 +17,7 @@ from mt.data import corpus, writer
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
+from mt.progress import Bar
 from mt.storage import locked, own_draft
 from mt.terminal import say, visible
 
@@ -106,7 +105,7 @@ def _prepare_part(job: Job, work: Path, part: Part) -> None:
         spans = job.spans(recipe)
         share = sum(len(spans.rows(span)) for span in part.of_count(spans.number))
         name = "prepare train" if part == WHOLE else f"prepare part {part}"
-        with bar(name, share, job.progress) as shown:
+        with Bar(name, share, "pairs", shown=job.progress) as shown:
             for count in shards.make(job.source, spans, part, recipe, job.config.workers, job.runner):
                 shown.update(count)
     if fingerprint(job.config, job.source, job.tokenizers) != job.mark:
@@ -144,7 +143,7 @@ def _merge(job: Job, work: Path, evaluation: Evaluation) -> None:
         path = made / split / "data-00000.arrow"
         writer.write_shard(path, writer.text_table(examples), draft.tokenizers, recipe.reader)
         writer.finish_split(made / split, [path.name], recipe.reader.field, transcribed=recipe.transcribed)
-    with bar("merge train", len(found), job.progress, " shards") as shown:
+    with Bar("merge train", len(found), "shards", shown=job.progress) as shown:
         digests = {}
         for path, digest in merge.write(found, recipe, made / "train", draft.train, job.config.workers, job.runner):
             digests[path] = digest
@@ -171,7 +170,3 @@ def _meta(job: Job, draft: Draft, spans: Spans) -> dict[str, Any]:
         "settings": job.config.model_dump(mode="json", exclude={"workers"}),
         **({"portions": portions} if job.config.mix else {}),
     }
-
-
-def bar(name: str, total: int | None, progress: bool, unit: str = " pairs") -> tqdm:
-    return tqdm(desc=name, total=total, unit=unit, unit_scale=True, disable=not progress)

@@ -9,13 +9,13 @@ from data_prep import sampling, shards
 from data_prep.job import Job, placed, read_evaluation, total
 from data_prep.merge import repeated
 from data_prep.parts import WHOLE
-from data_prep.prepare import bar
 from data_prep.summary import Cleaned, Draft, report, require_pairs
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
 from mt.data.tokenizer import UNK, Tokenizer
 from mt.errors import UserError
+from mt.progress import Bar
 
 _EDGES = (5, 10, 20, 40, 80, 160)  # pieces
 _MEASURED = 20_000  # training pairs
@@ -59,7 +59,7 @@ def preview(config: DatasetConfig) -> Iterator[str]:
 def _cleaned(job: Job, recipe: shards.Recipe) -> Cleaned:
     """The training pairs, cleaned in the folder of the recipe."""
     spans = job.spans(recipe)
-    with bar("clean train", spans.total, progress=True) as shown:
+    with Bar("clean train", spans.total, "pairs") as shown:
         for count in shards.make(job.source, spans, WHOLE, recipe, job.config.workers):
             shown.update(count)
     records = (shards.load(recipe, span) for span in range(spans.number))

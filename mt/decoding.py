@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils._pytree import tree_map_only
-from tqdm import tqdm
 
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
@@ -20,6 +19,7 @@ from mt.distributed import ALONE, World
 from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.ops.int8 import int8_steps
+from mt.progress import Bar
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
 from mt.search.graphs import DEVICES, GraphedSteps
 from mt.search.hypothesis import Hypothesis
@@ -71,7 +71,7 @@ def decode_ids(
     lengths = np.array([field.length(source) for source in sources], dtype=np.int64)
     share: list[tuple[np.ndarray, Sequence[Sequence[Hypothesis]]]] = []
     mine = world.share([*_batches(lengths, search, vocab_size)])
-    with tqdm(total=sum(map(len, mine)), desc="decoding", unit=" sentences", disable=not progress, leave=False) as bar:
+    with Bar("decoding", sum(map(len, mine)), "sentences", shown=progress, leave=False) as bar:
         for indices in mine:
             rows = [np.asarray(sources[i]) for i in indices]
             batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)

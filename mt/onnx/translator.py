@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
@@ -15,6 +14,7 @@ from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
 from mt.onnx.search import Found, Rules, search
 from mt.parsing import parse
+from mt.progress import Bar
 from mt.reading import Reading
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
 
@@ -49,8 +49,12 @@ class OnnxTranslator(Reading):
 
     def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> list[list[Found]]:
         self._refuse_search(search)
-        bar = tqdm(rows, desc="decoding", unit=" sentences", disable=not progress, leave=False)
-        return [decode_ids(self.networks, np.asarray(row), search) for row in bar]
+        found = []
+        with Bar("decoding", len(rows), "sentences", shown=progress, leave=False) as bar:
+            for row in rows:
+                found.append(decode_ids(self.networks, np.asarray(row), search))
+                bar.update()
+        return found
 
     def _places(self, lengths: Sequence[int]) -> list[int]:
         return list(lengths)

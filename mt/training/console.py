@@ -7,20 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from tqdm import tqdm
-
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.device import has_bfloat16
 from mt.distributed import ALONE, World
 from mt.models.seq2seq import Seq2Seq
+from mt.progress import SECONDS, Bar, say_beside
 from mt.scoring import notes_of
 from mt.search.config import is_online
-from mt.terminal import visible_lines
 from mt.training.loop import Progress
 
-SECONDS = 30.0
-"""Between lines in a log file or a pipe."""
 _LABEL = 8
 """Columns of the names at the start."""
 
@@ -34,26 +30,19 @@ class Console:
         """Whether to show bars."""
         self._lines = not (self.bars and sys.stdout.isatty())
         self._seconds, self._said = seconds, time.monotonic()
-        self._bar: tqdm | None = None
+        self._bar: Bar | None = None
         self._total: int | None = None
 
     def say(self, text: str) -> None:
         """Without tearing a bar, and at once."""
-        tqdm.write(visible_lines(text), file=sys.stdout)
-        sys.stdout.flush()
+        say_beside(text)
 
     @contextlib.contextmanager
     def training(self, progress: Progress, total: int | None) -> Iterator[None]:
         """Shows the progress of training meanwhile. total: the updates of the whole run, None where unknown."""
         self._total = total
-        with tqdm(
-            total=total,
-            initial=progress.update,
-            desc="training",
-            unit="update",
-            dynamic_ncols=True,
-            disable=not self.bars,
-        ) as self._bar:
+        # Lines say more than how many updates: see `logged`.
+        with Bar("training", total, "updates", done=progress.update, shown=self.bars, seconds=None) as self._bar:
             yield
 
     def updated(self) -> None:
@@ -64,7 +53,7 @@ class Console:
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
         """After each line of the log. means: of `Window`."""
         if self._bar is not None:
-            self._bar.set_postfix(epoch=progress.epoch, loss=f"{means['loss']:.3f}", refresh=False)
+            self._bar.note({"epoch": progress.epoch, "loss": f"{means['loss']:.3f}"})
         if self._lines and time.monotonic() - self._said >= self._seconds:
             self._said = time.monotonic()
             self.say(_line(progress, means, self._total))

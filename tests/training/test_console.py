@@ -51,7 +51,7 @@ def piped(seconds: float) -> list[str]:
 def on_terminal(columns: int) -> str:
     """All that a terminal gets."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(seconds=0)], stdout=theirs, stderr=theirs, env=ENVIRONMENT
     )
@@ -88,6 +88,12 @@ def test_a_terminal_of_80_columns_gets_a_bar_and_no_lines() -> None:
     assert "tokens/s" not in shown and shown.count("update 200: bleu 12.00") == 1
     states = [state for line in shown.split("\n") for state in line.strip("\r").split("\r")]
     assert max(len(re.sub(r"\x1b\[\w+", "", state)) for state in states) <= 80
+
+
+def test_a_terminal_that_does_not_say_how_wide_it_is_gets_a_bar_of_80_columns() -> None:
+    shown = on_terminal(0)
+    assert "training: 100%" in shown and "400/400" in shown
+    assert max(len(re.sub(r"\x1b\[\w+", "", state)) for state in re.split(r"[\r\n]+", shown)) <= 80
 
 
 @pytest.mark.parametrize("names", [["bleu", "chrf"], ["rouge1", "rouge2", "rougeL", "rougeLsum"]])
