@@ -1,6 +1,6 @@
 """What computes a model that is loaded: torch, or ONNX Runtime where no torch needs to be installed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["torch", "onnx"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
+_USUAL = {"checkpoint": "best", "device": "auto", "engine": "torch"}
 Runs = str | Path | Sequence[str | Path]
 
 
@@ -64,11 +65,12 @@ def load(
     damaged, is none, or is for the other engine.
     """
     # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
+    _require_names({"checkpoint": checkpoint, "device": device, "engine": engine})
     if engine not in ENGINES:
         raise UserError(invalid_choice("engine", engine, ENGINES))
     if precision is not None and precision not in PRECISIONS:
-        raise UserError(invalid_choice("precision", precision, PRECISIONS))
-    runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
+        raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
+    runs = folders(run)
     if engine == "onnx":
         _require_onnx(runs, checkpoint, device, precision, shortlist)
         from mt.onnx.translator import OnnxTranslator
@@ -81,7 +83,7 @@ def load(
             )
     from mt import inference
 
-    return inference.load(run, checkpoint=checkpoint, device=device, precision=precision, shortlist=shortlist)
+    return inference.load(runs, checkpoint=checkpoint, device=device, precision=precision, shortlist=shortlist)
 
 
 def _require_onnx(
@@ -106,3 +108,19 @@ def _require_onnx(
         raise UserError(
             "a shortlist is not for engine=onnx, whose graphs give the probabilities of all pieces: leave it out"
         )
+
+
+def _require_names(options: Mapping[str, object]) -> None:
+    for name, value in options.items():
+        if not isinstance(value, str):
+            raise UserError(f"{name} is of type {type(value).__name__}: give a str, as {name}={_USUAL[name]!r}")
+
+
+def folders(run: Runs) -> list[Path]:
+    """The folders of a run or of several. Raises UserError for what names none."""
+    runs: list[object] = [run] if isinstance(run, str | bytes | Path) or not isinstance(run, Iterable) else list(run)
+    for one in runs:
+        if not isinstance(one, str | Path) or not str(one):
+            kind = "empty" if isinstance(one, str) else f"of type {type(one).__name__}"
+            raise UserError(f"run is {kind}: give the folder that training printed, a str or a Path, or a list of them")
+    return [Path(str(one)) for one in runs]

@@ -12,24 +12,32 @@ print(*session.read("The"), *session.read("train"), *session.finish())
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, cast, get_args, overload
 
 import numpy as np
 import torch
 
 from mt.checkpoint import load_model
 from mt.config import Config
-from mt.data.fields import Raw, ReadSource, Row, as_list
+from mt.data.fields import Raw, ReadSource, Row, as_list, require_texts
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.decoding import decode_ids, decodes_hard, forced_batches, offline_shortlist
 from mt.delays import delays
 from mt.device import choose
 from mt.distributed import ALONE, World
-from mt.errors import UserError
+from mt.errors import UserError, invalid_choice
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.reading import Found, Reading
-from mt.search.config import Precision, SearchConfig, is_online, online_search, revised_search, waits
+from mt.search.config import (
+    Precision,
+    SearchConfig,
+    is_online,
+    online_search,
+    require_search,
+    revised_search,
+    waits,
+)
 from mt.search.hypothesis import Hypothesis
 from mt.search.shortlist import SHORTLIST, Shortlist
 from mt.search.windows import Windows
@@ -102,6 +110,8 @@ class Translator(Reading):
         (given, alone), (texts, text_alone) = as_list(sources), as_list(targets)
         if alone != text_alone:
             raise UserError("align takes two texts or two lists of texts, not one of each")
+        if len(given) != len(texts):
+            raise UserError(f"align takes a target for each source: {len(given)} sources and {len(texts)} targets")
         aligned = self._aligned(given, cast(list[str], texts), hard=hard)
         return aligned[0] if alone else aligned
 
@@ -110,6 +120,7 @@ class Translator(Reading):
         if hard is not None:
             search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
         hard = decodes_hard(search, self.model)
+        require_texts(targets, "target")
         self.refuse_long(targets)
         rows, ids = self._encoded(sources), self.tokenizers.target.encode(targets)
         results: dict[int, Translation] = {}
@@ -152,7 +163,11 @@ class Translator(Reading):
         characters where both sides are cut into characters, else words. Raises UserError where the model must know the
         whole source before it writes.
         """
-        search = self.search_for(online_search(self.config.search) if search is None else search)
+        search = online_search(self.config.search) if search is None else search
+        require_search(search)
+        search = self.search_for(search)
+        if unit not in (None, *get_args(Unit)):
+            raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         refuse_offline(self.model, search)
         if self.shortlist is not None:
             raise offline_shortlist()

@@ -11,12 +11,12 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import Raw, ReadSource, Row, as_list, build_field
+from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.errors import UserError
 from mt.metrics import Metric
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, limited_as, revised_search
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, limited_as, require_search, revised_search
 from mt.search.windows import EMPTY, Windows
 from mt.translation import Translation
 
@@ -92,8 +92,8 @@ class Reading(ABC):
     ) -> Translation | list[Translation]:
         """The best translation of each text, in order; of one string, its translation. A blank text gives an empty one.
 
-        search: how to decode; by default as the run was configured. Raises UserError for a text that is too long, and
-        for a file that cannot be read.
+        search: how to decode; by default as the run was configured. Raises UserError for what is no text (None, bytes,
+        half of a character), for a text that is too long, and for a file that cannot be read.
         """
         sources, alone = as_list(texts)
         best = [found[0] for found in self.n_best(sources, search=search, progress=progress)]
@@ -123,9 +123,10 @@ class Reading(ABC):
         n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
         """
         sources, alone = as_list(texts)
-        search = search or self.config.search
+        search = self.config.search if search is None else search
+        require_search(search)
         if n is not None:
-            if not 1 <= n <= MAX_BEAM_SIZE:
+            if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
                 raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
             beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
             search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
@@ -211,6 +212,7 @@ class Reading(ABC):
 
     def _encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
         if self.field.written:
+            require_texts(sources)
             self.refuse_long([str(source) for source in sources])
         return self.field.encode(sources, self.tokenizers.source)
 

@@ -99,6 +99,8 @@ class Translation:
             raise UserError(
                 "there is no alignment to draw: the text is blank, or the model attended to nothing (attention=none)"
             )
+        if not isinstance(path, str | Path) or not Path(path).name:
+            raise UserError(f"{path!r} names no file: give a path that ends in .png, .pdf or .svg")
         try:
             save(self.figure(), Path(path))
         except OSError as error:

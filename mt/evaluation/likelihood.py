@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-from mt.data.fields import Raw
+import numpy as np
+
+from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding import decodes_hard
+from mt.errors import UserError
 from mt.inference import Translator
 from mt.search.beam import penalty
 from mt.search.config import waits
@@ -44,7 +48,12 @@ def likelihoods(
     """
     search, target = translator.config.search, translator.tokenizers.target
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
-    sources, targets = list(sources), list(targets)
+    sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
+    if len(sources) != len(targets):
+        raise UserError(f"each source has a target: {len(sources)} sources and {len(targets)} targets were given")
+    if translator.field.written:
+        require_texts(sources, "source")
+    require_texts((one for one in targets if not isinstance(one, list | tuple | np.ndarray)), "target")
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
     rows = translator.field.encode(sources, translator.tokenizers.source)

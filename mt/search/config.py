@@ -141,6 +141,15 @@ def limited_as(config: SearchConfig, usual: SearchConfig) -> SearchConfig:
     return parse({"search": limits | config.model_dump(mode="json", exclude_none=True)}, _Group).search
 
 
+def require_search(given: object) -> None:
+    """Raises UserError for what is no configuration of a search."""
+    if not isinstance(given, tuple(SEARCHES.values())):
+        raise UserError(
+            f"search is of type {type(given).__name__}: give a configuration of mt.search.config, such as "
+            "BeamConfig(beam_size=5)"
+        )
+
+
 def online_search(config: SearchConfig) -> SearchConfig:
     """This search where it is one that writes while it reads, else online search with the options that they share."""
     return config if is_online(config) else revised_search(config, {"name": "online"})

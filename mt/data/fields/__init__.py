@@ -9,7 +9,7 @@ from mt.data.fields.audio import AudioConfig, AudioField
 from mt.data.fields.base import Field, Raw, ReadSource, Row, SourceError
 from mt.data.fields.features import FeaturesConfig, FeaturesField
 from mt.data.fields.image import ImageConfig, ImageField
-from mt.data.fields.inputs import as_list
+from mt.data.fields.inputs import as_list, require_texts
 from mt.data.fields.text import TEXT, TextConfig, TextField
 
 FIELDS: dict[str, type[Field]] = {
@@ -53,4 +53,5 @@ __all__ = [
     "TextField",
     "as_list",
     "build_field",
+    "require_texts",
 ]

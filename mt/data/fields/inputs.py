@@ -8,6 +8,7 @@ from typing import TypeGuard
 import numpy as np
 
 from mt.data.fields.base import Raw
+from mt.errors import UserError
 
 _LISTING = "OSTU"
 """Kinds of NumPy's types that hold texts or other objects; arrays of numbers are samples or pixels."""
@@ -30,3 +31,24 @@ def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
     """Whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
     kind = getattr(getattr(inputs, "dtype", None), "kind", "")
     return hasattr(inputs, "__array__") and (kind == "" or kind not in _LISTING)
+
+
+def require_texts(inputs: Iterable[object], name: str = "text") -> None:
+    """Raises UserError where one is no text, or one that UTF-8 cannot write.
+
+    name: what to call them, numbered from 1.
+    """
+    for number, text in enumerate(inputs, start=1):
+        if not isinstance(text, str):
+            raise UserError(f"{name} {number} is {_kind(text)}, and this is for text: give a str, or a list of them")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"{name} {number} holds half of a character ({ascii(text[error.start])[1:-1]}), as of bytes that were "
+                "read as something else: give what the bytes say in their own encoding"
+            ) from None
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

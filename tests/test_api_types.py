@@ -1,0 +1,93 @@
+"""Whatever is given to the Python API: it is taken, or refused in one sentence."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mt import Translator, load
+from mt.errors import UserError
+from mt.evaluation.likelihood import likelihoods
+
+Call = Callable[[Any], object]
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Path) -> Translator:
+    return load(trained, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "text 1 is None, and this is for text: give a str"),
+        (3, "text 1 is of type int"),
+        (b"the cats", "text 1 is of type bytes"),
+        (object(), "text 1 is of type object"),
+        (np.zeros(3), "text 1 is of type ndarray"),
+        (Path("file"), "text 1 is of type PosixPath"),
+        (["the cats", None], "text 2 is None"),
+        (["the cats", ["see"]], "text 2 is of type list"),
+        ((b"the" for _ in range(2)), "text 1 is of type bytes"),
+        ("the \ud800 cats", r"text 1 holds half of a character (\ud800)"),
+    ],
+)
+def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
+        translator.translate(text)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda it: it.n_best("the cats", n=0), "n=0 translations of a text are not possible"),
+        (lambda it: it.n_best("the cats", n=-1), "n=-1 translations of a text are not possible"),
+        (lambda it: it.n_best("the cats", n="2"), "n=2 translations of a text are not possible"),
+        (lambda it: it.translate("the cats", search="beam"), "search is of type str: give a configuration"),
+        (lambda it: it.translate("the cats", search={"beam_size": 3}), "search is of type dict: give a configuration"),
+        (lambda it: it.stream("online"), "search is of type str: give a configuration"),
+        (lambda it: it.align(["the", "cats"], ["die"]), "align takes a target for each source: 2 sources and 1 target"),
+        (lambda it: it.align("the", b"die"), "target 1 is of type bytes"),
+        (lambda it: it.align(["the"], [3]), "target 1 is of type int"),
+        (lambda it: it.align(None, None), "target 1 is None"),
+        (lambda it: likelihoods(it, ["the", "cats"], ["die"]), "each source has a target: 2 sources and 1 targets"),
+        (lambda it: likelihoods(it, None, None), "source 1 is None"),  # type: ignore[arg-type]
+        (lambda it: likelihoods(it, ["the"], ["\ud800"]), "target 1 holds half of a character"),
+        (lambda it: it.translate("the two cats see streets").plot(None), "None names no file: give a path"),
+        (lambda it: it.translate("the two cats see streets").plot("/"), "'/' names no file: give a path"),
+    ],
+)
+def test_what_does_not_fit(translator: Translator, call: Call, sentence: str):
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
+        call(translator)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"run": None}, "run is of type NoneType: give the folder that training printed"),
+        ({"run": 3}, "run is of type int: "),
+        ({"run": b"run"}, "run is of type bytes: "),
+        ({"run": ""}, "run is empty: "),
+        ({"run": [None]}, "run is of type NoneType: "),
+        ({"run": [["run"]]}, "run is of type list: "),
+        ({"run": []}, "there is no run to load: "),
+        ({"run": "run", "checkpoint": 3}, "checkpoint is of type int: give a str, as checkpoint='best'"),
+        ({"run": "run", "device": None}, "device is of type NoneType: give a str, as device='auto'"),
+        ({"run": "run", "engine": 3}, "engine is of type int: give a str, as engine='torch'"),
+        ({"run": "run", "precision": 3}, "precision=3 is an invalid choice: "),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_loaded(options: dict[str, Any], sentence: str):
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
+        load(**options)
+
+
+def test_an_option_that_does_not_exist():
+    options: dict[str, Any] = {"beam": 3}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'beam'"):
+        load("run", **options)
