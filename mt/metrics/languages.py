@@ -56,19 +56,20 @@ _NAMES = {
 _CODE_OF = {name: code for code, names in _NAMES.items() for name in names.split()}
 _IN_LATIN_LETTERS = "latn"
 """The script of pinyin and romaji, by ISO 15924."""
-_ENDINGS = (*COMPRESSED, ".txt")
+# Of a file's name, after the language: how it is compressed, and which of several references it is.
+_ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*COMPRESSED, '.txt')))}|\.[0-9]+)$")
 _CODE = re.compile(r"([a-z]+)[0-9]*")
 
 
 def language(name: str | None) -> str:
     """The code of a language, by ISO 639-1 where people call it in several ways: `zh` of `ZH-cn`, `cmn`, `zho_Hant`,
-    `Chinese`, `test.zh`, `test.zh.gz` and `zh2`; "" where nothing says which it is.
+    `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`; "" where nothing says which it is.
 
     name: a code with or without script and region, a language's name in English, or what a file is called.
     """
     plain = (name or "").lower()
-    while plain.endswith(_ENDINGS):
-        plain = plain.rpartition(".")[0]
+    while ending := _ENDING.search(plain):
+        plain = plain[: ending.start()]
     first, *others = re.split("[-_]", plain.rpartition(".")[2])
     code = _CODE.fullmatch(first)  # a number tells references apart
     if code is None or _IN_LATIN_LETTERS in others:

@@ -161,6 +161,19 @@ def test_the_tokenizer_is_that_of_training(make_run, references) -> None:
     assert "|tok:char|" in found.notes()[1]
 
 
+def test_runs_are_compared_without_case_where_one_cannot_write_capitals(make_run, references) -> None:
+    dataset = {"generator": "phrasebook", "metrics": ["bleu", "accuracy"]}
+    lower = {"dataset": dataset | {"tokenizer": {"lowercase": True}}}
+    small = [group[0].lower() for group in references]
+    cased = make_run("a", MONOTONIC | {"dataset": dataset})
+    alone = compare(find([cased]), references)
+    assert "|case:mixed|" in alone.notes()[1]
+    found = compare(find([cased, make_run("b", MOCHA | lower, {}, small)]), references)
+    assert [row.scores["BLEU"].score for row in found.rows] == pytest.approx([100, 100])
+    assert [row.scores["accuracy"].score for row in found.rows] == [100, 100]
+    assert all("|case:lc|" in note for note in found.notes()[1:])
+
+
 def test_each_run_needs_a_hypothesis_for_every_sentence(make_run, references) -> None:
     folder = make_run("short", MONOTONIC, {}, WRONG[:3])
     with pytest.raises(UserError) as refusal:

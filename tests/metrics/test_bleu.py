@@ -133,6 +133,7 @@ def test_one_system_alone_has_its_interval():
         *((code, "zh") for code in ("zh", "ZH", "zh-cn", "zh_TW", "zho", "chi", "cmn", "zho_Hant", "2.zh-CN")),
         *((code, "zh") for code in ("cn", "CN", "zh-Hans", "zh-Hant-HK", "yue", "Chinese", "zh2", "test.cn", "zh_CN0")),
         *((f"test.{code}", "zh") for code in ("zh.gz", "zh.zst", "zh.txt", "zh.txt.gz", "ZH.txt", "zho_Hans.gz")),
+        *((f"test.{code}", "zh") for code in ("zh.0", "zh.1.gz")),
         *((code, "ja-mecab") for code in ("ja", "JA", "ja-JP", "jpn", "jpn_Jpan", "dev.ja")),
         *((code, "ja-mecab") for code in ("jp", "JP", "Japanese", "jpn.gz", "dev.jp.zst", "ja1")),
         *((code, "ko-mecab") for code in ("ko", "kor", "ko_KR", "Kor_Hang", "2.ko")),
