@@ -125,11 +125,11 @@ def doors(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]
 
 
 def no_state(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """In mt/models, an attribute is assigned in __init__ or never."""
+    """In mt/models, an attribute is assigned in __init__ or never; one of a class, when the class is made."""
     if not within(module, "mt.models"):
         return
     for function in functions(tree):
-        if function.name == "__init__":
+        if function.name in ("__init__", "__init_subclass__"):
             continue
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)):

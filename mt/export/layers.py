@@ -20,8 +20,10 @@ _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 @contextlib.contextmanager
 def onnx_layers(module: nn.Module, kind: type[nn.RNNBase] = nn.RNNBase) -> Iterator[None]:
-    """Inside, the layers of this kind in a module, all batch-first, name operations and compute nothing."""
-    found = [each for each in module.modules() if isinstance(each, kind)]
+    """Inside, the LSTMs and GRUs of this kind in a module, all batch-first, name operations and compute nothing. Layers
+    of a subclass, which may compute something else, stay as they are."""
+    kinds = [each for each in (nn.LSTM, nn.GRU) if issubclass(each, kind)]
+    found = [each for each in module.modules() if isinstance(each, nn.RNNBase) and type(each) in kinds]
     try:
         for layers in found:
             layers.forward = partial(_operations, layers, list(_weights(layers)))

@@ -26,7 +26,8 @@ def run_layers(
     that need no gradient are computed cell by cell; and so is a single one of any number of rows, but under autocast,
     where the whole layers have faster products.
     """
-    plain = not (layers.training or layers.bidirectional or torch.is_grad_enabled())
+    plain = type(layers) in (nn.LSTM, nn.GRU) and not (layers.training or layers.bidirectional)
+    plain = plain and not torch.is_grad_enabled()
     if state and plain and (_few(layers, inputs) or in_int8(inputs)):
         return _cell_by_cell(layers, inputs, state)
     return run_whole(layers, inputs, state)

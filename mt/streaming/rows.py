@@ -39,10 +39,10 @@ def picked(tree: Tree, rows: Sequence[int], count: int, device: torch.device) ->
 
 
 def memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
-    """One row of a memory, without padding."""
+    """One row of a memory, without padding, but for one column where nothing is encoded yet."""
     one = picked(memory, [index], len(memory.final_state), memory.final_state.device)
     attention = one.attention
-    length = int(attention.mask.sum())
+    length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:
         return one
     keys = tuple(key[:, :length].clone() for key in attention.keys)

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.attention.windows import scattered, window
+from mt.models.attention.memory import Memory, joined, with_a_column
+from mt.models.attention.windows import scattered
 from mt.models.encoders import Encoded
+from mt.models.shortcuts import OwnShortcuts
 from mt.ops.input_feeding import Products
 
 State = tuple[Tensor, ...]
@@ -20,30 +22,6 @@ NOWHERE = -1
 """A stop of a hard attention that selected no position of a complete source."""
 NOT_YET = -2
 """A stop of a hard attention that selected no position of the source so far, which goes on."""
-
-
-class Memory(NamedTuple):
-    """A source as attention sees it."""
-
-    keys: tuple[Tensor, ...]
-    """What energies compare queries with, projected once per source; each [B, S, ...]."""
-    values: Tensor
-    """[B, S, V]: what contexts are made of."""
-    mask: Tensor
-    """[B, S] bool: true on real positions, the EOS included; padding is on the right."""
-    complete: Tensor | None = None
-    """[B] bool: false where the source goes on (see `Attention.extend`); None: all sources are complete."""
-    first: Tensor | None = None
-    """[B] int64: the source position of column 0, where earlier ones were dropped (see `Attention.trim`); None: 0."""
-    visible_from: Tensor | None = None
-    """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
-    support wait-k; None: every step may attend to all of them."""
-
-    def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
-        """The real positions that each of these target steps, counted from 0, may attend to."""
-        if self.visible_from is None:
-            return self.mask[:, None]
-        return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
 
 
 class AttentionStep(NamedTuple):
@@ -81,12 +59,15 @@ class AttentionOutput(NamedTuple):
     reached."""
 
 
-class Attention(nn.Module):
+class Attention(OwnShortcuts, nn.Module):
     """An attention mechanism. Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
 
-    A subclass is constructed as `Class(config, query_size, value_size)` and declares its abilities:
+    A subclass is constructed as `Class(config, query_size, value_size)` and declares its abilities. It inherits neither
+    `forward`, `products`, `monotonic` nor `supports_wait_k` from a parent: where these hold for it, too, it names
+    them (see `OwnShortcuts`).
     """
 
+    not_inherited = ("forward", "products", "monotonic", "supports_wait_k")
     Config: ClassVar[type[BaseModel]]
     """The options, a frozen pydantic class whose `name` is the key in the table."""
     supports_hard: ClassVar[bool] = False
@@ -120,12 +101,11 @@ class Attention(nn.Module):
         For monotonic mechanisms, whose steps then say NOT_YET where they need more of a source.
         """
         if memory is None:
-            return self.init_memory(encoded)._replace(complete=complete)
+            return with_a_column(self.init_memory(encoded))._replace(complete=complete)
         lengths = memory.mask.sum(1)
         before = lengths if memory.first is None else lengths + memory.first
         added = self.init_memory(encoded._replace(first_position=before))
-        join = _appended if len(lengths) == 1 else _interleaved
-        return join(memory, added)._replace(complete=complete, first=memory.first)
+        return joined(memory, added)._replace(complete=complete, first=memory.first)
 
     def trim(self, memory: Memory, state: State) -> Memory:
         """The memory without the positions that no later hard step can use. state: that of the next step.
@@ -174,49 +154,6 @@ class Attention(nn.Module):
 
     def after_update(self, loss: float) -> None:
         """Called in training after each update. loss: mean cross entropy of all its tokens, without smoothing."""
-
-
-def _appended(memory: Memory, added: Memory) -> Memory:
-    """One source with its next positions."""
-    old, new = int(memory.mask.sum()), int(added.mask.sum())
-
-    def joined(before: Tensor, after: Tensor) -> Tensor:
-        return torch.cat((before[:, :old], after[:, :new]), 1)
-
-    keys = tuple(joined(before, after) for before, after in zip(memory.keys, added.keys, strict=True))
-    return Memory(keys, joined(memory.values, added.values), joined(memory.mask, added.mask))
-
-
-def _interleaved(memory: Memory, added: Memory) -> Memory:
-    """Sources with their next positions. Padding goes to the right: a row with fewer old positions than others would
-    have a gap before its new ones."""
-    mask = torch.cat((memory.mask, added.mask), 1)
-    order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
-
-    def joined(before: Tensor, after: Tensor) -> Tensor:
-        both = torch.cat((before, after), 1)
-        index = order.view(*order.shape, *(1 for _ in both.shape[2:]))
-        return both.gather(1, index.expand(-1, -1, *both.shape[2:]))
-
-    keys = tuple(joined(before, after) for before, after in zip(memory.keys, added.keys, strict=True))
-    return Memory(keys, joined(memory.values, added.values), mask.gather(1, order))
-
-
-def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
-    """The memory without the positions of each source before `needed`."""
-    first = [0] * len(needed) if memory.first is None else memory.first.tolist()
-    dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
-    if not any(dropped):
-        return memory
-    added = torch.tensor(dropped, device=memory.mask.device)
-    left = memory.mask.sum(1) - added
-    size = int(left.max())
-    return memory._replace(
-        keys=tuple(window(part, dropped, size) for part in memory.keys),
-        values=window(memory.values, dropped, size),
-        mask=torch.arange(size, device=left.device) < left[:, None],
-        first=added if memory.first is None else memory.first + added,
-    )
 
 
 def stacked(steps: Sequence[AttentionStep], width: int) -> AttentionOutput:

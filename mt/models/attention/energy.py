@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.models.encoders import Encoded
+from mt.models.shortcuts import OwnShortcuts
 from mt.ops import additive_energy
 from mt.ops.linear import Linear
 from mt.ops.products import step_linear
@@ -36,20 +37,22 @@ class LocationConfig(Options):
     """Source positions, EOS included, that there are scores for; a longer source is refused."""
 
 
-class Energy(nn.Module):
-    """Constructed as `Class(config, query_size, value_size, normalized=...)`.
+class Energy(OwnShortcuts, nn.Module):
+    """Constructed as `Class(config, query_size, value_size, normalized=...)`. An energy depends on its query and its
+    key alone: attentions compute those of a few positions, or of all, as they need them.
 
     normalized: whether the direction vector of concat is divided by its length (Raffel et al. 2017, equation 16);
     the other energies have none and are the same either way.
     """
 
+    not_inherited = ("product",)
     Config: ClassVar[type[BaseModel]]
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """Most source positions that there are energies for; None for any number."""
     product: ClassVar[bool] = False
-    """Whether an energy is the product of a query with a key."""
+    """Whether an energy is the product of a query with a key. A subclass does not inherit it (see `OwnShortcuts`)."""
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:

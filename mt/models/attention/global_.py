@@ -71,8 +71,12 @@ class SoftmaxAttention(Attention):
     def _softmax(
         self, queries: Float[Tensor, "B T Q"], memory: Memory, visible: Bool[Tensor, "B _ S"]
     ) -> AttentionOutput:
-        weights = masked_softmax(self.energy(queries, memory.keys[0]), visible)
+        weights = self._weights(self.energy(queries, memory.keys[0]), visible)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)
+
+    def _weights(self, energies: Float[Tensor, "B T S"], visible: Bool[Tensor, "B _ S"]) -> Float[Tensor, "B T S"]:
+        """The distribution over the visible positions, in float32; zeros where there is none."""
+        return masked_softmax(energies, visible)
 
 
 class Global(SoftmaxAttention):
@@ -80,6 +84,7 @@ class Global(SoftmaxAttention):
 
     supports_wait_k = True
     energy_class: ClassVar[type[Energy]]
+    forward = SoftmaxAttention.forward
 
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:
         energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
@@ -87,7 +92,7 @@ class Global(SoftmaxAttention):
 
     def products(self, memory: Memory, steps: int) -> Products | None:
         energy, gain = self.energy, memory.values.new_ones(())
-        if isinstance(energy, Scaled):
+        if type(energy) is Scaled:  # a subclass may compute something else
             gain, energy = energy.gain, energy.energy
         if not energy.product:
             return None
@@ -100,6 +105,8 @@ class Dot(Global):
 
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
     energy_class = energies.Dot
+    supports_wait_k = True
+    forward, products = Global.forward, Global.products
 
 
 class General(Global):
@@ -107,6 +114,8 @@ class General(Global):
 
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
     energy_class = energies.General
+    supports_wait_k = True
+    forward, products = Global.forward, Global.products
 
 
 class Concat(Global):
@@ -114,6 +123,8 @@ class Concat(Global):
 
     Config: ClassVar[type[BaseModel]] = ConcatAttentionConfig
     energy_class = energies.Concat
+    supports_wait_k = True
+    forward = Global.forward
 
 
 class Location(Global):
@@ -121,6 +132,8 @@ class Location(Global):
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
     energy_class = energies.Location
+    supports_wait_k = True
+    forward, products = Global.forward, Global.products
 
 
 class Bahdanau(Concat):
@@ -128,3 +141,5 @@ class Bahdanau(Concat):
     where decoder=bahdanau."""
 
     Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
+    supports_wait_k = True
+    forward = Concat.forward

@@ -1,6 +1,6 @@
 """Local attention: a softmax over a window of 2 D + 1 positions around one (Luong et al. 2015, section 3.2).
 
-    local-m:  p_t = t
+    local-m:  p_t = t, or the last position that the step may attend to, where that comes before
     local-p:  p_t = (S - 1) sigmoid(v . tanh(W h_t)),  weights times exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2
 
 The softmax is taken inside the window and the Gaussian multiplied after it, without normalising again, so that the
@@ -18,7 +18,6 @@ from torch import Tensor
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
-from mt.ops import masked_softmax
 from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE
 
@@ -35,7 +34,7 @@ class LocalPConfig(LocalMConfig):
 
 
 class LocalM(SoftmaxAttention):
-    """The centre moves one position a step, as far as the last one (local-m)."""
+    """The centre moves one position a step, as far as the last one that the step may attend to (local-m)."""
 
     supports_wait_k: ClassVar[bool] = True
     Config: ClassVar[type[BaseModel]] = LocalMConfig
@@ -48,37 +47,38 @@ class LocalM(SoftmaxAttention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
-        queries, lengths, steps = query[:, None], memory.mask.sum(1), state[0]
-        centres = self._centres(queries, lengths, steps[:, None])
+        queries, steps = query[:, None], state[0]
+        visible = memory.visible(steps[:, None])
+        centres = self._centres(queries, visible.sum(-1), steps[:, None])
         around = torch.arange(-self.window, self.window + 1, device=query.device)
         positions = centres[:, 0].floor().long()[:, None] + around
-        inside = (positions >= 0) & (positions < lengths[:, None])
+        inside = (positions >= 0) & (positions < memory.mask.shape[1])
         positions = positions.clamp(0, memory.mask.shape[1] - 1)
-        if memory.visible_from is not None:
-            inside &= memory.visible_from.gather(1, positions) <= steps[:, None]
+        inside &= visible[:, 0].gather(1, positions)
         keys, values = (
             part.gather(1, positions[..., None].expand(-1, -1, part.shape[-1]))
             for part in (memory.keys[0], memory.values)
         )
-        weights = masked_softmax(self.energy(queries, keys), inside[:, None])
+        weights = self._weights(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
         everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
         return single_step(AttentionOutput(weighted_sum(weights, values), everywhere[:, None]), (steps + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        lengths = memory.mask.sum(1)
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
-        centres = self._centres(queries, lengths, steps)[..., None]
+        visible = memory.visible(steps)
+        centres = self._centres(queries, visible.sum(-1), steps)[..., None]
         positions = torch.arange(memory.mask.shape[1], device=queries.device)
-        inside = ((positions - centres.floor()).abs() <= self.window) & memory.visible(steps)
-        weights = masked_softmax(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
+        inside = ((positions - centres.floor()).abs() <= self.window) & visible
+        weights = self._weights(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)
 
     def _centres(
-        self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, " B"], steps: Int[Tensor, "B T"]
+        self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, "B _"], steps: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T"]:
-        """p_t. steps: the number of each step, from 0."""
-        return torch.minimum(steps, lengths[:, None] - 1).float()
+        """p_t. lengths: how many positions each step, or all of them, may attend to, which are the first ones; steps:
+        the number of each step, from 0."""
+        return torch.minimum(steps, (lengths - 1).clamp(min=0)).float()
 
     def _shape(self, distances: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"] | float:
         """The factor of each weight. distances: of positions from the centre, signed."""
@@ -89,8 +89,8 @@ class LocalP(LocalM):
     """The centre is predicted from the query, and what is near it counts more (local-p). It is a share of the source's
     length, which is not known before its end."""
 
-    supports_wait_k = False
     Config = LocalPConfig
+    forward = LocalM.forward
 
     def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
@@ -98,10 +98,10 @@ class LocalP(LocalM):
         self.position = Linear(query_size, 1, bias=False)
 
     def _centres(
-        self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, " B"], steps: Int[Tensor, "B T"]
+        self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, "B _"], steps: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T"]:
         share = self.position(torch.tanh(self.project(queries)))[..., 0].float().sigmoid()
-        return (lengths[:, None] - 1) * share
+        return (lengths - 1).clamp(min=0) * share
 
     def _shape(self, distances: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"]:
         return torch.exp(-2 * (distances / self.window).square())

@@ -41,6 +41,8 @@ class MILkConfig(MonotonicConfig):
 class Chunkwise(Monotonic):
     """The soft attention has an energy of its own, of the same kind (Chiu & Raffel 2018, section 2.3, appendix A)."""
 
+    forward = Monotonic.forward
+
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
         self.chunk_energy = Scaled(build_energy(config.energy, query_size, value_size, normalized=True))
@@ -65,7 +67,9 @@ class MoChA(Chunkwise):
     """Monotonic chunkwise attention: the `chunk_size` positions that end at the stop."""
 
     Config: ClassVar[type[BaseModel]] = MoChAConfig
+    monotonic = True
     chunk_size: int
+    forward = Chunkwise.forward
 
     def __init__(self, config: MoChAConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
@@ -82,6 +86,8 @@ class MAtChA(Chunkwise):
     """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
 
     Config = MAtChAConfig
+    monotonic = True
+    forward = Chunkwise.forward
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         if alignment.hard:
@@ -96,6 +102,8 @@ class MILk(Chunkwise):
     """Monotonic infinite lookback: from the beginning of the source to the stop."""
 
     Config = MILkConfig
+    monotonic = True
+    forward = Chunkwise.forward
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)

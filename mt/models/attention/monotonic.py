@@ -28,17 +28,15 @@ from mt.models.attention.base import (
     State,
     single_step,
     weighted_sum,
-    without_first,
 )
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.masks import first, last
-from mt.models.attention.windows import real, window
+from mt.models.attention.memory import without_first
+from mt.models.attention.scan import scan
+from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
 from mt.ops import differentiable_average_lagging, expected_alignment, masked_softmax, quantity_loss
 from mt.parsing import Options
-
-BLOCK = 16
-"""How many positions a hard step computes the energies of at once."""
 
 
 class MonotonicConfig(Options):
@@ -112,7 +110,7 @@ class Monotonic(Attention):
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """A hard step costs what it moves: no more than BLOCK energies beyond the positions that it passes."""
         if hard:
-            return self._hard_step(query, memory, state)
+            return (self._hard_step if self.monotonic else self._whole_hard_step)(query, memory, state)
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
@@ -175,6 +173,20 @@ class Monotonic(Attention):
         """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
 
+    def _whole_hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
+        """The hard step of a subclass that does not declare `monotonic`: whatever it overrides, it is what `forward`
+        computes, over the whole source, which must be complete."""
+        last_stops, begin = (part[:, None] for part in state)
+        lengths = memory.mask.sum(1)
+        positions = torch.arange(memory.mask.shape[1], device=query.device)
+        previous = ((positions == last_stops) & (begin < lengths[:, None])).float()
+        output = self._attend(query[:, None], memory, previous, True)
+        assert output.alpha is not None
+        alpha = output.alpha[:, 0]
+        stopped, stops = alpha.any(1), alpha.argmax(1)
+        after = torch.where(stopped, stops, state[0]), torch.where(stopped, stops, lengths)
+        return single_step(output, after, stops.masked_fill(~stopped, NOWHERE))
+
     def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
         # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
         # Within the step they are columns of the memory, in its outcome positions of the source.
@@ -182,10 +194,10 @@ class Monotonic(Attention):
         offsets = [0] * rows if memory.first is None else memory.first.tolist()
         complete = [True] * rows if memory.complete is None else memory.complete.tolist()
         last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
-        stops, ends, energies = self._scan(query, memory, begin)
+        stops, ends, energies = scan(self._stopping_energy, query, memory, begin)
         first = [0] * rows
         for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
-            if stops[row] == NOWHERE and complete[row] and self.mass_preservation:
+            if stops[row] == NOWHERE and complete[row] and self.mass_preservation and end:
                 stops[row] = ends[row] = end - 1
             if stops[row] >= 0:
                 first[row], last_stops[row] = self._first_attended(last_stop, stops[row]), stops[row]
@@ -198,31 +210,6 @@ class Monotonic(Attention):
         positions = ([at + o for at, o in zip(part, offsets, strict=True)] for part in (last_stops, ends, first))
         found = torch.tensor([stops, energies, *positions], device=query.device)
         return AttentionStep(context, weights, (found[2], found[3]), found[0], first=found[4], energies=found[1])
-
-    def _scan(self, query: Tensor, memory: Memory, begin: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-        """Moves the pointer of each row right from the column `begin`, block by block, until it stops or finds no more.
-
-        Returns the columns where they stopped, NOWHERE where not; those to be looked at next; and how many energies
-        that took.
-        """
-        stops, ends, energies = [NOWHERE] * len(begin), list(begin), [0] * len(begin)
-        rows = list(range(len(begin)))
-        while rows:
-            counts = real(memory.mask, [ends[row] for row in rows], BLOCK, rows)
-            rows, counts = [row for row, count in zip(rows, counts, strict=True) if count], [n for n in counts if n]
-            if not rows:
-                break
-            queries = query if len(rows) == len(begin) else query[torch.tensor(rows, device=query.device)]
-            keys = window(memory.keys[0], [ends[row] for row in rows], max(counts), rows)
-            block = self._stopping_energy(queries[:, None], keys)[:, 0].tolist()
-            for row, count, energy in zip(rows, counts, block, strict=True):
-                passed = next((column for column in range(count) if energy[column] >= 0), count)
-                if passed < count:
-                    stops[row] = ends[row] + passed
-                ends[row] += passed
-                energies[row] += count
-            rows = [row for row in rows if stops[row] == NOWHERE]
-        return stops, ends, energies
 
     def _first_attended(self, last_stop: int, stop: int) -> int:
         """The first position that a hard step attends to, given the last stop and this one."""

@@ -32,9 +32,12 @@ class NoAttention(Attention):
         return Memory((), encoded.values, encoded.mask)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        return single_step(self(query[:, None], memory), state)
+        return single_step(self._attend(query[:, None], memory), state)
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
+        return self._attend(queries, memory)
+
+    def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory) -> AttentionOutput:
         selected = last(memory.mask) if self.uses_source else torch.zeros_like(memory.mask)
         weights = selected.float()[:, None].expand(-1, queries.shape[1], -1)
         return AttentionOutput(weighted_sum(weights, memory.values), weights)

@@ -22,7 +22,6 @@ from torch import Tensor
 from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
-from mt.ops import masked_softmax
 
 
 class StochasticConfig(ScaledConfig):
@@ -72,7 +71,7 @@ class Stochastic(SoftmaxAttention):
     def _attend(
         self, queries: Float[Tensor, "B T Q"], memory: Memory, sampled: Bool[Tensor, " B"], hard: bool
     ) -> AttentionOutput:
-        alpha = masked_softmax(self.energy(queries, memory.keys[0]), memory.mask[:, None])
+        alpha = self._weights(self.energy(queries, memory.keys[0]), memory.mask[:, None])
         weights = alpha
         if hard:
             weights = torch.zeros_like(alpha).scatter(-1, alpha.argmax(-1, keepdim=True), 1.0)

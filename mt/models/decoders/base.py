@@ -3,15 +3,17 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State
+from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, stacked
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
+from mt.models.shortcuts import OwnShortcuts
 from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 
@@ -74,16 +76,29 @@ class Question(NamedTuple):
     """What else `Decoder.answer` needs: nested tuples of batch-first tensors."""
 
 
-class Decoder(nn.Module):
+class Decoder(OwnShortcuts, nn.Module):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
     A step is a question, its attention and an answer. Where a source is still arriving and the attention says NOT_YET,
     the question is kept, with the state that the attention gave, and asked again.
 
-    Constructed as `Class(config, parts)`.
+    Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_ask` and `_answer`, and inherits no
+    parent's `forward` (see `OwnShortcuts`). It cannot override the verbs that are made of these, since training, search and
+    streams each go their own way through them.
     """
 
+    not_inherited = ("forward",)
     Config: ClassVar[type[BaseModel]]
+
+    def __init_subclass__(cls) -> None:
+        """Raises TypeError where a class overrides `ask`, `answer` or `step`."""
+        super().__init_subclass__()
+        for verb in ("ask", "answer", "step"):
+            if verb in vars(cls):
+                raise TypeError(
+                    f"{cls.__name__} overrides Decoder.{verb}, which not all of training, search and streams call: "
+                    "override _ask or _answer"
+                )
 
     def __init__(self, config: RecurrenceConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
         """fed_size: the size of what joins the word vector at the input of the recurrence."""
@@ -163,8 +178,16 @@ class Decoder(nn.Module):
         attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
         return self.answer(question, attended, output)
 
-    @abstractmethod
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention."""
+        """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention. This default is
+        the law itself; an override is only faster."""
+        state, readouts, steps = self.init_state(memory, hard=hard), [], []
+        for vectors in self.embedding(tokens).unbind(1):
+            question = self._ask(vectors, state)
+            attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
+            readout, state = self._answer(question, attended)
+            readouts.append(readout)
+            steps.append(attended)
+        return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])

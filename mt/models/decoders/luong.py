@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.device import AT_ONCE, IN_TURN
-from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
+from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.input_feeding import Products, Weights, input_feeding
@@ -58,22 +58,14 @@ class Luong(Decoder):
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        inputs, state = self.embedding(tokens), self.init_state(memory, hard=hard)
         if not self.input_feeding:
-            queries, _ = self.recurrence(inputs, state.recurrent)
+            queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent)
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
         products = self.attention.products(memory.attention, tokens.shape[1])
-        if products is not None and self.recurrence.single_lstm and not hard:
-            return self._forward_at_once(inputs, state, products)
-        readouts, steps = [], []
-        for vector in inputs.unbind(1):
-            question = self._ask(vector, state)
-            attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
-            readout, state = self._answer(question, attended)
-            readouts.append(readout)
-            steps.append(attended)
-        return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])
+        if products is None or hard or not self.recurrence.single_lstm:
+            return super().forward(tokens, memory, hard=hard)
+        return self._forward_at_once(self.embedding(tokens), self.init_state(memory), products)
 
     def _forward_at_once(
         self, inputs: Float[Tensor, "B T E"], state: LuongState, products: Products

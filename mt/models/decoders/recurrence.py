@@ -55,8 +55,8 @@ class Recurrence(nn.Module):
 
     @property
     def single_lstm(self) -> bool:
-        """Whether it is one layer of an LSTM."""
-        return isinstance(self.cells, nn.LSTM) and self.cells.num_layers == 1
+        """Whether it is one layer of an LSTM, computed as torch does."""
+        return type(self) is Recurrence and type(self.cells) is nn.LSTM and self.cells.num_layers == 1
 
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
         """The first state, from the encoder's final state."""

@@ -8,6 +8,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from mt.models.shortcuts import OwnShortcuts
+
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental encoder goes on."""
 
@@ -27,10 +29,12 @@ class Encoded(NamedTuple):
     """[B] int64: the position of the first of them in its source, where earlier ones were encoded before; None: 0."""
 
 
-class Encoder(nn.Module):
+class Encoder(OwnShortcuts, nn.Module):
     """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone gives what it gives in
-    any batch."""
+    any batch. A subclass inherits neither `extend`, `causal` nor `incremental` from a parent (see `OwnShortcuts`): where these
+    hold for it, too, it names them."""
 
+    not_inherited = ("extend", "causal", "incremental")
     Config: ClassVar[type[BaseModel]]
     causal: bool = False
     """Whether the value of a position depends on the positions up to it alone."""

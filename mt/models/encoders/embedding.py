@@ -57,3 +57,5 @@ class NoEncoder(EmbeddingEncoder):
     """The same, by the name that it has where the front-end gives no word vectors."""
 
     Config: ClassVar[type[BaseModel]] = NoEncoderConfig
+    causal = incremental = True
+    extend = EmbeddingEncoder.extend

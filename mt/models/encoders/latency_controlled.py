@@ -97,11 +97,20 @@ class LCBiLSTM(Encoder):
         return torch.minimum((positions // self.chunk_size + 1) * self.chunk_size + self.look_ahead, lengths)
 
     def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        encoded, _ = self.extend(vectors, mask, None, torch.ones_like(mask[:, 0]))
+        encoded, _ = self._encode(vectors, mask, None, torch.ones_like(mask[:, 0]))
         values = pad(encoded.values, (0, 0, 0, mask.shape[1] - encoded.values.shape[1]))
         return Encoded(values, values, mask, encoded.final_state)
 
     def extend(
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
+    ) -> tuple[Encoded, State]:
+        return self._encode(vectors, mask, state, complete)
+
+    def _encode(
         self,
         vectors: Float[Tensor, "B S E"],
         mask: Bool[Tensor, "B S"],

@@ -35,7 +35,7 @@ class Pyramid(Encoder):
 
     def __init__(self, config: PyramidConfig, input_size: int) -> None:
         super().__init__()
-        self.causal = self.incremental = config.causal
+        self.causal = self.incremental = config.causal and type(self).extend is not Encoder.extend
         self.value_size = self.final_state_size = size = config.hidden_size
         self.stride = 2 ** (config.num_layers - 1)
         inputs = [input_size, *[2 * size] * (config.num_layers - 1)]

@@ -71,8 +71,9 @@ class BiGRUConfig(BidirectionalConfig):
 
 class Recurrent(Encoder):
     """Values are the states of the top layer; the final state is its last one, of both directions where there are
-    two."""
+    two. A subclass inherits no parent's `forward` (see `OwnShortcuts`)."""
 
+    not_inherited = ("forward",)
     cell: ClassVar[type[nn.LSTM] | type[nn.GRU]]
     directions: ClassVar[int] = 1
 
@@ -143,6 +144,8 @@ class Causal(Recurrent):
 class LSTM(Causal):
     Config: ClassVar[type[BaseModel]] = LSTMConfig
     cell = nn.LSTM
+    causal = incremental = True
+    forward, extend = Causal.forward, Causal.extend
 
 
 class BothWays(Recurrent):
@@ -185,6 +188,7 @@ def _full(mask: Bool[Tensor, "B S"]) -> bool:
 class BiLSTM(BothWays):
     Config: ClassVar[type[BaseModel]] = BiLSTMConfig
     cell = nn.LSTM
+    forward = BothWays.forward
 
 
 class GRU(Causal):
@@ -192,8 +196,11 @@ class GRU(Causal):
 
     Config: ClassVar[type[BaseModel]] = GRUConfig
     cell = nn.GRU
+    causal = incremental = True
+    forward, extend = Causal.forward, Causal.extend
 
 
 class BiGRU(BothWays):
     Config: ClassVar[type[BaseModel]] = BiGRUConfig
     cell = nn.GRU
+    forward = BothWays.forward

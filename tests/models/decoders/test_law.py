@@ -17,11 +17,14 @@ SIZE, FINAL_STATE, VOCABULARY = 6, 5, 13
 
 
 def variants() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every decoder with all switches off, and with all of them on."""
+    """Every decoder with all switches off, and with all of them on; with one layer of an LSTM, and with several of
+    another cell. So input feeding is there in both of the ways in which it is computed."""
     for name, kind in DECODERS.items():
         switches = [option for option, field in kind.Config.model_fields.items() if field.annotation is bool]
-        for on, cells in ((False, "lstm"), (True, "gru")):
-            layers, first = kind.Config().num_layers + on, "zeros" if on else "final_state"
+        for deep, cells, on in ((False, "lstm", False), (False, "lstm", True), (True, "gru", True)):
+            if on and not (switches or deep):
+                continue
+            layers, first = kind.Config().num_layers + deep, "zeros" if deep else "final_state"
             options = {"num_layers": layers, "cell": cells, "init_hidden": first}
             yield name, options | dict.fromkeys(switches, on)
 

@@ -1,0 +1,223 @@
+"""A subclass that overrides a piece of what it inherits trains with it as it decodes: no shortcut goes around it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from mt.models.attention import ATTENTIONS, Attention, Memory, build_attention, stacked
+from mt.models.attention.energy import ENERGIES, Scaled
+from mt.models.attention.global_ import SoftmaxAttention
+from mt.models.attention.mocha import Chunkwise
+from mt.models.attention.monotonic import Monotonic
+from mt.models.attention.windows import scattered
+from mt.models.decoders import DECODERS, Decoder, DecoderParts
+from mt.models.decoders.recurrence import Recurrence
+from mt.models.encoders import Encoded
+from mt.models.frontends import Embedding, EmbeddingConfig
+from mt.ops.recurrence import run_layers
+
+SIZE, VOCABULARY = 6, 13
+
+
+def small(kind: Any, **options: Any) -> Any:
+    sizes = {"hidden_size": SIZE, "readout_size": SIZE, "attention_dim": 5, "max_source_length": 12, "window": 2}
+    return kind.Config(**{name: value for name, value in sizes.items() if name in kind.Config.model_fields} | options)
+
+
+def derived(kind: type, **pieces: Any) -> Any:
+    """A subclass with these pieces."""
+    return type(f"Other{kind.__name__}", (kind,), pieces)
+
+
+def built(kind: type[Attention]) -> Attention:
+    return kind(small(kind, **({"context": "last"} if kind is ATTENTIONS["none"] else {})), SIZE, SIZE)
+
+
+def sparse(self: Any, energies: Tensor, visible: Tensor) -> Tensor:
+    """A distribution that is zero for energies far from the largest."""
+    energies = energies.float().masked_fill(~visible, -1e9)
+    weights = (energies - energies.amax(-1, keepdim=True) + 1).relu()
+    return weights.masked_fill(~visible, 0.0) / weights.masked_fill(~visible, 0.0).sum(-1, keepdim=True).clamp(min=1e-9)
+
+
+def half_step(parent: type[Attention]) -> Callable[..., Any]:
+    def step(self: Any, query: Tensor, memory: Memory, state: Any, *, hard: bool = False) -> Any:
+        taken = parent.step(self, query, memory, state, hard=hard)
+        return taken._replace(context=0.5 * taken.context, weights=0.5 * taken.weights)
+
+    return step
+
+
+def sharper(parent: Any) -> Callable[..., Tensor]:
+    def p_choose(self: Any, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
+        """It stops where the parent does not."""
+        return (1 - parent._p_choose(self, queries, memory, hard)).masked_fill(~memory.mask[:, None], 0.0)
+
+    return p_choose
+
+
+def flat_chunk(self: Any, alignment: Any, energy: Tensor) -> Tensor:
+    """What is attended to is the stop alone, whatever the chunk."""
+    return alignment.alpha
+
+
+PIECES: list[tuple[str, dict[str, Any]]] = [
+    *((name, {"step": half_step(kind)}) for name, kind in ATTENTIONS.items()),
+    *((name, {"_weights": sparse}) for name, kind in ATTENTIONS.items() if issubclass(kind, SoftmaxAttention)),
+    *((name, {"_p_choose": sharper(kind)}) for name, kind in ATTENTIONS.items() if issubclass(kind, Monotonic)),
+    *((name, {"_soft_attention": flat_chunk}) for name, kind in ATTENTIONS.items() if issubclass(kind, Chunkwise)),
+]
+every_piece = pytest.mark.parametrize(
+    ("name", "pieces"), PIECES, ids=[f"{name}-{next(iter(piece))}" for name, piece in PIECES]
+)
+
+
+def agrees(attention: Attention, batch: Any, hard: bool) -> None:
+    """The law of the attention, and of a decoder with input feeding around it."""
+    memory, state, steps = attention.init_memory(batch.encoded), None, []
+    together = attention(batch.queries, memory, hard=hard)
+    state = attention.init_state(memory, hard=hard)
+    for query in batch.queries.unbind(1):
+        steps.append(attention.step(query, memory, state, hard=hard))
+        state = steps[-1].state
+    alone = stacked(steps, memory.mask.shape[1])
+    torch.testing.assert_close(together.weights, alone.weights, atol=3e-6, rtol=1e-5)
+    torch.testing.assert_close(together.contexts, alone.contexts, atol=3e-6, rtol=1e-5)
+    for decoder in decoders(attention):
+        follows_the_law(decoder, batch, hard)
+
+
+def decoders(attention: Attention, chosen: dict[str, Any] | None = None) -> list[Decoder]:
+    embedding = Embedding(EmbeddingConfig(embedding_dim=SIZE, dropout=0.0), VOCABULARY)
+    parts = DecoderParts(embedding, attention, SIZE, SIZE, tied=False)
+    made = []
+    for name, kind in (chosen or DECODERS).items():
+        for options in ({}, {"input_feeding": True}) if "input_feeding" in kind.Config.model_fields else ({},):
+            made.append(kind(small(DECODERS[name], **options), parts).eval())
+    return made
+
+
+def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
+    tokens = torch.randint(1, VOCABULARY, (len(batch.mask), 5), generator=torch.Generator().manual_seed(4))
+    values = batch.values.masked_fill(~batch.mask[..., None], 0.0)
+    memory = decoder.init_memory(Encoded(values, values, batch.mask, values[:, 0]))
+    with torch.no_grad():
+        readouts, attended = decoder(tokens, memory, hard=hard)
+        state = decoder.init_state(memory, hard=hard)
+        for step, token in enumerate(tokens.unbind(1)):
+            said = decoder.step(token, memory, state, hard=hard)
+            state = said.state
+            torch.testing.assert_close(decoder.output(readouts[:, step]), said.logits, atol=1e-5, rtol=1e-5)
+            width = memory.attention.mask.shape[1]
+            weights = said.weights if said.first is None else scattered(said.weights, said.first, width)
+            torch.testing.assert_close(attended.weights[:, step], weights, atol=3e-6, rtol=1e-5)
+
+
+@every_piece
+def test_attentions(name: str, pieces: dict[str, Any], batch, shake) -> None:
+    kind = ATTENTIONS[name]
+    attention, parent = shake(built(derived(kind, **pieces))), shake(built(kind))
+    assert not (attention.monotonic or attention.supports_wait_k), "claims of the parent that may not hold"
+    for hard in (False, True) if kind.supports_hard else (False,):
+        agrees(attention, batch, hard)
+        both = [
+            each(batch.queries, each.init_memory(batch.encoded), hard=hard).contexts for each in (attention, parent)
+        ]
+        changes = kind.learns_weights and not (hard and "_weights" in pieces)  # of which the largest stays where it was
+        if changes:
+            assert (both[0] - both[1]).abs().max() > 1e-3, "what is overridden without effect tests nothing"
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_a_subclass_that_names_its_parents_shortcut_has_it(name: str, batch, shake) -> None:
+    kind = ATTENTIONS[name]
+    plain, named = derived(kind), derived(kind, forward=kind.forward, products=kind.products)
+    assert plain.forward is Attention.forward and plain.products is Attention.products
+    assert named.forward is kind.forward and named.products is kind.products
+    for each in (plain, named):
+        for hard in (False, True) if kind.supports_hard else (False,):
+            agrees(shake(built(each)), batch, hard)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("energy", ENERGIES)
+def test_energies(energy: str, scaled: bool, batch, shake) -> None:
+    """One that overrides what an energy is, in every attention with energies of a choice."""
+    kind = ENERGIES[energy]
+    bent = derived(kind, forward=lambda self, queries, keys: kind.forward(self, queries, keys).sin())
+    for name, chosen in ATTENTIONS.items():
+        if "energy" in chosen.Config.model_fields:
+            options = {"energy": small(kind)} | ({"scaled": scaled} if "scaled" in chosen.Config.model_fields else {})
+        elif name == energy:
+            options = {"scaled": scaled}
+        else:
+            continue
+        attention = build_attention(small(chosen, **options), SIZE, SIZE)
+        other = bent(small(kind), SIZE, SIZE, normalized=scaled)
+        if isinstance(attention.energy, Scaled):
+            attention.energy.energy = other
+        else:
+            attention.energy = other
+        attention = shake(attention)
+        assert attention.products(attention.init_memory(batch.encoded), 3) is None
+        agrees(attention, batch, False)
+        if chosen.supports_hard:
+            agrees(attention, batch, True)
+
+
+def test_a_scaling_that_computes_something_else(batch, shake) -> None:
+    bent = derived(Scaled, forward=lambda self, queries, keys: Scaled.forward(self, queries, keys).sin())
+    attention = build_attention(small(ATTENTIONS["general"]), SIZE, SIZE)
+    attention.energy = bent(attention.energy.energy)
+    agrees(shake(attention), batch, False)
+
+
+def shifted(parent: Any, piece: str) -> Callable[..., Any]:
+    """The piece, whose first tensor is another one."""
+
+    def other(self: Any, *arguments: Any) -> Any:
+        outcome = getattr(parent, piece)(self, *arguments)
+        if isinstance(outcome, Tensor):
+            return outcome.sin()
+        changed = outcome[0].sin(), *outcome[1:]
+        return type(outcome)(*changed) if hasattr(outcome, "_fields") else changed
+
+    return other
+
+
+@pytest.mark.parametrize(
+    ("name", "piece"),
+    [
+        *((name, piece) for name in DECODERS for piece in ("_ask", "_answer")),
+        *(("luong", "_combine"), ("bahdanau", "_follow"), ("bahdanau", "_readouts"), ("gnmt", "_told")),
+    ],
+)
+def test_decoders(name: str, piece: str, batch, shake) -> None:
+    kind = derived(DECODERS[name], **{piece: shifted(DECODERS[name], piece)})
+    for decoder in decoders(built(ATTENTIONS["general"]), {name: kind}):
+        follows_the_law(shake(decoder), batch)
+
+
+@pytest.mark.parametrize("verb", ["ask", "answer", "step"])
+def test_verbs_that_decoders_cannot_override(verb: str) -> None:
+    with pytest.raises(TypeError, match=rf"^OtherLuong overrides Decoder\.{verb}, .*: override _ask or _answer$"):
+        derived(DECODERS["luong"], **{verb: lambda self: None})
+
+
+def test_a_recurrence_that_computes_something_else(batch, shake) -> None:
+    for kind in (Recurrence, nn.LSTM):
+        bent = derived(kind, forward=shifted(kind, "forward"))
+        _, decoder = decoders(built(ATTENTIONS["general"]), {"luong": DECODERS["luong"]})
+        part = decoder.recurrence if kind is Recurrence else decoder.recurrence.cells
+        part.__class__ = bent
+        follows_the_law(shake(decoder), batch)
+
+
+def test_layers_that_compute_something_else(shake) -> None:
+    layers = shake(derived(nn.GRU, forward=shifted(nn.GRU, "forward"))(SIZE, SIZE, batch_first=True))
+    inputs, state = torch.randn(2, 1, SIZE), torch.zeros(1, 2, SIZE)
+    with torch.no_grad():
+        assert torch.equal(run_layers(layers, inputs, (state,))[0], layers(inputs, state)[0])

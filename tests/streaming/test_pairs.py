@@ -1,0 +1,198 @@
+"""Streams against offline decoding over every attention, encoder, decoder and search of the tables: a pair writes the
+same both ways, whatever comes later, or it is refused."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from mt.data.tokenizer import EOS
+from mt.decoding import decode_ids, decodes_hard
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.decoders import DECODERS
+from mt.models.encoders import ENCODERS
+from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig, decode
+from mt.streaming import refuse_offline
+from mt.streaming.progress import Progress, go_on
+
+VOCABULARY, SIZE = 24, 6
+LIMITS = {"max_ratio": 1.0, "max_extra": 3, "min_length": 4}
+READERS: dict[str, list[dict[str, Any]]] = {
+    "none": [{"context": "last"}],
+    "location": [{"max_source_length": 12}],
+    "local_m": [{"window": 1}, {"window": 2}, {"window": 2, "energy": {"name": "location", "max_source_length": 12}}],
+    "local_p": [{"window": 1}],
+    "monotonic": [{"mass_preservation": True}, {"mass_preservation": False}],
+    "mocha": [{"chunk_size": 2}, {"chunk_size": 3, "mass_preservation": False}],
+}
+SOURCES: dict[str, list[dict[str, Any]]] = {
+    "lc_bilstm": [{"chunk_size": 2, "look_ahead": 1}, {"chunk_size": 3, "look_ahead": 0}],
+    "pyramid": [{"causal": True, "num_layers": 2}, {"causal": True, "num_layers": 3}, {"causal": False}],
+}
+FED: dict[str, list[dict[str, Any]]] = {"luong": [{"input_feeding": False}, {"input_feeding": True}]}
+
+
+def variants(table: dict[str, Any], options: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [{"name": name} | chosen for name in table for chosen in options.get(name, [{}])]
+
+
+def label(options: dict[str, Any]) -> str:
+    return "-".join(str(value["name"] if isinstance(value, dict) else value) for value in options.values())
+
+
+attentions = pytest.mark.parametrize("attention", variants(ATTENTIONS, READERS), ids=label)
+encoders = pytest.mark.parametrize("encoder", variants(ENCODERS, SOURCES), ids=label)
+
+
+def build(attention: dict[str, Any], encoder: dict[str, Any], decoder: dict[str, Any], **first: str) -> Seq2Seq:
+    config = ModelConfig(
+        embedding={"embedding_dim": SIZE, "tie_output": False},
+        encoder=ENCODERS[encoder["name"]].Config(hidden_size=SIZE, **{k: v for k, v in encoder.items() if k != "name"}),
+        decoder=decoder | {"hidden_size": SIZE, "readout_size": SIZE} | first,
+        attention=attention,
+    )
+    model = Seq2Seq(config, VOCABULARY, VOCABULARY).eval()
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            # Large enough that what is written differs from step to step, and with the source.
+            parameter.normal_(0, 1.2, generator=generator)
+        if ATTENTIONS[attention["name"]].monotonic:
+            model.decoder.attention.energy.gain.fill_(1.0)
+            model.decoder.attention.energy.bias.fill_(0.0)
+    return model
+
+
+def searches(model: Seq2Seq) -> list[SearchConfig]:
+    """Those that this model may stream with."""
+    least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(1000)))
+    waits = [WaitKConfig(k=k, **LIMITS) for k in (least, least + 2)] if model.supports_wait_k else []
+    return [*waits, *([OnlineConfig(**LIMITS)] if model.online else [])]
+
+
+def ids() -> list[list[int]]:
+    """Sources of 1 to 9 tokens, EOS included; of the longer ones others that go on in another way."""
+    draw = random.Random(0)
+    sources = [[draw.randrange(4, VOCABULARY) for _ in range(length)] for length in range(9)]
+    altered = [
+        source[:cut] + [draw.randrange(4, VOCABULARY) for _ in range(draw.randint(0, 8 - cut))]
+        for source, cut in ((sources[6], 1), (sources[7], 4), (sources[8], 2), (sources[8], 5))
+    ]
+    return [[*source, EOS] for source in sources + altered]
+
+
+def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]], seed: int) -> list[tuple[int, ...]]:
+    """The hypotheses of sources that arrive side by side, one to three tokens at a time, and their ends with the last
+    of them or alone."""
+    draw, all_of_them = random.Random(seed), [Progress(model, search) for _ in sources]
+    left, written = [[*source] for source in sources], [list[int]() for _ in sources]
+    while any(left):
+        now = []
+        for index, rest in enumerate(left):
+            if rest and not all_of_them[index].ended:
+                count = min(draw.randint(1, 3), len(rest) - 1) or 1
+                part, left[index] = rest[:count], rest[count:]
+                all_of_them[index].complete = not left[index]
+                now.append((index, part))
+            else:
+                left[index] = []
+        if now:
+            found = go_on([(all_of_them[index], part) for index, part in now])
+            for (index, _), tokens in zip(now, found, strict=True):
+                written[index] += tokens
+    return [tuple(tokens) for tokens in written]
+
+
+@attentions
+@encoders
+def test_a_stream_is_offline_decoding_or_refused(attention: dict[str, Any], encoder: dict[str, Any]) -> None:
+    number = [*ATTENTIONS].index(attention["name"]) + [*ENCODERS].index(encoder["name"])
+    decoders = variants(DECODERS, FED)
+    model = build(attention, encoder, decoders[number % len(decoders)], init_hidden="zeros")
+    for search in (OnlineConfig(), WaitKConfig(k=20)):
+        if not (model.online if search.name == "online" else model.supports_wait_k):
+            with pytest.raises(UserError, match=rf"^search={search.name} (writes while it|shows the model only)"):
+                decodes_hard(search, model)
+    for search in searches(model):
+        agrees(model, search)
+
+
+@pytest.mark.parametrize("decoder", variants(DECODERS, FED), ids=label)
+@pytest.mark.parametrize(
+    "attention", [{"name": "general"}, {"name": "local_m", "window": 1}, {"name": "matcha"}], ids=label
+)
+def test_every_decoder_streams(attention: dict[str, Any], decoder: dict[str, Any]) -> None:
+    encoder = {"name": "pyramid", "causal": True, "num_layers": 2}
+    model = build(attention, encoder, decoder, init_hidden="zeros")
+    for search in searches(model):
+        agrees(model, search)
+
+
+def agrees(model: Seq2Seq, search: SearchConfig) -> None:
+    sources = ids()
+    refuse_offline(model, search)
+    assert decodes_hard(search, model) == (search.name == "online")
+    found = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+    hypotheses = [best[0] for best in found]
+    tokens = [hypothesis.tokens for hypothesis in hypotheses]
+    assert streamed(model, search, sources, seed=1) == tokens
+    assert len(set(tokens)) > 1, "a model that writes the same whatever it reads tests nothing"
+    # What was written before a token was read is the same for every source that is the same up to it.
+    for one, other in itertools.combinations(range(len(sources)), 2):
+        pairs = zip(sources[one], sources[other], strict=False)
+        alike = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+        before = int((hypotheses[one].delays <= alike).sum())
+        assert tokens[one][:before] == tokens[other][:before]
+
+
+@encoders
+@pytest.mark.parametrize("decoder", variants(DECODERS, FED), ids=label)
+@pytest.mark.parametrize("attention", ["general", "mocha"])
+def test_a_first_state_of_the_whole_source_is_refused(
+    attention: str, decoder: dict[str, Any], encoder: dict[str, Any]
+) -> None:
+    model = build({"name": attention}, encoder, decoder, init_hidden="final_state")
+    assert not searches(model)
+    for search in (OnlineConfig(), WaitKConfig(k=20)):
+        with pytest.raises(UserError, match=r"decoder\.init_hidden=zeros"):
+            decodes_hard(search, model)
+
+
+def test_the_tables_have_pairs_that_stream() -> None:
+    decoder = {"name": "luong"}
+    able: dict[str, set[str]] = {"online": set(), "wait_k": set()}
+    for attention, encoder in itertools.product(variants(ATTENTIONS, READERS), variants(ENCODERS, SOURCES)):
+        for search in searches(build(attention, encoder, decoder, init_hidden="zeros")):
+            able[search.name] |= {attention["name"], encoder["name"]}
+    incremental = {"lstm", "gru", "lc_bilstm", "embedding", "none", "pyramid"}
+    assert able["online"] >= incremental | {"monotonic", "mocha", "matcha", "milk"}
+    assert able["wait_k"] >= incremental | {"dot", "general", "concat", "location", "bahdanau", "local_m"}
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize(
+    "encoder", [e for e in variants(ENCODERS, SOURCES) if e["name"] in ("lc_bilstm", "pyramid")], ids=label
+)
+@pytest.mark.parametrize(
+    "attention", [a for a in variants(ATTENTIONS, READERS) if ATTENTIONS[a["name"]].supports_wait_k], ids=label
+)
+def test_steps_before_anything_is_encoded_attend_to_nothing(
+    attention: dict[str, Any], encoder: dict[str, Any], k: int
+) -> None:
+    """With a k that `require_wait_k` refuses, since an encoder needs more tokens than k before its first value."""
+    model = build(attention, encoder, {"name": "luong", "input_feeding": True}, init_hidden="zeros")
+    if not model.supports_wait_k:
+        return
+    search, sources = WaitKConfig(k=k, **LIMITS), ids()
+    width = max(map(len, sources))
+    source = torch.tensor([one + [0] * (width - len(one)) for one in sources])
+    lengths = torch.tensor([len(one) for one in sources])
+    with torch.no_grad():
+        memory = model.wait(model.encode(source, torch.arange(width) < lengths[:, None]), k)
+        expected = [best[0].tokens for best in decode(search, model, memory, lengths)]
+    assert streamed(model, search, sources, seed=k) == expected
