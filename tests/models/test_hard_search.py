@@ -7,7 +7,8 @@ from torch import Tensor
 from mt.decoding import decode_ids
 from mt.models.attention import NOT_YET
 from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
-from mt.models.attention.monotonic import BLOCK, MonotonicConfig
+from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.attention.scan import BLOCK
 from mt.models.decoders.bahdanau import BahdanauConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders.recurrent import LSTMConfig

@@ -5,6 +5,8 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
+from mt.decoding import require_wait_k
+from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
 from mt.models.attention.global_ import GeneralAttentionConfig
@@ -93,7 +95,7 @@ def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
 
 
 @pytest.mark.parametrize("k", [1, 4])
-@pytest.mark.parametrize("attention", ["general", "location", "local_m"])
+@pytest.mark.parametrize("attention", SOFT)
 def test_another_future_changes_nothing_before_it_is_read(attention: str, k: int, pairs, shake):
     model = shake(Seq2Seq(config(SOFT[attention]), 20, 14), scale=0.5)
     before = model(pairs, wait_k=k).token_losses
@@ -117,12 +119,16 @@ def test_what_is_hidden_gets_no_gradient(pairs, shake):
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_the_attentions_that_can(attention: str):
+def test_the_attentions_that_cannot_are_refused(attention: str):
     kind = ATTENTIONS[attention]
     options = {"context": "last"} if attention == "none" else {}
     model = Seq2Seq(config(kind.Config(**options)), 20, 14)
-    can = {"dot", "general", "concat", "location", "bahdanau", "local_m"}
-    assert model.supports_wait_k == kind.supports_wait_k == (attention in can)
+    assert model.supports_wait_k == kind.supports_wait_k
+    if kind.supports_wait_k:
+        require_wait_k(model, 1, "search=wait_k")
+    else:
+        with pytest.raises(UserError, match="^search=wait_k shows the model only the source tokens read so far"):
+            require_wait_k(model, 1, "search=wait_k")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS
 from mt.delays import delays
 from mt.errors import UserError
-from mt.models.attention.monotonic import BLOCK
+from mt.models.attention.scan import BLOCK
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
 from mt.streaming import Session, finish, read, refuse_offline
 

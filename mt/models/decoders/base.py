@@ -83,8 +83,8 @@ class Decoder(OwnShortcuts, nn.Module):
     the question is kept, with the state that the attention gave, and asked again.
 
     Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_ask` and `_answer`, and inherits no
-    parent's `forward` (see `OwnShortcuts`). It cannot override the verbs that are made of these, since training, search and
-    streams each go their own way through them.
+    parent's `forward` (see `OwnShortcuts`). It cannot override the verbs that are made of these, since training, search
+    and streams each go their own way through them.
     """
 
     not_inherited = ("forward",)

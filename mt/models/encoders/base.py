@@ -31,10 +31,10 @@ class Encoded(NamedTuple):
 
 class Encoder(OwnShortcuts, nn.Module):
     """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone gives what it gives in
-    any batch. A subclass inherits neither `extend`, `causal` nor `incremental` from a parent (see `OwnShortcuts`): where these
-    hold for it, too, it names them."""
+    any batch. A subclass inherits neither `extend`, `causal` nor `incremental` from a parent: where these hold for it,
+    too, it names them (see `OwnShortcuts`)."""
 
-    not_inherited = ("extend", "causal", "incremental")
+    not_inherited: ClassVar[tuple[str, ...]] = ("extend", "causal", "incremental")
     Config: ClassVar[type[BaseModel]]
     causal: bool = False
     """Whether the value of a position depends on the positions up to it alone."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import NOT_YET, NOWHERE, Attention, Memory, build_attention, stacked
-from mt.models.attention.monotonic import BLOCK
+from mt.models.attention.scan import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE, STEPS = 6, 7
@@ -177,3 +177,15 @@ def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
             waited += int(waiting.sum())
             state = whole.state
     assert waited > 10
+
+
+def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
+    """Neither at the first step nor after words of which nothing is encoded, nor where the source ends so."""
+    attention = shake(build_attention(monotonic.config, 6, 6))
+    nothing = Encoded(torch.zeros(2, 0, 6), torch.zeros(2, 0, 6), torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
+    memory = None
+    for ends in (False, False, True):
+        memory = attention.extend(memory, nothing, torch.tensor([ends, ends]))
+        for hard in (False, True):
+            step = attention.step(torch.ones(2, 6), memory, attention.init_state(memory, hard=hard), hard=hard)
+            assert not step.context.any() and not step.weights.any()

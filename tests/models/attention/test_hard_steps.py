@@ -10,7 +10,8 @@ from torch import Tensor
 from mt.models.attention import NOT_YET, NOWHERE, Attention, AttentionStep, Memory, build_attention
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
 from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
-from mt.models.attention.monotonic import BLOCK, MonotonicConfig
+from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.attention.scan import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE = 4
