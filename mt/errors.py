@@ -5,6 +5,7 @@ import difflib
 import errno
 import io
 import os
+import re
 import select
 import signal
 import sys
@@ -12,6 +13,12 @@ from collections.abc import Iterable, Iterator
 
 from mt.terminal import use_utf8, visible, visible_lines
 
+_NO_MEMORY = re.compile(
+    r"can't allocate memory|cannot allocate memory|out of memory|not enough memory|bad_alloc"
+    r"|storage size calculation overflowed|invalid buffer size",
+    re.IGNORECASE,
+)
+"""What torch says where a size is beyond the memory, or beyond what can be counted."""
 READER_GONE = "nobody reads standard output any more"
 _LONGEST = 10_000  # characters of a sentence
 _REMEDIES = {
@@ -99,6 +106,22 @@ class Preempted(Interrupted):
 
 
 @contextlib.contextmanager
+def within_memory() -> Iterator[None]:
+    """Raises UserError where Python, NumPy or torch, on a processor or a GPU, has not the memory for what is done."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _NO_MEMORY.search(str(error)):
+            raise
+        size = re.search(r"allocate (\d+) bytes", str(error))
+        wanted = f" for {int(size[1]) / 2**30:,.1f} GiB more" if size else ""
+        raise UserError(
+            f"there is not enough memory{wanted}: make the model smaller (its hidden_size and others), the batches "
+            "(training.batch_tokens, search.batch_tokens) or the beam (search.beam_size)"
+        ) from None
+
+
+@contextlib.contextmanager
 def reported() -> Iterator[None]:
     """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives the
     status of its `Interrupted`, Ctrl-C 130.
@@ -115,7 +138,8 @@ def reported() -> Iterator[None]:
         if sys.stdout is None:  # and the next file that is opened would take its place
             sys.exit(_told("error: standard output is closed: leave it open, or send it to a file with > FILE", 2))
         try:
-            yield
+            with within_memory():
+                yield
         finally:
             sys.stdout.flush()
     except (UserError, OSError) as error:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,15 +181,13 @@ def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: floa
 
 def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.FixtureRequest) -> None:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
-    try:
-        request.getfixturevalue("foreground")
-        program = f"import signal; print([int(signal.getsignal(n) == signal.SIG_IGN) for n in {[*map(int, numbers)]}])"
-        found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert found.stdout == "[0, 0, 0]\n"
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            request.addfinalizer(lambda number=number, handler=handler: signal.signal(number, handler))
+    for number in numbers:
+        # Put back after the fixture's own end, which is added later: the tests may have been started so themselves.
+        request.addfinalizer(partial(signal.signal, number, signal.signal(number, signal.SIG_IGN)))
+    request.getfixturevalue("foreground")
+    program = f"import signal; print([int(signal.getsignal(n) == signal.SIG_IGN) for n in {[*map(int, numbers)]}])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "[0, 0, 0]\n"
 
 
 # What cannot be resumed; `main` gets what Hydra would compose.

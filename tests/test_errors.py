@@ -119,3 +119,25 @@ def test_output_that_can_be_written_has_no_fault():
     assert output_fault() is None
     done = shell("PROGRAM | true", "import sys, time, mt.errors as e; time.sleep(0.3); sys.exit(e.output_fault())")
     assert done.stderr == f"{READER_GONE}\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 16000 bytes."),
+        RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        RuntimeError("Storage size calculation overflowed with sizes=[1099511627776, 1099511627776]"),
+    ],
+)
+def test_memory_that_there_is_not(error: Exception, capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end, reported():
+        raise error
+    told = capfd.readouterr().err
+    assert (end.value.code, told.count("\n")) == (2, 1)
+    assert told.startswith("error: there is not enough memory")
+
+
+def test_a_fault_is_no_lack_of_memory():
+    with pytest.raises(RuntimeError, match="shape"), reported():
+        raise RuntimeError("shape mismatch")

@@ -19,7 +19,7 @@ from mt.cli.manual import manual
 from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
 from mt.cli.typed import plain, require_once, several
-from mt.errors import UserError, reported, shown
+from mt.errors import UserError, reported, shown, within_memory
 from mt.parsing import Options, parse
 from mt.storage import write_text
 
@@ -175,7 +175,8 @@ def _call(main: Main, name: str, job: Job, further: Sequence[str], composed: Dic
     parse(plain, _ENTRIES[name])
     if "folder" in plain:
         plain["folder"] = str(folder_of(job, Path(plain["folder"])))
-    main(plain, [one for one in HydraConfig.get().overrides.task if one not in further])
+    with within_memory():
+        main(plain, [one for one in HydraConfig.get().overrides.task if one not in further])
 
 
 def _require_lasting_folder(composed: DictConfig) -> None:
