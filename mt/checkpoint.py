@@ -4,6 +4,7 @@
 atomically.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -101,7 +102,10 @@ def locate(run: Path, name: str) -> Path:
         if name == "last" and not (folder / META).is_file():
             folder = newest(run) or folder
     if not (folder / META).is_file():
-        present = sorted(path.parent.name for path in run.glob(f"checkpoints/*/{META}"))
+        if os.path.lexists(folder):
+            what = f"holds no file {META}" if folder.is_dir() else "leads to no folder"
+            raise UserError(f"{folder} {what}: {_REMEDY}, or copy the whole run folder again")
+        present = sorted(path.parent.name for path in run.glob(f"checkpoints/*/{META}") if path.is_file())
         raise UserError(
             f"{run} has no checkpoint {name}; it has: {', '.join(present)}"
             if present

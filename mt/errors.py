@@ -72,7 +72,8 @@ def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
     folder: what is written to where the error is of a disk and names no file.
     """
     remedy = _REMEDIES.get(error.errno or 0)
-    where = error.filename or (folder if remedy else None)
+    named = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+    where = named or (folder if remedy else None)
     parts = (where, error.strerror or error, remedy)
     return ": ".join(str(part) for part in parts if part is not None)
 

@@ -180,7 +180,7 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
         with os.fdopen(_opened(path, os.O_RDWR), "r+") as lock:
             _lock(lock, waiting)
             # Whoever held it has deleted it, and others may hold a new file of this name already.
-            if _is_at(path, lock):
+            if is_at(path, lock):
                 try:
                     yield
                 finally:
@@ -202,7 +202,7 @@ def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:
             raise
 
 
-def _is_at(path: Path, file: IO[str]) -> bool:
+def is_at(path: Path, file: IO[str]) -> bool:
     """Whether the name is still that of the open file."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.lstat())

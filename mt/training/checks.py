@@ -11,6 +11,7 @@ from mt.distributed import World, code
 from mt.errors import UserError, nearest
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
+from mt.optim.optimizer import DecayConfig
 from mt.training.loop import batches_per_update
 
 
@@ -27,6 +28,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     config.metrics()
     require_measured(config, model)
     require_short(corpus, model)
+    require_falling(config)
 
 
 def require_work(config: Config, training: Training, world: World) -> None:
@@ -67,6 +69,16 @@ def require_measured(config: Config, model: Seq2Seq) -> None:
     chosen = chosen_metric(config)
     if chosen not in names:
         raise UserError(f"training.metric={chosen} is not measured: {nearest(chosen, names)}")
+
+
+def require_falling(config: Config) -> None:
+    """Raises UserError where the schedule could never lower the learning rate."""
+    schedule, lr = config.optimizer.schedule, config.optimizer.lr
+    if isinstance(schedule, DecayConfig) and schedule.floor > lr:
+        raise UserError(
+            f"optimizer.schedule.floor={schedule.floor:g} is above optimizer.lr={lr:g}, so that the rate would never "
+            "fall: lower the floor, or raise optimizer.lr"
+        )
 
 
 def require_short(corpus: Corpus, model: Seq2Seq) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from torch.utils.tensorboard.summary import hparams
 
 from mt.errors import UserError
 from mt.input_files import open_regular
-from mt.storage import appended, subfolder, write_text
+from mt.storage import appended, is_at, subfolder, write_text
 from mt.text_io import byte_lines
 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
@@ -50,7 +50,13 @@ class Log:
     """Append-only; a resumed run first forgets what came after its checkpoint."""
 
     def __init__(
-        self, folder: Path, *, update: int, validated: bool = True, sizes: Mapping[str, int] | None = None
+        self,
+        folder: Path,
+        *,
+        update: int,
+        validated: bool = True,
+        sizes: Mapping[str, int] | None = None,
+        say: Callable[[str], None] = print,
     ) -> None:
         """
         Args:
@@ -58,6 +64,7 @@ class Log:
             validated: whether the checkpoint holds a validation of this update: else its records do not stay either.
             sizes: what `sizes` returned when the checkpoint was saved; nothing for a new run, None where the checkpoint
                 does not say.
+            say: shows a notice.
         """
         self._name = _name(folder)
         self._path, self._events = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
@@ -67,12 +74,17 @@ class Log:
         if sizes is not None:
             _cut(self._events, sizes)
         self._file = appended(self._path)
+        self._say = say
         self._board = SummaryWriter(str(self._events), purge_step=update + 1)
         self._hook = threading.excepthook
         threading.excepthook = self._failed
 
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         """One JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
+        if not is_at(self._path, self._file):
+            self._file.close()
+            self._file = appended(self._path)
+            self._say(f"  warning: {self._path} was deleted or replaced: lines before update {update:,} are not in it")
         self._file.write(json.dumps({"kind": kind, "update": update, **values}) + "\n")
         for name, value in values.items():
             self._board.add_scalar(f"{kind}/{name}", value, update)

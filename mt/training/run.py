@@ -84,6 +84,8 @@ def train(run: Run) -> None:
     run.log.layout(score_names(run.config.dataset.metrics))
     if options.validate_first and not (progress.update or progress.validations):
         progress.validation_due = True
+    if note := _nothing_left(run, total):
+        console.say(note)
     if stopped_early(run) or (progress.validation_due and not saved(run)):
         return
     with console.training(progress, total):
@@ -110,6 +112,19 @@ def train(run: Run) -> None:
     if not progress.validations:  # fewer updates were asked for than an interrupted run had done
         progress.validation_due = True
         saved(run)
+
+
+def _nothing_left(run: Run, total: int | None) -> str:
+    """A sentence where a run that is resumed has no update to make; "" else."""
+    progress, options = run.progress, run.config.training
+    if stopped_early(run):
+        return (
+            f"nothing is left to train: the run has stopped early; raise training.patience={options.patience} to go on"
+        )
+    if progress.epoch > options.epochs or (total is not None and progress.update >= total):
+        more = "training.epochs" if options.max_updates is None else "training.max_updates or training.epochs"
+        return f"nothing is left to train after update {progress.update:,}: raise {more} to go on"
+    return ""
 
 
 def stop_requested(run: Run) -> int:

@@ -17,7 +17,7 @@ from mt.errors import Interrupted, Preempted
 QUEUE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """What clusters send before they take a machine away: SLURM the first, or which it was told to; submitit the last."""
 _ENDING = (signal.SIGINT, signal.SIGHUP, *QUEUE)
-_NOTICE = "\n{}: finishing the update, then saving; Ctrl-C once more ends at once, from the last checkpoint\n"
+_NOTICE = "\n{}: finishing the update, then saving; {} ends at once, from the last checkpoint\n"
 _LEFT = "interrupted by {}: no update is lost; run the same command again\n"
 _LEFT_TOGETHER = (
     "interrupted by {}, as all processes are where one has ended: what is saved is kept; where nothing else is told, "
@@ -109,7 +109,8 @@ class Signals:
             self.check()
         if first:
             # Not `print`, which the signal may have interrupted.
-            os.write(2, _NOTICE.format(self._received[0].name).encode())
+            again = "Ctrl-C once more" if number == signal.SIGINT else "Ctrl-C"
+            os.write(2, _NOTICE.format(self._received[0].name, again).encode())
         elif number == signal.SIGINT and not self._given_up:
             self._given_up = True
             raise KeyboardInterrupt

@@ -47,15 +47,16 @@ class Run:
     logged: Mapping[str, int] | None = field(default_factory=dict)
     """What its checkpoint says of the sizes of TensorBoard's files; see `Log`."""
     signals: Signals = field(default_factory=Signals)
-    log: Log = field(init=False)
+    log: Log = field(init=False, default_factory=NoLog)
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
         update = self.progress.update
         validated = update in self.progress.validations
-        first = self.world.first
-        self.log = Log(self.folder, update=update, validated=validated, sizes=self.logged) if first else NoLog()
         self.console = Console(quiet=not self.world.first)
+        if self.world.first:
+            say = self.console.say
+            self.log = Log(self.folder, update=update, validated=validated, sizes=self.logged, say=say)
 
     @property
     def checkpoints(self) -> Path:
@@ -71,8 +72,7 @@ class Run:
         return chosen_metric(self.config)
 
     def evaluating(self) -> contextlib.AbstractContextManager[None]:
-        """A context for what measures, draws or tests the model: it draws random numbers of its own, so that training
-        goes on as if nothing had been evaluated."""
+        """A context for what measures, draws or tests the model, which leaves training's generators as they are."""
         return own_generators(self.config.seed, self.progress.update)
 
     def close(self) -> None:

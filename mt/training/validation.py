@@ -8,6 +8,8 @@ from mt.training.console import scores_shown
 from mt.training.selection import advice, improves
 from mt.training.state import Run
 
+_ALIGNED = 100
+"""Updates before which an attention cannot be expected to align, so that nothing is said of it; nor in a warm-up."""
 _SETTLED = 3
 """Validations after which a score that is still near zero is spoken of."""
 
@@ -34,8 +36,9 @@ def validate(run: Run) -> bool:
     log.scalars("attention", progress.update, stats)
     note = ("  (best)" if is_best else "") + cut_shown(validation)
     run.console.say(scores_shown(f"update {progress.update}", scores, note))
-    for warning in warnings(stats):
-        run.console.say(f"  warning: {warning}")
+    if progress.update >= max(_ALIGNED, run.config.optimizer.warmup):
+        for warning in warnings(stats):
+            run.console.say(f"  warning: {warning}")
     say_advice(run)
     log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
     draws = run.model.uses_source and run.world.first

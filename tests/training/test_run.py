@@ -77,13 +77,13 @@ def test_failures_of_the_attention_are_told(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:
     scored([1, 2], stats={"normalized_entropy": 0.97})
-    run = start({"training": {"validate_every": 1, "max_updates": 2}})
+    run = start({"training": {"validate_every": 100, "max_updates": 101}})
     train(run)
     run.close()
     assert capsys.readouterr().out.count("  warning: attention is nearly even over the source (97% of") == 2
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     assert [line for line in lines if line["kind"] == "attention"] == [
-        {"kind": "attention", "update": update, "normalized_entropy": 0.97} for update in (1, 2)
+        {"kind": "attention", "update": update, "normalized_entropy": 0.97} for update in (100, 101)
     ]
 
 
@@ -92,7 +92,7 @@ def test_a_run_says_what_begins(start: Callable[..., Run], scored: Callable[...,
     run = start({"training": {"max_updates": 3, "validate_every": 3}})
     train(run)
     run.close()
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:7])
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
     tokens = run.corpus.split("train").lengths()[1].sum()
     assert lines == {
@@ -102,6 +102,7 @@ def test_a_run_says_what_begins(start: Callable[..., Run], scored: Callable[...,
         "data": f"tiny: 240 pairs, {tokens:,} target tokens; dev 12, test 10",
         "pieces": f"{len(run.corpus.tokenizers.source)} source, {len(run.corpus.tokenizers.target)} target",
         "training": "3 updates, at most 12 epochs",
+        "limit": "hypotheses of at most 1.5 x source length + 10 tokens",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
 
