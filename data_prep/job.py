@@ -55,7 +55,11 @@ class Job:
 
     def recipe(self, work: Path) -> Recipe:
         """What makes its shards in the folder `work`."""
-        return Recipe(work / "parts", self.mark, self.config.cleaning, open_reader(self.config), work / TOKENIZERS)
+        config = self.config
+        lowercase = (config.tokenizer.side("source").lowercase, config.tokenizer.side("target").lowercase)
+        return Recipe(
+            work / "parts", self.mark, config.cleaning, open_reader(config), work / TOKENIZERS, lowercase=lowercase
+        )
 
     def spans(self, recipe: Recipe) -> Spans:
         whole = [total(self.config, self.source)]

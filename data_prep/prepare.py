@@ -11,7 +11,7 @@ from data_prep.job import TOKENIZERS, Job, fingerprint, placed, read_evaluation,
 from data_prep.parallel import Runner
 from data_prep.parts import WHOLE, Part, Spans
 from data_prep.shards import Recipe
-from data_prep.summary import Cleaned, Draft, Evaluation, report, require_pairs
+from data_prep.summary import Cleaned, Draft, Evaluation, report, require_pairs, unwritten_of
 from data_prep.workshop import SETTINGS, alone, told, waiting, workshop
 from mt.data import corpus, writer
 from mt.data.dataset import DatasetConfig
@@ -136,12 +136,14 @@ def _merge(job: Job, work: Path, evaluation: Evaluation) -> None:
     recipe, made = job.recipe(work), work / "corpus"
     spans = job.spans(recipe)
     found = merge.gathered(recipe, spans, work / _LISTING)
-    draft = Draft(evaluation, Cleaned.of(found), Tokenizers.load(work / TOKENIZERS))
+    lost = {"train": unwritten_of(found)}
+    draft = Draft(evaluation, Cleaned.of(found), Tokenizers.load(work / TOKENIZERS), lost)
     for split in corpus.SPLITS:
         (made / split).mkdir(parents=True, exist_ok=True)
     for split, examples in evaluation.items():
         path = made / split / "data-00000.arrow"
-        writer.write_shard(path, writer.text_table(examples), draft.tokenizers, recipe.reader)
+        table = writer.text_table(examples)
+        draft.unwritten[split] = writer.write_shard(path, table, draft.tokenizers, recipe.reader, recipe.lowercase)
         writer.finish_split(made / split, [path.name], recipe.reader.field, transcribed=recipe.transcribed)
     with Bar("merge train", len(found), "shards", shown=job.progress) as shown:
         digests = {}

@@ -4,6 +4,9 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
 
 from data_prep import sampling, shards
 from data_prep.job import Job, placed, read_evaluation, total
@@ -13,10 +16,11 @@ from data_prep.summary import Cleaned, Draft, report, require_pairs
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
-from mt.data.tokenizer import UNK, Tokenizer
+from mt.data.tokenizer import UNK, Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.errors import UserError
 from mt.progress import Bar
 
+Side = Literal["source", "target"]
 _EDGES = (5, 10, 20, 40, 80, 160)  # pieces
 _MEASURED = 20_000  # training pairs
 _SHOWN = 5
@@ -37,7 +41,12 @@ def preview(config: DatasetConfig) -> Iterator[str]:
             recipe = replace(job.recipe(Path(folder)), tokenizers=None)
             sample = sampling.sample(job.source, total(config, job.source), config, recipe.reader)
             tokenizers = sampling.learn(config, sample)
-            draft = Draft(evaluation, _cleaned(job, recipe), tokenizers)
+            sides: tuple[Side, ...] = ("source", "target") if build_field(config.field).written else ("target",)
+            lost: dict[str, dict[str, Unwritten]] = {
+                split: {side: _unwritten(config, examples, tokenizers, side) for side in sides}
+                for split, examples in {"train": sample, **evaluation}.items()
+            }
+            draft = Draft(evaluation, _cleaned(job, recipe), tokenizers, lost)
     except OSError as error:
         raise UserError(
             f"the training text does not fit into the temporary folder ({error}): set TMPDIR to a larger one, or look "
@@ -54,6 +63,16 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     for example in sample[:: max(1, len(sample) // _SHOWN)][:_SHOWN]:
         yield f"  source  {' '.join(draft.tokenizers.source.split(example.source)) if written else example.source}"
         yield f"  target  {' '.join(draft.tokenizers.target.split(example.target))}"
+
+
+def _unwritten(config: DatasetConfig, examples: list[Example], tokenizers: Tokenizers, side: Side) -> Unwritten:
+    """What of one side of the examples its tokenizer cannot write."""
+    tokenizer = getattr(tokenizers, side)
+    texts = [
+        text for one in examples for text in ([one.source] if side == "source" else [one.target, *one.more_references])
+    ]
+    lowercase = config.tokenizer.side(side).lowercase
+    return unwritten(tokenizer, pa.array(texts, pa.string()), tokenizer.encode_column(texts), lowercase=lowercase)
 
 
 def _cleaned(job: Job, recipe: shards.Recipe) -> Cleaned:

@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.files import sha256
-from mt.data.tokenizer import Tokenizers
+from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.data.writer import Reader
 from mt.input_files import read_text
 from mt.storage import own_draft
@@ -52,6 +52,8 @@ class Recipe:
     reader: Reader
     tokenizers: Path | None
     """None: for a look at the text, which is not encoded then."""
+    lowercase: tuple[bool, bool] = (False, False)
+    """Whether capitals of sources and targets are compared as small letters."""
 
     @functools.cached_property
     def belongs(self) -> tuple[str, str]:
@@ -92,6 +94,8 @@ class Shard:
     """Raw pairs that cleaning drops, by reason; without duplicates."""
     shown: dict[str, Shown]
     """The first pair that each reason drops."""
+    unwritten: dict[str, Unwritten] = field(default_factory=dict)
+    """What of its texts the tokenizers cannot write, by side."""
 
     @property
     def span(self) -> int:
@@ -201,14 +205,15 @@ def _shard(recipe: Recipe, name: str, start: int, block: pa.Table) -> Shard:
         with own_draft(recipe.path(name, "keys")) as draft:
             draft.write_bytes(b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in pairs))
     path = recipe.path(name)
+    lost: dict[str, Unwritten] = {}
     with own_draft(path) as draft:
         if recipe.tokenizers is None:
             with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
                 stream.write_table(kept)
         else:
-            writer.write_shard(draft, kept, Tokenizers.load(recipe.tokenizers), recipe.reader)
+            lost = writer.write_shard(draft, kept, Tokenizers.load(recipe.tokenizers), recipe.reader, recipe.lowercase)
         size, digest = draft.stat().st_size, sha256(draft)
-    return Shard(name, len(kept), size, digest, len(block), dropped, shown)
+    return Shard(name, len(kept), size, digest, len(block), dropped, shown, lost)
 
 
 def _save(recipe: Recipe, span: int, record: Record) -> None:

@@ -1,15 +1,15 @@
 """What preparation says of a dataset: sizes, what cleaning drops, vocabularies."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Literal, Self
 
 from data_prep.shards import Shard, Shown
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
-from mt.data.tokenizer import Tokenizers
+from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.errors import UserError
 
 _MUCH = 0.05
@@ -56,6 +56,17 @@ class Draft:
     evaluation: Evaluation
     train: Cleaned
     tokenizers: Tokenizers
+    unwritten: dict[str, dict[str, Unwritten]] = field(default_factory=dict)
+    """What of its texts the tokenizers cannot write, by split and side."""
+
+
+def unwritten_of(shards: Sequence[Shard]) -> dict[str, Unwritten]:
+    """What of the texts of all shards the tokenizers cannot write, by side."""
+    sides = dict.fromkeys(side for shard in shards for side in shard.unwritten)
+    return {
+        side: Unwritten.joined(Unwritten(*shard.unwritten[side]) for shard in shards if side in shard.unwritten)
+        for side in sides
+    }
 
 
 def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
@@ -65,6 +76,11 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     yield f"train: {train.kept:,} of {train.read:,} pairs kept{limit}; dropped: {listed(train.dropped)}"
     yield from _warning(train)
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
+    yield from _vocabularies(config, draft)
+    yield from _unwritten(config, draft)
+
+
+def _vocabularies(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     if not build_field(config.field).written:
         said = draft.tokenizers.transcript
         transcript = "" if said is None else f"; char, {len(said):,} (transcript)"
@@ -78,6 +94,40 @@ def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
     else:
         sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
         yield f"vocabulary: {types[0]}, {sizes}"
+
+
+def _unwritten(config: DatasetConfig, draft: Draft) -> Iterator[str]:
+    """What the tokenizers cannot write, so that no model can read or write it, and what to do."""
+    advice: dict[str, None] = {}
+    for split, sides in draft.unwritten.items():
+        for side, found in sides.items():
+            if found.lost:
+                loud = f"{_LOUD} " if found.lost / found.of > _MUCH else ""
+                yield (
+                    f"{loud}the tokenizer does not give back {found.lost:,} of {found.of:,} {side}s of {split}, for "
+                    f"example '{found.word}', which becomes '{found.written}'"
+                )
+                advice[_remedy(config, "source" if side == "source" else "target")] = None
+    yield from advice
+
+
+def _remedy(config: DatasetConfig, side: Literal["source", "target"]) -> str:
+    tokenizer = config.tokenizer.side(side)
+    if tokenizer.model_file:
+        return (
+            f"  {tokenizer.model_file} normalises such text or lacks its characters: train the model with "
+            "normalization_rule_name=identity and byte_fallback=true, or leave out dataset.tokenizer.model_file"
+        )
+    if tokenizer.model_type == "word":
+        return "  words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size, or set model_type=bpe"
+    if tokenizer.model_type == "char":
+        return "  to keep more characters raise dataset.tokenizer.vocab_size, or dataset.tokenizer.character_coverage"
+    if tokenizer.character_coverage < 1:
+        return "  to keep all characters of the training text set dataset.tokenizer.character_coverage=1.0"
+    return (
+        "  the text that the vocabulary was learnt from has no such characters: raise dataset.tokenizer.sample, add "
+        "text that has them, or give a SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file"
+    )
 
 
 def require_pairs(train: Cleaned) -> None:

@@ -75,6 +75,14 @@ def _read(
     advice += "" if options.words == "blanks" else ", and --words blanks if their words are what stands between blanks"
     lengths = [(len(units(a, unit)), len(units(b, unit))) for a, b in zip(sources, targets, strict=True)]
     require_inside(gold, lengths, str(options.gold), first=first, advice=advice)
+    spaced = zip(sources, targets, lengths, strict=True)
+    others = sum((len(a.split()), len(b.split())) != both for a, b, both in spaced) if options.words is None else 0
+    if others:
+        say(
+            f"note: {others} of {len(gold)} pairs have other words between blanks: give --words blanks if the gold "
+            "links count those, or --words marks if punctuation marks are words of theirs",
+            sys.stderr,
+        )
     return gold
 
 

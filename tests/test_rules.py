@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "mt.backdrop",
         "mt.command_line",
         "mt.device",
+        "mt.metrics.comparable",
         "mt.generators",
         "mt.parsing",
         "mt.progress",

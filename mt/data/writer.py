@@ -14,7 +14,7 @@ from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
 from mt.data.files import record
 from mt.data.split import STATE, held_by, open_table
-from mt.data.tokenizer import Tokenizer, Tokenizers
+from mt.data.tokenizer import Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.storage import replaced_path
 
 _REFERENCES = pa.field("references", pa.list_(pa.string()))
@@ -44,17 +44,35 @@ class Reader(NamedTuple):
 TEXT_READER = Reader()
 
 
-def write_shard(path: Path, text: pa.Table, tokenizers: Tokenizers, reader: Reader = TEXT_READER) -> None:
-    """Encode the examples of a table of `TEXT` and write them as one file of a split.
+def write_shard(
+    path: Path,
+    text: pa.Table,
+    tokenizers: Tokenizers,
+    reader: Reader = TEXT_READER,
+    lowercase: tuple[bool, bool] = (False, False),
+) -> dict[str, Unwritten]:
+    """Encode the examples of a table of `TEXT` and write them as one file of a split. Returns what of their `source`s
+    (where these are texts) and `target`s, all references among them, the tokenizers cannot write.
 
-    Their references are the column `references` where the table has one, else the target alone. Raises SourceError if
-    a source cannot be read.
+    Their references are the column `references` where the table has one, else the target alone. lowercase: whether
+    capitals are compared as small letters, in sources and in targets. Raises SourceError if a source cannot be read.
     """
     schema = _schema(reader.field, transcribed=tokenizers.transcript is not None)
     size = min(_CHUNK, reader.field.shard_size or _CHUNK)
+    lost: dict[str, list[Unwritten]] = {"source": [], "target": []} if reader.field.written else {"target": []}
     with replaced_path(path) as draft, pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         for chunk in text.to_batches(max_chunksize=size):
-            writer.write_batch(_encoded(chunk, tokenizers, reader, schema))
+            batch = _encoded(chunk, tokenizers, reader, schema)
+            writer.write_batch(batch)
+            if reader.field.written:
+                ids = batch["source_ids"]
+                lost["source"].append(unwritten(tokenizers.source, batch["source"], ids, lowercase=lowercase[0]))
+            texts, ids = batch["target"], batch["target_ids"]
+            if "references" in chunk.schema.names:
+                texts = batch["references"].flatten()
+                ids = tokenizers.target.encode_column(texts.to_pylist())
+            lost["target"].append(unwritten(tokenizers.target, texts, ids, lowercase=lowercase[1]))
+    return {side: Unwritten.joined(parts) for side, parts in lost.items()}
 
 
 def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:

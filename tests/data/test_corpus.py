@@ -120,6 +120,11 @@ def test_an_interrupted_shard_leaves_no_file_of_its_name(
     encoded = iter([tokenizers.source.encode_column(["old"]), KeyboardInterrupt])
 
     class Interrupted:
+        rewrites = False
+
+        def written(self, words: list[str]) -> list[str]:
+            return words
+
         def encode_column(self, texts: list[str]) -> pa.ListArray:
             if (ids := next(encoded)) is KeyboardInterrupt:
                 raise KeyboardInterrupt

@@ -37,6 +37,9 @@ def test_words_are_what_the_gold_links_mean(call, write, trained: Path) -> None:
     for words, most in (("marks", 3), ("blanks", 2)):
         lines[words] = call("align", trained, *files, "--words", words).out
         assert max(int(place) for link in lines[words].split() for place in link.split("-")) <= most
+    done = call("align", trained, *files, "--gold", write("gold", lines["marks"]))
+    assert done.err.startswith("note: 1 of 1 pairs have other words between blanks: give --words blanks if the gold")
+    assert call("align", trained, *files, "--gold", write("gold", lines["marks"]), "--words", "marks").err[:4] == "aer "
     gold = write("gold", lines["blanks"])
     assert call("align", trained, *files, "--words", "blanks", "--gold", gold).err.startswith("aer 0.00  n:1|")
     from_one = " ".join("-".join(str(int(place) + 1) for place in link.split("-")) for link in lines["blanks"].split())

@@ -7,6 +7,7 @@ from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer
 from mt.data.tokenizer.sides import Tokenizers, load_tokenizer
 from mt.data.tokenizer.training import train
 from mt.data.tokenizer.units import LinkUnit, Unit, units
+from mt.data.tokenizer.unwritten import Unwritten, unwritten
 
 __all__ = [
     "BOS",
@@ -19,10 +20,12 @@ __all__ = [
     "TokenizerConfig",
     "Tokenizers",
     "Unit",
+    "Unwritten",
     "extend",
     "extend_sides",
     "load_tokenizer",
     "normalize",
     "train",
     "units",
+    "unwritten",
 ]

@@ -1,5 +1,6 @@
 """Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018)."""
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import sentencepiece
-from sentencepiece import sentencepiece_pb2
+from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
 from mt.data.tokenizer.marks import (
@@ -28,6 +29,7 @@ from mt.data.tokenizer.units import LinkUnit, unit_places, units_of_pieces
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 
+_ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _SpTextProto: Any = sentencepiece_pb2.SentencePieceText  # type: ignore[attr-defined]
 
 
@@ -86,6 +88,16 @@ class Tokenizer:
         word, or of a model of words the words and marks in it, marked. Marks of tokenizers stay escaped."""
         parts = filter(None, self._processor.normalize(self._prepared(normalize(word))).split(SPACE))
         return [part for part in parts if UNK in self._processor.encode(part)]
+
+    def written(self, words: list[str]) -> list[str]:
+        """What decoding gives of each word's ids."""
+        decoded = self._processor.decode(self._processor.encode([self._prepared(word) for word in words]))
+        return [text_of(word, of_words=self._of_words) for word in decoded]
+
+    @functools.cached_property
+    def rewrites(self) -> bool:
+        """Whether the model normalises text by rules of its own: what it knows may come back otherwise then."""
+        return bool(_ModelProto.FromString(self.model).normalizer_spec.precompiled_charsmap)
 
     def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
         """What `encode` gives, as an Arrow column. A word is cut once, however often it occurs in the texts."""

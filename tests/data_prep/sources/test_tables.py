@@ -239,16 +239,3 @@ def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> N
     first = open_source(numbered).identity()
     (tmp_path / "train.tsv").rename(tmp_path / "train.csv")
     assert open_source(numbered).identity() != first
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("train.tsv", "\ufeffen\t\ufeffde\na\tb\n\ufeffc\t\ufeffd\n"),
-        ("train.csv", "\ufeffen,\ufeffde\na,b\n\ufeffc,\ufeffd\n"),
-        ("train.jsonl", '\ufeff{"en": "a", "de": "\ufeffb"}\n\ufeff{"en": "\ufeffc", "de": "d"}\n'),
-    ],
-)
-def test_no_cell_begins_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) -> None:
-    config = _folder(tmp_path, name, content.encode())
-    assert [pair[:2] for pair in open_source(config).examples("train")] == [("a", "b"), ("c", "d")]

@@ -1,0 +1,68 @@
+"""Texts that encoding and decoding does not give back are counted as scores compare them."""
+
+import io
+
+import pyarrow as pa
+import pytest
+import sentencepiece
+from hypothesis import given, settings, strategies as st
+
+from mt.data.tokenizer import Tokenizer, TokenizerConfig, Unwritten, train, unwritten
+from mt.metrics.comparable import comparable
+
+TEXTS = ["Das kleine Haus", "Größe ½ und Ａ", "ΟΔΟΣ οδος ▁ja", "x\u0331 ＡＢ ½"]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
+    def theirs(rule: str) -> Tokenizer:
+        path, model = tmp_path_factory.mktemp("theirs") / "own.model", io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(TEXTS * 5), model_writer=model, minloglevel=2, hard_vocab_limit=False,
+            vocab_size=100, normalization_rule_name=rule,
+        )  # fmt: skip
+        path.write_bytes(model.getvalue())
+        return train(TokenizerConfig(model_file=str(path)), [])
+
+    learnt = {
+        (kind, lowercase): train(TokenizerConfig(model_type=kind, vocab_size=200, lowercase=lowercase), TEXTS)
+        for kind in ("unigram", "char", "word")
+        for lowercase in (False, True)
+    }
+    return {
+        **{f"{kind}{', lower case' * lowercase}": made for (kind, lowercase), made in learnt.items()},
+        **{rule: theirs(rule) for rule in ("nmt_nfkc", "nfkc_cf", "identity")},
+    }
+
+
+def of(tokenizer: Tokenizer, texts: list[str], *, lowercase: bool = False) -> Unwritten:
+    ids = tokenizer.encode_column(texts)
+    return unwritten(tokenizer, pa.array(texts, pa.string()), ids, lowercase=lowercase)
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(st.sampled_from("aDß½ＡΣς▁￭ \u3000\u0308İЖ\u200b")), max_size=5), st.booleans())
+def test_it_counts_what_does_not_compare(tokenizers: dict[str, Tokenizer], texts: list[str], lowercase: bool) -> None:
+    for name, tokenizer in tokenizers.items():
+        back = [tokenizer.decode(ids) for ids in tokenizer.encode(texts)]
+        lost = sum(
+            comparable(one, lowercase=lowercase) != comparable(other, lowercase=lowercase)
+            for one, other in zip(texts, back, strict=True)
+        )
+        assert of(tokenizer, texts, lowercase=lowercase)[:2] == (lost, len(texts)), name
+
+
+def test_what_scores_forgive_is_not_counted(tokenizers: dict[str, Tokenizer]) -> None:
+    spaced = ["Das\u00a0kleine\u3000Haus", "Gro\u0308ße", "▁ja ▁"]
+    for kind in ("unigram", "char"):
+        assert of(tokenizers[kind], spaced) == (0, 3, "", "")
+        assert of(tokenizers[f"{kind}, lower case"], [*spaced, *TEXTS], lowercase=True) == (0, 7, "", "")
+    assert of(tokenizers["unigram, lower case"], TEXTS) == (4, 4, "Das", "das")
+
+
+def test_one_is_shown(tokenizers: dict[str, Tokenizer]) -> None:
+    assert of(tokenizers["nmt_nfkc"], ["Das", "Haus ½"]) == (1, 2, "½", "1⁄2")
+    assert of(tokenizers["unigram"], ["Das", "Haus Ж", "Жa"]) == (2, 3, "Ж", "⁇")
+    long = of(tokenizers["unigram"], ["Das" * 100 + "Ж" + "Das" * 100])
+    assert len(long.word) == 40 and long.word.index("Ж") == 20
+    assert Unwritten.joined([Unwritten(0, 5), Unwritten(1, 2, "a", "b"), Unwritten(2, 2, "c", "d")]) == (3, 9, "a", "b")
