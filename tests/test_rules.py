@@ -23,8 +23,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "mt.backdrop",
         "mt.command_line",
+        "mt.comparable",
         "mt.device",
-        "mt.metrics.comparable",
         "mt.generators",
         "mt.parsing",
         "mt.progress",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mt.metrics.comparable import comparable
+from mt.comparable import comparable
 from mt.metrics.instances import Instance
 from mt.metrics.latency import LatencyUnit
 from mt.translation import Translation

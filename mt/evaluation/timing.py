@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import torch
 
+from mt.comparable import comparable
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
 from mt.errors import UserError
 from mt.inference import Translator
-from mt.metrics.comparable import comparable
 from mt.metrics.score import Score
 from mt.metrics.timing import Timed, parse_spans, timing
 from mt.scoring import writes_lowercase

@@ -5,8 +5,8 @@ import unicodedata
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
+from mt.comparable import comparable
 from mt.metrics import METRICS, build
-from mt.metrics.comparable import comparable
 from mt.metrics.settings import Settings
 from tests.metrics.usable import USABLE
 
