@@ -7,6 +7,7 @@ from typing import Any
 
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
+    from data_prep.memory import guarded
     from data_prep.parts import MERGE, Part
     from data_prep.prepare import merge_parts, prepare, prepare_part
     from data_prep.preview import preview
@@ -20,8 +21,9 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     if composed["dry_run"] and part is not None:
         raise UserError(f"dry_run=true looks at the whole dataset: leave out part={part}")
     if composed["dry_run"]:
-        for line in preview(config):
-            say(visible(line))
+        with guarded():
+            for line in preview(config):
+                say(visible(line))
     elif part == MERGE:
         say(str(merge_parts(config, root, runner=runner)))
     elif part is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from data_prep.clean import checked, require_readable
 from data_prep.parallel import Runner, require
 from data_prep.parts import Spans
+from data_prep.patience import patiently
 from data_prep.shards import Recipe
 from data_prep.sources import Source, open_reader, open_source, place
 from data_prep.summary import Evaluation
@@ -49,8 +50,9 @@ class Job:
         cls, config: DatasetConfig, root: Path, progress: bool, runner: Runner, tokenizers: Tokenizers | None = None
     ) -> "Job":
         require(runner)
-        source = open_source(config)
-        mark = fingerprint(config, source, tokenizers)
+        with patiently(f"reading {config.folder or config.name} and what it names", progress):
+            source = open_source(config)
+            mark = fingerprint(config, source, tokenizers)
         return cls(config, source, mark, root / f"{config.name}-{mark[:12]}", progress, runner, tokenizers)
 
     def recipe(self, work: Path) -> Recipe:
@@ -98,13 +100,15 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
     Raises:
         UserError: a line is empty or too long, the sizes of a split's sides differ, or references are nowhere.
     """
-    for split in corpus.SPLITS:
-        source.size(split)
-    _require_references(config, source)
-    found = {
-        split: list(checked(source.examples(split), config.cleaning, source.places(split))) for split in ("dev", "test")
-    }
-    with placed(config):
+    with patiently(f"counting the examples of {config.name}"):
+        for split in corpus.SPLITS:
+            source.size(split)
+        _require_references(config, source)
+        found = {
+            split: list(checked(source.examples(split), config.cleaning, source.places(split)))
+            for split in ("dev", "test")
+        }
+    with placed(config), patiently(f"reading dev and test of {config.name}"):
         reader = open_reader(config)
         for example in itertools.chain.from_iterable(found.values()):
             require_readable(example.source, reader)

@@ -8,8 +8,10 @@ from typing import Any
 
 from data_prep import merge, sampling, shards
 from data_prep.job import TOKENIZERS, Job, fingerprint, placed, read_evaluation, settings_of, total
+from data_prep.memory import guarded
 from data_prep.parallel import Runner
 from data_prep.parts import WHOLE, Part, Spans
+from data_prep.patience import patiently
 from data_prep.shards import Recipe
 from data_prep.summary import Cleaned, Draft, Evaluation, report, require_pairs, unwritten_of
 from data_prep.workshop import SETTINGS, alone, told, waiting, workshop
@@ -25,6 +27,7 @@ _LISTING = "shards.json"
 """Of the workshop: written by a merge, before it moves anything."""
 
 
+@guarded()
 def prepare(
     config: DatasetConfig,
     root: Path,
@@ -63,6 +66,7 @@ def prepare(
     return job.folder
 
 
+@guarded()
 def prepare_part(
     config: DatasetConfig, root: Path, part: Part, *, progress: bool = True, runner: Runner = "processes"
 ) -> Path:
@@ -81,6 +85,7 @@ def prepare_part(
     return job.folder
 
 
+@guarded()
 def merge_parts(config: DatasetConfig, root: Path, *, progress: bool = True, runner: Runner = "processes") -> Path:
     """The prepared corpus made of all its parts; see `prepare`. Raises UserError also where a part is missing."""
     job = Job.of(config, root, progress, runner)
@@ -122,7 +127,8 @@ def _learn(job: Job, work: Path, recipe: Recipe) -> None:
         learnt = job.tokenizers
         if learnt is None:
             rows = total(job.config, job.source)
-            learnt = sampling.learn(job.config, sampling.sample(job.source, rows, job.config, recipe.reader))
+            with patiently("learning the vocabulary", job.progress):
+                learnt = sampling.learn(job.config, sampling.sample(job.source, rows, job.config, recipe.reader))
         try:
             with own_draft(folder) as draft:
                 draft.mkdir()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import os
 import re
 import sys
@@ -22,6 +21,7 @@ from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples, is_emb
 from data_prep.sources.digest import digest
 from data_prep.sources.embedded import files_in_cells, from_tables
 from data_prep.sources.litter import files_below
+from data_prep.sources.logs import quiet
 from data_prep.sources.tables import TABLES, require_shallow
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
@@ -50,6 +50,7 @@ class HubTable(Source):
         self._folder = folder
         self._sides = config.source, config.target
         self._columns = {split: config.columns(split) for split in SPLITS}
+        self._texts = config.splits
         self._streaming = config.streaming
         self._media = not build_field(config.field).written
         self._name = str(folder or self._hub.id)
@@ -135,8 +136,6 @@ class HubTable(Source):
         builder = self._found
         if not self._streaming:
             with self._refused(builder.config.data_dir):
-                if self._folder is None:
-                    say(f"loading {self._hub.id} from the Hugging Face hub", sys.stderr)
                 builder.download_and_prepare()
         return builder
 
@@ -147,6 +146,8 @@ class HubTable(Source):
         from datasets.data_files import EmptyDatasetError
 
         subsets = self._subsets()
+        if self._folder is None:
+            say(f"asking the Hugging Face hub for {self._hub.id}; dataset.folder=DIR reads a copy", sys.stderr)
         failures = []
         for subset in subsets:
             try:
@@ -173,14 +174,14 @@ class HubTable(Source):
         from datasets.exceptions import DatasetsError
 
         try:
-            with _quiet():
+            with quiet():
                 yield
         except (OSError, ValueError, RuntimeError, DatasetsError) as error:
             if self._folder is not None:
                 self._refuse_bad_files(subset)
                 advice = "expected tables named by split, such as train.jsonl or data/train-00000-of-00001.parquet"
             else:
-                advice = "where the hub cannot be reached, set dataset.folder=DIR to a local copy"
+                advice = f"where the hub cannot be reached, set dataset.folder=DIR to a local copy, {self._expected()}"
             # The cause says more: `datasets` wraps it in "an error occurred".
             reason = " ".join(str(error.__cause__ or error).split())
             raise UserError(f"{self._name} could not be loaded ({reason}): {advice}") from error
@@ -191,6 +192,18 @@ class HubTable(Source):
             if kind := TABLES.get(Path(path.name.removesuffix(".gz")).suffix):
                 for _ in kind(path, self._sides).examples():
                     pass
+
+    def _expected(self) -> str:
+        """The files of a copy."""
+        subset = self._subsets()[0]
+        inside = f"DIR/{subset}" if subset else "DIR"
+        names = dict.fromkeys(self._hub.splits[split].partition("[")[0] for split in SPLITS)
+        tables = ", ".join(f"{inside}/{name}.parquet" for name in names if name)
+        found = f"which holds {tables} (or .jsonl, .csv) with columns {' and '.join(self._sides)}"
+        if self._media:
+            return found
+        texts = [f"DIR/{name}.{side}" for split in SPLITS if (name := self._texts[split]) for side in self._sides]
+        return f"{found}, or the texts {', '.join(texts)}"
 
     def _subsets(self) -> list[str | None]:
         """The folders of the repository that may hold the pair of languages, in either order; None: all of it."""
@@ -212,20 +225,6 @@ def _schema(table: datasets.Dataset | datasets.IterableDataset) -> pa.Schema:
         return features.arrow_schema
     # A stream tells its columns with its first row, where the repository has no record of them.
     return next(iter(table.with_format("arrow").iter(1))).schema
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps the logs of every failed attempt back: one sentence of ours says what they would say."""
-    loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def _names_files(card: Path) -> bool:

@@ -1,8 +1,12 @@
 """Recordings with their transcripts in the layouts of Kaldi and of LibriSpeech."""
 
+import math
 import os
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
+
+import numpy as np
 
 from data_prep.sources.digest import digest
 from data_prep.sources.litter import files_below
@@ -11,6 +15,7 @@ from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.text_io import file_lines
 
+_BLANKS = re.compile(r"[ \t]+")
 _ENDINGS = (".flac", ".wav", ".ogg", ".opus", ".mp3")
 
 
@@ -80,7 +85,7 @@ class LibriSpeech(Utterances):
     def located(self, split: str) -> Iterator[tuple[str, Example]]:
         for transcripts in _transcripts(self._folders[split]):
             for where, name, words in _entries(transcripts):
-                sounds = [transcripts.with_name(f"{name}{ending}") for ending in _ENDINGS]
+                sounds = [transcripts.parent / f"{name}{ending}" for ending in _ENDINGS]
                 sound = next((path for path in sounds if path.is_file()), sounds[0])
                 yield where, Example(os.path.relpath(sound, self._media), words)
 
@@ -94,7 +99,7 @@ def _segments(path: Path, recordings: dict[str, str]) -> Iterator[tuple[str, str
         fields = rest.split()
         try:
             recording, begin, end = fields
-            if not 0 <= float(begin) < float(end):
+            if not 0 <= float(begin) < float(end) < math.inf:
                 raise ValueError
         except ValueError:
             raise UserError(
@@ -104,7 +109,12 @@ def _segments(path: Path, recordings: dict[str, str]) -> Iterator[tuple[str, str
             raise UserError(
                 f"{where} is of recording {recording}, which {path.with_name('wav.scp')} lacks: add it there"
             )
-        yield name, f"{recordings[recording]}#t={float(begin)!r},{float(end)!r}"
+        yield name, f"{recordings[recording]}#t={_seconds(begin)},{_seconds(end)}"
+
+
+def _seconds(number: str) -> str:
+    """Without an exponent, which spans do not have."""
+    return np.format_float_positional(float(number), trim="0")
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -113,10 +123,10 @@ def _entries(path: Path) -> Iterator[tuple[str, str, str]]:
         raise UserError(f"{path} is missing: set dataset.folder and dataset.splits to the folders that have one")
     seen: dict[str, int] = {}
     for number, line in enumerate(file_lines(path), start=1):
-        name, _, rest = line.strip().partition(" ") if "\t" not in line else line.strip().partition("\t")
+        name, *rest = _BLANKS.split(line.strip(), maxsplit=1)
         if not name:
             continue
         if name in seen:
             raise UserError(f"{path}, line {number} is of {name}, as line {seen[name]} is: leave one out")
         seen[name] = number
-        yield f"{path}, line {number}", name, rest.strip()
+        yield f"{path}, line {number}", name, "".join(rest)

@@ -146,9 +146,20 @@ def test_kaldis_layout(audio: Configure, tmp_path: Path) -> None:
     assert whole.column("source") == ["wav/train.wav"]
 
 
+def test_blanks_of_kaldis_are_of_either_kind(audio: Configure, tmp_path: Path) -> None:
+    write_kaldi(tmp_path)
+    (tmp_path / "train/text").write_text("u1 one\ttwo three\nu2\tone two\tthree\n")
+    (tmp_path / "train/segments").write_text("u1\tr1 0.00001\t0.5\nu2  r2 0 1e0\n")
+    train = prepared(audio(format="kaldi"), tmp_path).split("train")
+    assert train.column("source") == ["wav/train.wav#t=0.00001,0.5", "wav/train.wav#t=0.0,1.0"]
+    assert train.column("target") == ["one\ttwo three", "one two\tthree"]
+
+
 @pytest.mark.parametrize(
     ("name", "line", "sentence"),
     [
+        ("segments", "u3 r1 0.5 inf", "is not `utterance recording begin end` with begin before end: 'r1 0.5 inf'"),
+        ("segments", "u3 r1 nan 1", "is not `utterance recording begin end` with begin before end: 'r1 nan 1'"),
         (
             "wav.scp",
             "r3 sph2pipe -f wav x.sph |",
@@ -182,6 +193,8 @@ def test_librispeechs_layout(audio: Configure, tmp_path: Path) -> None:
     assert refusal(audio(format="librispeech", splits=splits), tmp_path).startswith(
         f"{tmp_path}/dev-clean/19/198/19-198.trans.txt, line 2 names 'dev-clean/19/198/19-198-0001.flac', but there is "
     )
+    (tmp_path / "dev-clean/19/198/19-198.trans.txt").write_text("../../../../x BYE\n")
+    assert "names '../x.flac', which is not inside" in refusal(audio(format="librispeech", splits=splits), tmp_path)
 
 
 def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_each(tmp_path: Path) -> None:

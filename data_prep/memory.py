@@ -1,0 +1,49 @@
+"""Want of memory as a sentence: also where a library ends the process, and no line of Python runs any more."""
+
+import contextlib
+import resource
+import subprocess
+from collections.abc import Iterator
+
+from mt.errors import UserError
+
+_WATCH = 'trap "" INT TERM; read -r line || printf "%s\\n" "$1" >&2'
+"""A shell waits until it is told of the end, or there is nobody left to tell it."""
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Raises UserError where memory does not suffice. Where the process ends in the midst of it, by a library's `abort`
+    or the system's SIGKILL, a watching shell says why, most likely."""
+    sentence = (
+        f"memory does not suffice to prepare the corpus{_limit()}: set dataset.workers=1, and OMP_NUM_THREADS=1 in the "
+        "environment, or allow more memory; the same command goes on from what is finished"
+    )
+    watch = _watch(f"error: the preparation was ended from outside of it, or {sentence}")
+    try:
+        yield
+    except MemoryError as error:  # Arrow's, too
+        raise UserError(sentence) from error
+    except RuntimeError as error:
+        if "can't start new thread" in str(error) or "bad_alloc" in str(error):
+            raise UserError(sentence) from error
+        raise
+    finally:
+        if watch is not None:
+            with contextlib.suppress(OSError):
+                watch.communicate(b"end\n")
+
+
+def _watch(sentence: str) -> subprocess.Popen[bytes] | None:
+    """None where there is no shell to be had."""
+    try:
+        command = ["/bin/sh", "-c", _WATCH, "sh", sentence]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    except OSError:
+        return None
+
+
+def _limit() -> str:
+    """The limit of this process' memory, where it has one."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return "" if most == resource.RLIM_INFINITY else f" within the {most / 1e9:.1f} GB of its limit (ulimit -v)"

@@ -1,0 +1,36 @@
+"""A line on standard error where something takes long that has no bar."""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from mt.terminal import say
+
+_FIRST, _NEXT = 3.0, 30.0  # seconds
+
+
+@contextlib.contextmanager
+def patiently(doing: str, told: bool = True) -> Iterator[None]:
+    """Says what is being done where it takes longer than three seconds, and again every half minute. told: else not."""
+    ended = threading.Event()
+    watch = threading.Thread(target=_tell, args=(doing, ended), daemon=True)
+    if told:
+        with contextlib.suppress(RuntimeError):  # where no thread can begin, it goes on without
+            watch.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if watch.is_alive():
+            watch.join()
+
+
+def _tell(doing: str, ended: threading.Event) -> None:
+    began, wait = time.monotonic(), _FIRST
+    while not ended.wait(wait):
+        passed = time.monotonic() - began
+        with contextlib.suppress(OSError, ValueError):  # standard error may be closed
+            say(f"{doing} ({passed:.0f} s)" if wait == _NEXT else f"{doing} ...", sys.stderr)
+        wait = _NEXT
