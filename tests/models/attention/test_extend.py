@@ -182,7 +182,8 @@ def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
 def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
     """Neither at the first step nor after words of which nothing is encoded, nor where the source ends so."""
     attention = shake(build_attention(monotonic.config, 6, 6))
-    nothing = Encoded(torch.zeros(2, 0, 6), torch.zeros(2, 0, 6), torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
+    values = torch.zeros(2, 0, 6)
+    nothing = Encoded(values, values, torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
     memory = None
     for ends in (False, False, True):
         memory = attention.extend(memory, nothing, torch.tensor([ends, ends]))
