@@ -69,9 +69,6 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
     )
-    parser.add_argument(
-        "--shortlist", action="store_true", help="choose among the pieces that scripts/shortlist.py found for a source"
-    )
 
 
 def loaded(options: argparse.Namespace) -> "Translator":
@@ -89,7 +86,6 @@ def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
             device=options.device,
             engine=options.engine,
             precision=options.precision,
-            shortlist=options.shortlist,
         )
 
 

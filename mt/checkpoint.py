@@ -24,6 +24,7 @@ from mt.errors import UserError
 from mt.input_files import read_json, sha256
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import Options, parse
+from mt.search.config import without_removed
 from mt.storage import replaced_folder, write_json
 
 FORMAT = 2
@@ -137,7 +138,7 @@ def load_config(run: Path, name: str = "last") -> Config:
     """The configuration that a checkpoint was trained with."""
     folder = locate(run, name)
     load_meta(folder)
-    return parse(read_json(folder / CONFIG, _REMEDY), Config, str(folder / CONFIG))
+    return parse(without_removed(read_json(folder / CONFIG, _REMEDY)), Config, str(folder / CONFIG))
 
 
 def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:

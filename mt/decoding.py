@@ -1,14 +1,12 @@
 """From ids to hypotheses: a model, batches of like length, and a search or given targets."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 from torch.utils._pytree import tree_map_only
 
 from mt.data.batches import Batch, collate, fixed_order
@@ -21,15 +19,10 @@ from mt.models.seq2seq import Loss, Seq2Seq
 from mt.ops.int8 import int8_steps
 from mt.progress import Bar
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
-from mt.search.graphs import DEVICES, GraphedSteps
 from mt.search.hypothesis import Hypothesis
-from mt.search.shortlist import Shortlist
 
 MAX_LOGITS = 1 << 27
 """Most logits of a step of search, 0.5 GB: under a wide beam fewer sentences are decoded at once."""
-
-WIDTH = 16
-"""Of which the widths of sources are multiples where steps are recorded."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -51,22 +44,17 @@ def decode_ids(
     field: Field = TEXT,
     progress: bool = False,
     world: World = ALONE,
-    shortlist: Shortlist | None = None,
 ) -> list[Sequence[Hypothesis]]:
     """For each source, a row of its field, its hypotheses, best first.
 
     vocab_size: of the target. precision: see `Precision`; online searches compute in fp32 all the same.
     world: of processes that are given the same and share the batches, which are those of one process.
-    shortlist: the hypotheses of a batch are made of the pieces of its sources alone, and their probabilities are among
-    these. Raises UserError as `decodes_hard` and `decode`, and where a search with a shortlist is online.
+    Raises UserError as `decodes_hard` and `decode`.
     """
     hard = decodes_hard(search, model)
-    if shortlist is not None and is_online(search):
-        raise offline_shortlist()
     device, k = next(model.parameters()).device, waits(search)
     precision = "fp32" if is_online(search) else precision
-    records = search.cuda_graphs and device.type in DEVICES and shortlist is None
-    recorded = GraphedSteps(_verbs(model, hard, None)) if records else None
+    verbs = _Verbs(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     lengths = np.array([field.length(source) for source in sources], dtype=np.int64)
     share: list[tuple[np.ndarray, Sequence[Sequence[Hypothesis]]]] = []
@@ -75,15 +63,12 @@ def decode_ids(
         for indices in mine:
             rows = [np.asarray(sources[i]) for i in indices]
             batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)
-            batch = _widened(batch, model.max_source_length) if recorded else batch
             with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
                 memory = _encoded(model, batch, precision)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
                 vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
-                pieces = None if shortlist is None else torch.from_numpy(shortlist.of(rows)).to(device)
-                hypotheses = decode(search, recorded or _verbs(model, hard, pieces), memory, vectors, read_for)
-            share.append((indices, hypotheses if pieces is None else _told(pieces, hypotheses)))
+                share.append((indices, decode(search, verbs, memory, vectors, read_for)))
             bar.update(len(indices))
     for indices, hypotheses in world.merged(share):
         for i, best in zip(indices, hypotheses, strict=True):
@@ -98,37 +83,6 @@ def _encoded(model: Seq2Seq, batch: Batch, precision: str) -> Any:
     with autocast(batch.source.device, "bf16"):
         memory = model.encode(batch.source, batch.source_mask)
     return tree_map_only(Tensor, lambda part: part.float() if part.is_floating_point() else part, memory)
-
-
-def _verbs(model: Seq2Seq, hard: bool, pieces: Tensor | None) -> _Verbs:
-    """pieces: [P] int64, all that the model is to know, on its device; to a search a token is then its place among
-    them, where the special ones have those of their ids. None: the whole vocabulary."""
-    begin = partial(model.init_state, hard=hard)
-    if pieces is None:
-        return _Verbs(begin, partial(model.step, hard=hard))
-    output = model.output_of(pieces)
-    return _Verbs(begin, lambda tokens, *rest: model.step(pieces[tokens], *rest, hard=hard, output=output))
-
-
-def _told(pieces: Tensor, found: Sequence[Sequence[Hypothesis]]) -> list[list[Hypothesis]]:
-    """Hypotheses whose tokens are places among pieces, in the ids of the vocabulary."""
-    ids = pieces.tolist()
-    return [[replace(best, tokens=tuple(ids[token] for token in best.tokens)) for best in row] for row in found]
-
-
-def offline_shortlist() -> UserError:
-    return UserError(
-        "a shortlist is made of the whole source, and this search writes while it reads: leave the shortlist out, or "
-        "choose search=greedy or search=beam"
-    )
-
-
-def _widened(batch: Batch, limit: int | None) -> Batch:
-    """Text padded to one of few widths, so that batches share graphs. limit: see `Seq2Seq.max_source_length`."""
-    width = batch.source.shape[1]
-    more = -width % WIDTH if batch.source.dim() == 2 else 0
-    more = more if limit is None else max(0, min(more, limit - width))
-    return batch._replace(source=pad(batch.source, (0, more)), source_mask=pad(batch.source_mask, (0, more)))
 
 
 def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:

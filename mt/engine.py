@@ -26,7 +26,6 @@ def load(
     device: str = "auto",
     engine: Literal["torch"] = "torch",
     precision: Precision | None = None,
-    shortlist: bool = False,
 ) -> "Translator": ...
 
 
@@ -42,7 +41,6 @@ def load(
     device: str = ...,
     engine: Engine,
     precision: Precision | None,
-    shortlist: bool,
 ) -> "Translator | OnnxTranslator": ...
 
 
@@ -53,16 +51,14 @@ def load(
     device: str = "auto",
     engine: Engine = "torch",
     precision: Precision | None = None,
-    shortlist: bool = False,
 ) -> "Translator | OnnxTranslator":
     """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder; of several, in
     torch, their ensemble (see `mt.inference.load`).
 
     checkpoint: best, last, or average where the run made one; a folder that was exported holds one. engine: onnx for
     a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and rounds
-    the steps of search alone; by default the run's own. shortlist: whether searches choose among the pieces that
-    `scripts/shortlist.py` has put down for a source, in the (first) folder. Raises UserError where the folder is
-    damaged, is none, or is for the other engine.
+    the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none, or is
+    for the other engine.
     """
     # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
     _require_names({"checkpoint": checkpoint, "device": device, "engine": engine})
@@ -72,7 +68,7 @@ def load(
         raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
     runs = folders(run)
     if engine == "onnx":
-        _require_onnx(runs, checkpoint, device, precision, shortlist)
+        _require_onnx(runs, checkpoint, device, precision)
         from mt.onnx.translator import OnnxTranslator
 
         return OnnxTranslator(runs[0])
@@ -83,12 +79,10 @@ def load(
             )
     from mt import inference
 
-    return inference.load(runs, checkpoint=checkpoint, device=device, precision=precision, shortlist=shortlist)
+    return inference.load(runs, checkpoint=checkpoint, device=device, precision=precision)
 
 
-def _require_onnx(
-    runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None, shortlist: bool
-) -> None:
+def _require_onnx(runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None) -> None:
     """Raises UserError where what was asked for is not for ONNX Runtime."""
     if device not in ("auto", "cpu"):
         raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
@@ -103,10 +97,6 @@ def _require_onnx(
         raise UserError(
             f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
             "export again (--int8)"
-        )
-    if shortlist:
-        raise UserError(
-            "a shortlist is not for engine=onnx, whose graphs give the probabilities of all pieces: leave it out"
         )
 
 

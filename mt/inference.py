@@ -21,7 +21,7 @@ from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.fields import Raw, ReadSource, Row, as_list, require_texts
 from mt.data.tokenizer import Tokenizers, Unit, normalize
-from mt.decoding import decode_ids, decodes_hard, forced_batches, offline_shortlist
+from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.delays import delays
 from mt.device import choose
 from mt.distributed import ALONE, World
@@ -39,7 +39,6 @@ from mt.search.config import (
     waits,
 )
 from mt.search.hypothesis import Hypothesis
-from mt.search.shortlist import SHORTLIST, Shortlist
 from mt.search.windows import Windows
 from mt.streaming import Session, Setting, refuse_offline
 from mt.translation import Translation
@@ -58,17 +57,15 @@ class Translator(Reading):
         world: World = ALONE,
         *,
         precision: Precision | None = None,
-        shortlist: Shortlist | None = None,
     ) -> None:
         """world: of several processes that decode together, each a share of what all of them are given alike.
 
-        precision: of products; by default the run's, or fp32 where that is fp16 and the device a CPU. shortlist: the
-        pieces that a source may be translated with; None: all. Raises UserError for int8 on another device than a CPU.
+        precision: of products; by default the run's, or fp32 where that is fp16 and the device a CPU.
+        Raises UserError for int8 on another device than a CPU.
         """
         super().__init__(tokenizers, config)
         self.model = model.eval()
         self.world = world
-        self.shortlist = shortlist
         self.device = next(model.parameters()).device
         own: Precision = config.precision
         if own == "fp16" and self.device.type == "cpu":  # which is several times as slow in it
@@ -169,8 +166,6 @@ class Translator(Reading):
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         refuse_offline(self.model, search)
-        if self.shortlist is not None:
-            raise offline_shortlist()
         decodes_hard(search, self.model)  # raises where they do not go together
         return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
 
@@ -194,7 +189,6 @@ class Translator(Reading):
             field=self.field,
             progress=progress,
             world=self.world,
-            shortlist=self.shortlist,
         )
 
     def _places(self, lengths: Sequence[int]) -> list[int]:
@@ -211,14 +205,12 @@ def load(
     checkpoint: str = "best",
     device: str = "auto",
     precision: Precision | None = None,
-    shortlist: bool = False,
 ) -> Translator:
     """The translator of a run folder (or of one of its checkpoints' folders); of several the ensemble, with the
     configuration of the first.
 
-    checkpoint: best, last, or average where the run made one. precision: see `Translator`. shortlist: whether to decode
-    with the one in the (first) folder. Raises UserError where a folder is damaged or no run, where runs have different
-    vocabularies or kinds of sources, and where a shortlist is not of them.
+    checkpoint: best, last, or average where the run made one. precision: see `Translator`. Raises UserError
+    where a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
     """
     runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
     if not runs:
@@ -234,5 +226,4 @@ def load(
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
     # To whoever translates, an ensemble is a model like any other.
     model = models[0] if len(runs) == 1 else cast(Seq2Seq, Ensemble(models))
-    listed = Shortlist.load(runs[0] / SHORTLIST, tokenizers.digest(), tokenizers.sizes[:2]) if shortlist else None
-    return Translator(model.to(choose(device)), tokenizers, config, precision=precision, shortlist=listed)
+    return Translator(model.to(choose(device)), tokenizers, config, precision=precision)

@@ -74,7 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         named = variant(options.split, chosen_checkpoint(options), search, usual)
         named += f"-{options.precision}" if options.precision else ""
-        named += "-shortlist" if options.shortlist else ""
         named += f"-{options.latency_unit}s" if options.latency_unit else ""
         named = f"ensemble-of-{len(options.run)}-{named}" if len(options.run) > 1 else named
         folder = options.out or options.run[0] / "evaluations" / named
@@ -85,7 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
             results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
-            results |= {"shortlist": True} if options.shortlist else {}
         write_json(folder / "results.json", results)
         scored = translator.config.dataset.model_copy(update={"latency_unit": unit} if unit else {})
         for note in notes_of(scored, split.column("references"), online="al" in results):

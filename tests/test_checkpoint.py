@@ -1,4 +1,6 @@
 import errno
+import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -63,6 +65,17 @@ def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus
     meta = checkpoint.load_meta(folder)
     assert meta.update == 7 and meta.format == checkpoint.FORMAT and "torch" in meta.versions
     assert set(meta.sha256) == {path.name for path in folder.iterdir()} - {"meta.json"}
+
+
+def test_an_option_that_changed_no_hypothesis_and_went_is_read(last: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(last, folder)
+    plain, meta = (json.loads((folder / name).read_text()) for name in ("config.json", "meta.json"))
+    plain["search"]["cuda_graphs"] = False
+    (folder / "config.json").write_text(json.dumps(plain))
+    meta["sha256"]["config.json"] = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
+    (folder / "meta.json").write_text(json.dumps(meta))
+    assert checkpoint.load_model(folder, "best")[2] == checkpoint.load_config(last)
 
 
 def test_a_reader_of_the_group_can_read_every_file(last: Path) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.models.batch import Batch
-from mt.models.decoders import DecoderMemory, Output, Prediction
+from mt.models.decoders import DecoderMemory, Prediction
 from mt.models.frontends import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
 
@@ -59,9 +59,6 @@ class Ensemble(nn.Module):
         pairs = zip(self.models, memory, strict=True)
         return tuple(model.init_state(own, hard=hard and model.supports_hard) for model, own in pairs)
 
-    def output_of(self, pieces: Int[Tensor, " P"]) -> tuple[Output, ...]:
-        return tuple(model.output_of(pieces) for model in self.models)
-
     def step(
         self,
         tokens: Int[Tensor, " B"],
@@ -69,13 +66,11 @@ class Ensemble(nn.Module):
         state: tuple[Any, ...],
         *,
         hard: bool = False,
-        output: tuple[Output, ...] | None = None,
     ) -> Prediction:
         """The logits are the logarithms of the mean probabilities."""
-        parts = zip(self.models, memory, state, output or (None,) * len(self.models), strict=True)
         said = [
-            model.step(tokens, own, before, hard=hard and model.supports_hard, output=rows)
-            for model, own, before, rows in parts
+            model.step(tokens, own, before, hard=hard and model.supports_hard)
+            for model, own, before in zip(self.models, memory, state, strict=True)
         ]
         logits = _mean([one.logits.float().log_softmax(-1) for one in said])
         weights = self._weights([one.weights for one in said], hard)

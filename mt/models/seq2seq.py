@@ -12,7 +12,7 @@ from mt.models.attention import ATTENTIONS, AttentionConfig, AttentionOutput, bu
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.batch import Batch
 from mt.models.ctc import CTC
-from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderParts, Output, Prediction
+from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderParts, Prediction
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, EncoderConfig, EncoderState
 from mt.models.encoders.recurrent import BiLSTMConfig
@@ -185,20 +185,8 @@ class Seq2Seq(nn.Module):
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)
 
-    def output_of(self, pieces: Int[Tensor, " P"]) -> Output:
-        """See `Decoder.output_of`."""
-        return self.decoder.output_of(pieces)
-
-    def step(
-        self,
-        tokens: Int[Tensor, " B"],
-        memory: DecoderMemory,
-        state: Any,
-        *,
-        hard: bool = False,
-        output: Output | None = None,
-    ) -> Prediction:
-        return self.decoder.step(tokens, memory, state, hard=hard, output=output)
+    def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
+        return self.decoder.step(tokens, memory, state, hard=hard)
 
     def forward(
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None

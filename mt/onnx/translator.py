@@ -16,7 +16,7 @@ from mt.onnx.search import Found, Rules, search
 from mt.parsing import parse
 from mt.progress import Bar
 from mt.reading import Reading
-from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, without_removed
 
 
 def decode_ids(networks: Networks, ids: np.ndarray, options: Any) -> list[Found]:
@@ -38,7 +38,8 @@ class OnnxTranslator(Reading):
     def __init__(self, folder: Path) -> None:
         """Raises UserError where the folder is damaged, or holds no such export."""
         self.networks = Networks(folder)
-        plain, path = read_json(folder / "config.json", "copy the folder again"), str(folder / "config.json")
+        path = str(folder / "config.json")
+        plain = without_removed(read_json(folder / "config.json", "copy the folder again"))
         known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
         super().__init__(Tokenizers.load(folder), parse(known, ExportedConfig, path))
         manifest = self.networks.manifest

@@ -34,9 +34,6 @@ class _CommonOptions(LengthOptions):
     """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
     """Source tokens decoded at once, padding included."""
-    cuda_graphs: bool = False
-    """Whether the kernels of a step are recorded once for each shape and launched as a whole, on an NVIDIA GPU; on
-    another device it does nothing."""
 
     @property
     def constraints(self) -> Constraints:
@@ -109,6 +106,15 @@ def is_online(config: SearchConfig) -> bool:
 def waits(config: SearchConfig) -> int | None:
     """k of wait-k, which the memory of a source must know (see `decode`); None for other searches."""
     return config.k if isinstance(config, WaitKConfig) else None
+
+
+def without_removed(plain: dict[str, Any]) -> dict[str, Any]:
+    """The `config.json` of a checkpoint without the options of search that versions before 0.3 had, and that changed no
+    hypothesis."""
+    search = plain.get("search")
+    if not isinstance(search, dict):
+        return plain
+    return plain | {"search": {name: value for name, value in search.items() if name != "cuda_graphs"}}
 
 
 class _Group(Options):

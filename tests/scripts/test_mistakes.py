@@ -2,7 +2,7 @@
 
 import pytest
 
-NAMES = ("align", "average", "compare", "evaluate", "export", "nearest", "score", "shortlist", "stream", "translate")
+NAMES = ("align", "average", "compare", "evaluate", "export", "nearest", "score", "stream", "translate")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -102,10 +102,10 @@ def test_refuses_impossible_values(wrong):
             {"name": "greedy", "min_length": 5, "max_length": 5},
             r"^search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the ",
         ),
-        ({"name": "greedy", "n_best": 2}, "^unknown option search.n_best: "),
-        ({"name": "greedy", "beam_size": 2}, "^unknown option search.beam_size: "),
-        ({"name": "online", "length_penalty": 0.5}, "^unknown option search.length_penalty: "),
-        ({"name": "online", "mode": "hard"}, "^unknown option search.mode: "),
+        ({"name": "greedy", "n_best": 2}, "^unknown option search.n_best here: "),
+        ({"name": "greedy", "beam_size": 2}, "^unknown option search.beam_size here: "),
+        ({"name": "online", "length_penalty": 0.5}, "^unknown option search.length_penalty here: "),
+        ({"name": "online", "mode": "hard"}, "^unknown option search.mode here: "),
         ({"name": "bean"}, "^search\\.name=bean is an invalid choice: did you mean beam"),
     ],
 )
@@ -122,7 +122,7 @@ def test_revised_keeps_what_the_new_search_has():
     assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)
     assert revised_search(config, {"name": "wait_k", "k": 5}) == WaitKConfig(k=5, max_length=30)
     assert revised_search(WaitKConfig(k=5), {"name": "greedy"}) == GreedyConfig()
-    with pytest.raises(UserError, match=r"^unknown option search.beam_size: "):
+    with pytest.raises(UserError, match=r"^unknown option search.beam_size here: "):
         revised_search(config, {"name": "greedy", "beam_size": 3})
     with pytest.raises(UserError, match=r"^search\.name=gready is an invalid choice: did you mean greedy"):
         revised_search(config, {"name": "gready"})

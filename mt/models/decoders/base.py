@@ -56,15 +56,6 @@ class Prediction(NamedTuple):
     """[B] int64: see `AttentionStep.energies`."""
 
 
-class Output(NamedTuple):
-    """The rows of the output layer of some pieces, or of all."""
-
-    weight: Tensor
-    """[pieces, F]"""
-    bias: Tensor
-    """[pieces]"""
-
-
 class Question(NamedTuple):
     """A step before its attention: what the attention is asked, and what is kept until it has answered."""
 
@@ -149,34 +140,21 @@ class Decoder(OwnShortcuts, nn.Module):
     def _ask(self, vectors: Float[Tensor, "B E"], state: Any) -> Question:
         """vectors: the embedded tokens."""
 
-    def output_of(self, pieces: Int[Tensor, " P"]) -> Output:
-        """What `step` computes the logits of these pieces alone with, in their order."""
-        return Output(self.output.weight[pieces], self.output.bias[pieces])
-
-    def answer(self, question: Question, attended: AttentionStep, output: Output | None = None) -> Prediction:
-        """The outcome of a step, given what its question attended to. output: see `output_of`; None: of all pieces."""
+    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
+        """The outcome of a step, given what its question attended to."""
         readout, state = self._answer(question, attended)
-        weight, bias = (self.output.weight, self.output.bias) if output is None else output
-        logits = step_linear(readout, weight, bias)
+        logits = step_linear(readout, self.output.weight, self.output.bias)
         return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)
 
     @abstractmethod
     def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:
         """The readout of a step and the state after it."""
 
-    def step(
-        self,
-        tokens: Int[Tensor, " B"],
-        memory: DecoderMemory,
-        state: Any,
-        *,
-        hard: bool = False,
-        output: Output | None = None,
-    ) -> Prediction:
-        """tokens: the previous token of each target (BOS first). output: see `output_of`."""
+    def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
+        """tokens: the previous token of each target (BOS first)."""
         question = self.ask(tokens, state)
         attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
-        return self.answer(question, attended, output)
+        return self.answer(question, attended)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
