@@ -65,6 +65,8 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _unreadable(reason: str) -> str:
+    if "surrogate" in reason:  # a byte of the command line that is no character in this locale
+        return "an option holds bytes that are not UTF-8: give names in UTF-8, and set PYTHONUTF8=1 in other locales"
     return f"the options cannot be read ({reason}): write plain numbers, text, true, false, null and lists"
 
 

@@ -26,7 +26,8 @@ def write_text(path: Path, lines: Sequence[str]) -> None:
     """UTF-8, one line each. Makes the folder where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as file:
-        file.write("".join(f"{line}\n" for line in lines).encode())
+        # A byte of a file's name that is no character becomes an escape, which JSON reads back.
+        file.write("".join(f"{line}\n" for line in lines).encode(errors="backslashreplace"))
 
 
 @contextlib.contextmanager

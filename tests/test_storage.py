@@ -183,3 +183,16 @@ def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Path, "replace", replace)
     point(link, tmp_path / "b")
     assert os.readlink(link) == "b" and replaced == [link]
+
+
+def test_a_name_of_odd_bytes_is_written_as_an_escape_that_json_reads_back(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"folder": "caf\udce9 \u00fc"})
+    assert read_json(tmp_path / "a.json", "") == {"folder": "caf\udce9 \u00fc"}
+
+
+def test_a_disk_that_refuses_is_told_with_its_place(tmp_path: Path) -> None:
+    for writing in (replaced, replaced_folder):
+        with pytest.raises(OSError, match=r"No space left") as refused, writing(tmp_path / "a"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert explained(refused.value) == f"{tmp_path}/a: No space left on device: free disk space"
+        assert not any(tmp_path.iterdir())

@@ -64,7 +64,7 @@ def _table(comparison: Comparison, folder: Path) -> str:
             f"<td{' class=best' if i in leading else ''}{_sort_key(column, i)}>{escape(column.cells[i])}</td>"
             for column, leading in zip(columns, best, strict=True)
         ]
-        link = escape(quote(Path(os.path.relpath(row.run.folder.resolve(), folder.resolve())).as_posix()))
+        link = escape(quote(os.fsencode(os.path.relpath(row.run.folder.resolve(), folder.resolve()))))
         cells[0] = f'<td><a href="{link}/">{escape(columns[0].cells[i])}</a></td>'
         rows.append(f"<tr{' class=baseline' if row.name == comparison.baseline else ''}>{''.join(cells)}</tr>")
     notes = "".join(f"<p>{escape(note)}</p>" for note in ("bold: the best of its column", *comparison.notes()))
