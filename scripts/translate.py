@@ -9,6 +9,9 @@ A blank line gives a blank line. With --n-best each hypothesis has a line `index
 the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
 output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
 
+Into a file or a pipe a translation is written as it is; on a terminal, what in it would give the terminal orders
+(control characters, turns of a line's direction) is shown as an escape.
+
 --plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap, with a sound's
 spectrogram, or for each word a panel of the picture.
 
