@@ -166,7 +166,7 @@ class JsonLinesFile(TableFile):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = json.loads(line, object_pairs_hook=_once)
             except (ValueError, RecursionError) as error:
                 raise UserError(
                     f"{self._path}, line {number} is not JSON ({error}): expected an object on each line"
@@ -177,6 +177,15 @@ class JsonLinesFile(TableFile):
                 )
             nested = isinstance(row.get(NESTED), dict) and not row.keys() >= {*self._sought[:2]}
             yield number, row[NESTED] if nested else row
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a key that it has twice one value would be lost."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"its key {next(name for name in names if names.count(name) > 1)} comes twice")
+    return row
 
 
 def require_shallow(path: Path) -> None:

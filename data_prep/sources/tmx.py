@@ -82,6 +82,7 @@ class _Parser:
         self._line = 0
         self._language = ""
         self._segment: Segment | None = None  # that is being read
+        self._full = False  # whether the variant has one
 
     def feed(self, block: bytes) -> None:
         """An empty block is the end. Raises UserError where it is no XML."""
@@ -106,9 +107,15 @@ class _Parser:
         if name == "tu":
             self._unit, self._line = {}, self._expat.CurrentLineNumber
         elif name == "tuv":
+            self._full = False
             self._language = normalised(attributes.get("xml:lang", attributes.get("lang", "")))
         elif name == "seg":
-            self._segment = Segment()
+            if self._full:
+                raise UserError(
+                    f"{self._name}, line {self._expat.CurrentLineNumber} has a second <seg> in one <tuv>, whose text "
+                    "would be lost: make it a variant or a unit of its own"
+                )
+            self._segment, self._full = Segment(), True
         elif self._segment is not None:
             self._segment.begin(name, attributes)
 

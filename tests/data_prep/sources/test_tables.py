@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_prep.sources import open_source, tables
+from data_prep.sources.tables import JsonLinesFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -239,3 +240,11 @@ def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> N
     first = open_source(numbered).identity()
     (tmp_path / "train.tsv").rename(tmp_path / "train.csv")
     assert open_source(numbered).identity() != first
+
+
+def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text('{"en": "a", "de": "b"}\n{"en": "a", "en": "c", "de": "b"}\n')
+    with pytest.raises(
+        UserError, match=r"train\.jsonl, line 2 is not JSON \(its key en comes twice\): expected an obj"
+    ):
+        list(JsonLinesFile(tmp_path / "train.jsonl", ("en", "de")).examples())

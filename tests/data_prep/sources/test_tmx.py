@@ -85,6 +85,14 @@ def test_what_may_be_two_languages_is_refused(tmp_path: Path) -> None:
         _text(_memory(tmp_path, "a", languages=("zh-CN", "fr")), ("zh-CN", "de"))
 
 
+@pytest.mark.parametrize("segment", ["a</seg><seg>b", "a<seg>b</seg>c"])
+def test_a_second_segment_is_refused(tmp_path: Path, segment: str) -> None:
+    with pytest.raises(
+        UserError, match=r"train\.tmx, line 4 has a second <seg> in one <tuv>, whose text would be lost"
+    ):
+        _text(_memory(tmp_path, segment))
+
+
 @pytest.mark.parametrize("encoding", ["gb2312", "shift_jis", "nonsense"])
 def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, encoding: str) -> None:
     path = _memory(tmp_path, "a")
