@@ -49,7 +49,6 @@ class MediaFiles(Source):
         self._transcript = config.transcript
         self._column = config.source
         self._tables = Path(config.folder or "")
-        self._own_tables = {f"{config.splits[split]}.parquet" for split in config.given}
 
     def identity(self) -> str:
         sources = (example.source for split in self._splits for example in self._read[split])
@@ -59,14 +58,10 @@ class MediaFiles(Source):
         return f"{self._listing.identity()} {digest(sorted(paths.items()))}"
 
     def _embedded(self, tables: Collection[str]) -> dict[str, Path]:
-        """The files that rows of tables are read from: a table that the listing does not read itself, and what cells
-        name."""
+        """The files that cells of tables name."""
         paths = {}
         for name in tables:
-            table = self._tables / name
-            if table.is_file() and name not in self._own_tables:
-                paths[name] = table
-            for path in files_in_cells(table, self._column, self._folder):
+            for path in files_in_cells(self._tables / name, self._column, self._folder):
                 paths[f"{name} {path.relative_to(self._folder)}"] = path
         return paths
 
