@@ -83,6 +83,12 @@ def test_a_word_vocabulary_sets_punctuation_apart(tokenizers: dict[str, Tokenize
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_pieces_are_counted_as_they_are_cut(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
+    for text in (*TEXTS, " ".join(TEXTS), "", " "):
+        assert tokenizers[kind].count_pieces(text) == len(tokenizers[kind].split(text)) - 1, text
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_training_is_deterministic(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
     assert train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS).model == tokenizers[kind].model
 

@@ -146,8 +146,7 @@ class Tokenizer:
 
     def count_pieces(self, text: str) -> int:
         """The pieces of a text as it is, a newline too, which `split` normalises away: so does SimulEval count."""
-        spaced = re.split(r"(\s+)", text)
-        return len(self._processor.encode("".join(map(self._prepared, spaced))))
+        return len(self._processor.encode(re.sub(r"\S+", lambda word: self._prepared(word[0]), text)))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
