@@ -200,7 +200,7 @@ def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
     given = Config(seed=5).model_dump(mode="json")
     changed = {"training": given["training"] | {"epochs": 99}, "search": {"name": "greedy"}, "device": "cpu"}
     config = parse(given | changed, Config)
-    assert agreed(config, Config(seed=5), Path("run")) is config
+    assert agreed(config, Config(seed=5), Path("run")) == config
     sentence = (
         "^run was trained with optimizer.betas=[0.9,0.98], and optimizer.betas=[0.5,0.98] would be another run: leave "
         "it as it was, or give another folder=$"

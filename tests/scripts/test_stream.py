@@ -47,7 +47,8 @@ def stream(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, traine
             status = 0
             try:
                 main = runpy.run_path(str(ROOT / "scripts" / "stream.py"))["main"]
-                main([str(argument) for argument in (run, "--device", "cpu", *arguments)])
+                device = () if "--device" in arguments else ("--device", "cpu")
+                main([str(argument) for argument in (run, *device, *arguments)])
             except SystemExit as end:
                 status = int(end.code or 0)
         out, err = capfd.readouterr()
