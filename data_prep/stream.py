@@ -20,33 +20,33 @@ from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
-    from mt.distributed import Gather, World
+    from mt.distributed import Gather, ProcessGroup
 
 
 def open_corpus(
-    config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None, world: "World | None" = None
+    config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None, processes: "ProcessGroup | None" = None
 ) -> Corpus:
     """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself.
 
-    tokenizers: see `prepare`. world: processes that open it together; the first of them makes it, and each checks a
-    share of its files.
+    tokenizers: see `prepare`. processes: open it together; the first of them makes it, and each checks a share
+    of its files.
     """
 
     def prepared() -> Path:
         return prepare(config, root, tokenizers=tokenizers)
 
-    folder = prepared() if world is None else world.decided(prepared)
-    stream = Stream(open_source(config), config, folder, world) if config.streaming else None
+    folder = prepared() if processes is None else processes.decided_by_first(prepared)
+    stream = Stream(open_source(config), config, folder, processes) if config.streaming else None
     weights = [config.weight, *(one.weight for one in config.mix)] if config.mix else []
-    corpus = Corpus.open(folder, stream, weights, _share(world))
+    corpus = Corpus.open(folder, stream, weights, _share(processes))
     for name in SPLITS:
         corpus.split(name)  # what is damaged is refused before a run begins
     return corpus
 
 
-def _share(world: "World | None") -> Share:
+def _share(processes: "ProcessGroup | None") -> Share:
     """Of work that the processes do together."""
-    return ALL if world is None else (world.rank, world.size)
+    return ALL if processes is None else (processes.rank, processes.size)
 
 
 class Stream:
@@ -56,12 +56,14 @@ class Stream:
     and encodes a share of its blocks, and they tell one another: parts are those of one process.
     """
 
-    def __init__(self, source: Source, config: DatasetConfig, tokenizers: Path, world: "World | None" = None) -> None:
+    def __init__(
+        self, source: Source, config: DatasetConfig, tokenizers: Path, processes: "ProcessGroup | None" = None
+    ) -> None:
         self._source = source
         self._config = config
         self._tokenizers = tokenizers
-        self._rank, self._size = _share(world)
-        self._gather: Gather[pa.Table | None] | None = None if world is None else world.channel()
+        self._rank, self._size = _share(processes)
+        self._gather: Gather[pa.Table | None] | None = None if processes is None else processes.channel()
 
     def parts(self) -> Iterator[Split]:
         raw = itertools.islice(self._source.examples("train"), self._config.limit)

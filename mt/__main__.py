@@ -13,26 +13,26 @@ from mt.training.signals import leave_at_once
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.data.tokenizer import Tokenizers
-    from mt.distributed import World
+    from mt.distributed import ProcessGroup
     from mt.training.state import Run
 
 CORPORA = Path("outputs/corpora")
 
 
-def main(composed: dict[str, Any], overrides: list[str], world: "World | None" = None) -> None:
-    """world: the processes that train together, where this is not the only one."""
+def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup | None" = None) -> None:
+    """processes: train together, where this is not the only one."""
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     with leaving_at_interrupt(), loading():
         from mt.distributed import ALONE
         from mt.evaluation.report import table
         from mt.training.run import complete
 
-    run = _opened(composed, overrides, world or ALONE)
+    run = _opened(composed, overrides, processes or ALONE)
     results = complete(run)
     say(f"{table(results)}\n\n{run.folder}")
 
 
-def _opened(composed: dict[str, Any], overrides: list[str], world: "World") -> "Run":
+def _opened(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup") -> "Run":
     """The run that is meant: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
@@ -46,24 +46,24 @@ def _opened(composed: dict[str, Any], overrides: list[str], world: "World") -> "
     from mt.training.state import begin, resume
 
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
-    world.require_shared(CORPORA)
+    processes.require_shared(CORPORA)
     if earlier not in (None, AUTO):
         run_folder = run_of(Path(earlier))
         config = merged(checkpoint.load_config(run_folder), overrides)
-        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder), world)
-        return resume(config, corpus, run_folder, world)
-    if earlier == AUTO and world.decided(lambda: checkpoint.newest(folder)):
+        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder), processes)
+        return resume(config, corpus, run_folder, processes)
+    if earlier == AUTO and processes.decided_by_first(lambda: checkpoint.newest(folder)):
         trained = checkpoint.load_config(folder)
         if composed["init_from"] is not None:  # which may be gone by now
             composed = started(composed, overrides, trained)
         config = agreed(parse(composed, Config), trained, folder)
-        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(folder), world)
-        return resume(config, corpus, folder, world)
+        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(folder), processes)
+        return resume(config, corpus, folder, processes)
     composed, folder, given = _started(composed, overrides, folder)
     config = parse(composed, Config)
-    corpus = open_corpus(config.dataset, CORPORA, given, world)
-    run = begin_in(folder, config, corpus, world) if earlier == AUTO else begin(config, corpus, folder, world)
-    if world.first:
+    corpus = open_corpus(config.dataset, CORPORA, given, processes)
+    run = begin_in(folder, config, corpus, processes) if earlier == AUTO else begin(config, corpus, folder, processes)
+    if processes.is_first:
         save_composed(composed, run.folder)
     return run
 
@@ -107,10 +107,10 @@ def command() -> None:
     with reported():
         from mt.cli.processes import joined
 
-        with joined() as world:
+        with joined() as processes:
             if {"-m", "--multirun"} & {*sys.argv[1:]}:
                 raise UserError("-m starts several jobs, and torchrun the processes of a single one: leave one out")
-            composed(functools.partial(main, world=world), "config")
+            composed(functools.partial(main, processes=processes), "config")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
 from mt.device import autocast
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.ops.int8 import int8_steps
@@ -43,12 +43,12 @@ def decode_ids(
     precision: str,
     field: Field = TEXT,
     progress: bool = False,
-    world: World = ALONE,
+    processes: ProcessGroup = ALONE,
 ) -> list[Sequence[Hypothesis]]:
     """For each source, a row of its field, its hypotheses, best first.
 
     vocab_size: of the target. precision: see `Precision`; online searches compute in fp32 all the same.
-    world: of processes that are given the same and share the batches, which are those of one process.
+    processes: share the batches, which are those of one process; all are given the same.
     Raises UserError as `decodes_hard` and `decode`.
     """
     hard = decodes_hard(search, model)
@@ -58,7 +58,7 @@ def decode_ids(
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
     lengths = np.array([field.length(source) for source in sources], dtype=np.int64)
     share: list[tuple[np.ndarray, Sequence[Sequence[Hypothesis]]]] = []
-    mine = world.share([*_batches(lengths, search, vocab_size)])
+    mine = processes.share([*_batches(lengths, search, vocab_size)])
     with Bar("decoding", sum(map(len, mine)), "sentences", shown=progress, leave=False) as bar:
         for indices in mine:
             rows = [np.asarray(sources[i]) for i in indices]
@@ -70,7 +70,7 @@ def decode_ids(
                 vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
                 share.append((indices, decode(search, verbs, memory, vectors, read_for)))
             bar.update(len(indices))
-    for indices, hypotheses in world.merged(share):
+    for indices, hypotheses in processes.merged(share):
         for i, best in zip(indices, hypotheses, strict=True):
             found[i] = best
     return found
@@ -102,16 +102,16 @@ def forced_batches(
     max_tokens: int,
     wait_k: int | None = None,
     source: Field = TEXT,
-    world: World = ALONE,
+    processes: ProcessGroup = ALONE,
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Teacher forcing, batch by batch: the indices, what the model was given, its loss and attention.
 
     lengths: [N], by which pairs are put into batches of at most `max_tokens`. pairs: gives the (source ids, target ids)
-    of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources. world: of processes that each go
-    through a share of the batches.
+    of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources. processes: each of them
+    goes through a share of the batches.
     """
     device = next(model.parameters()).device
-    for indices in world.share(fixed_order(lengths, max_tokens=max_tokens)):
+    for indices in processes.share(fixed_order(lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
         with torch.no_grad(), autocast(device, precision):

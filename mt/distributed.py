@@ -1,7 +1,7 @@
 """Several processes that train one model together: plain `torch.distributed`, gloo on CPUs and NCCL on GPUs.
 
-`torchrun` starts the processes, and `mt.cli.processes` makes a `World` of them. Whoever can be one of several is given
-it, and nobody asks torch: `ALONE` is the world of one process, whose methods do what they say and talk to nobody.
+`torchrun` starts the processes, and `mt.cli.processes` makes a `ProcessGroup` of them. It is passed to all that several
+processes can do together, so that nothing else asks torch: `ALONE` is the group of one process, which talks to nobody.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def collective() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class World:
+class ProcessGroup:
     """The processes of a run, as one of them sees them. But for the properties, `share` and `device`, all of them call
     a method at the same point, or all wait for ever."""
 
@@ -66,7 +66,7 @@ class World:
     """What objects travel by."""
 
     @property
-    def first(self) -> bool:
+    def is_first(self) -> bool:
         """Whether this is the process that writes, prints and draws."""
         return self.rank == 0
 
@@ -77,36 +77,36 @@ class World:
 
     def merged(self, results: Sequence[T]) -> list[T]:
         """The results of all shares, in the order of the items. results: of this one's."""
-        rows = itertools.zip_longest(*self.gathered(results), fillvalue=_ABSENT)
+        rows = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
         return [result for row in rows for result in row if result is not _ABSENT]
 
     @collective()
-    def decided(self, decide: Callable[[], T]) -> T:
+    def decided_by_first(self, decide: Callable[[], T]) -> T:
         """What process 0 decides, and alone does."""
         if self.size == 1:
             return decide()
-        told = [decide() if self.first else None]
+        told = [decide() if self.is_first else None]
         dist.broadcast_object_list(told, src=0, group=self.host)
         return told[0]  # type: ignore[return-value]
 
-    def gathered(self, value: T) -> list[T]:
+    def all_gather(self, value: T) -> list[T]:
         """The values of all processes."""
-        return self._gathered(value, self.host)
+        return self._all_gather(value, self.host)
 
     def channel(self) -> Gather:
-        """As `gathered`, apart from all others: for a part that has its own pace, as a stream of text."""
+        """As `all_gather`, apart from all others: for a part that has its own pace, as a stream of text."""
         group = None if self.size == 1 else dist.new_group(backend="gloo", timeout=PATIENCE)
-        return lambda value: self._gathered(value, group)
+        return lambda value: self._all_gather(value, group)
 
     @collective()
-    def summed(self, numbers: Tensor) -> Tensor:
+    def all_reduce(self, numbers: Tensor) -> Tensor:
         """The sums over all processes, in place of a tensor on the CPU."""
         if self.size > 1:
             dist.all_reduce(numbers)
         return numbers
 
     @collective()
-    def largest(self, number: int) -> int:
+    def maximum(self, number: int) -> int:
         """Of the numbers of all processes."""
         if self.size == 1:
             return number
@@ -115,7 +115,7 @@ class World:
         return int(found)
 
     @collective()
-    def replica(self, module: nn.Module) -> nn.Module:
+    def data_parallel(self, module: nn.Module) -> nn.Module:
         """A module whose gradients are, after the backward pass, the mean over all processes; parameters and buffers
         begin as those of process 0."""
         if self.size == 1:
@@ -125,7 +125,7 @@ class World:
         return DistributedDataParallel(module, find_unused_parameters=True)
 
     @collective()
-    def share_weights(self, module: nn.Module) -> None:
+    def broadcast_weights(self, module: nn.Module) -> None:
         """Puts the parameters and buffers of process 0 into the modules of all."""
         for tensor in module.state_dict().values() if self.size > 1 else ():
             dist.broadcast(tensor, src=0)
@@ -149,7 +149,7 @@ class World:
 
     def require_alike(self, facts: Mapping[str, Any]) -> None:
         """Raises UserError where a fact is another in another process."""
-        (host, ours), *others = self.gathered((socket.gethostname(), dict(facts)))
+        (host, ours), *others = self.all_gather((socket.gethostname(), dict(facts)))
         for rank, (other, theirs) in enumerate(others, start=1):
             for name in sorted({*ours, *theirs}):
                 if ours.get(name) != theirs.get(name):
@@ -163,10 +163,10 @@ class World:
         """Raises UserError where another process does not see what process 0 writes in a folder."""
         if self.size == 1:
             return
-        probe = self.decided(lambda: _probe(folder))
+        probe = self.decided_by_first(lambda: _probe(folder))
         # By its own path of the folder, which may begin elsewhere.
-        seen = self.gathered(((folder / probe.name).exists(), socket.gethostname()))
-        if self.first:
+        seen = self.all_gather(((folder / probe.name).exists(), socket.gethostname()))
+        if self.is_first:
             probe.unlink()
         blind = next(((rank, host) for rank, (sees, host) in enumerate(seen) if not sees), None)
         if blind is not None:
@@ -176,19 +176,19 @@ class World:
                 "the same folder"
             )
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Until all processes are here."""
-        self.gathered(None)
+        self.all_gather(None)
 
     @collective()
-    def _gathered(self, value: T, group: dist.ProcessGroup | None) -> list[T]:
+    def _all_gather(self, value: T, group: dist.ProcessGroup | None) -> list[T]:
         found = [value] * self.size
         if self.size > 1:
             dist.all_gather_object(found, value, group=group)
         return found
 
 
-ALONE = World()
+ALONE = ProcessGroup()
 
 
 @contextlib.contextmanager

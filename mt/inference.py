@@ -24,7 +24,7 @@ from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.decoding import decode_ids, decodes_hard, forced_batches
 from mt.delays import delays
 from mt.device import choose
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Loss, Seq2Seq
@@ -54,18 +54,18 @@ class Translator(Reading):
         model: Seq2Seq,
         tokenizers: Tokenizers,
         config: Config,
-        world: World = ALONE,
+        processes: ProcessGroup = ALONE,
         *,
         precision: Precision | None = None,
     ) -> None:
-        """world: of several processes that decode together, each a share of what all of them are given alike.
+        """processes: decode together, each a share of what all of them are given alike.
 
         precision: of products; by default the run's, or fp32 where that is fp16 and the device a CPU.
         Raises UserError for int8 on another device than a CPU.
         """
         super().__init__(tokenizers, config)
         self.model = model.eval()
-        self.world = world
+        self.processes = processes
         self.device = next(model.parameters()).device
         own: Precision = config.precision
         if own == "fp16" and self.device.type == "cpu":  # which is several times as slow in it
@@ -188,7 +188,7 @@ class Translator(Reading):
             precision=self.precision,
             field=self.field,
             progress=progress,
-            world=self.world,
+            processes=self.processes,
         )
 
     def _places(self, lengths: Sequence[int]) -> list[int]:

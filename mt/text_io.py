@@ -48,8 +48,8 @@ def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
 
 
 def without_mark(text: str) -> str:
-    """A line or a cell without byte-order marks, which stand inside of files that were joined: in front of a line, or in
-    its midst where the file before had no newline at its end."""
+    """A line or a cell without byte-order marks, which stand inside of files that were joined: in front of a line, or
+    in its midst where the file before had no newline at its end."""
     return text.replace(_BYTE_ORDER_MARK, "")
 
 

@@ -1,4 +1,4 @@
-"""A world without processes: what one of several sees of it."""
+"""A process group without processes: what one of several sees of it."""
 
 import os
 from pathlib import Path
@@ -6,36 +6,36 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.distributed import ALONE, World, code
+from mt.distributed import ALONE, ProcessGroup, code
 from mt.errors import UserError
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_shares_are_all_there_is(size: int) -> None:
     items = list(range(5))
-    shares = [World(rank, size).share(items) for rank in range(size)]
+    shares = [ProcessGroup(rank, size).share(items) for rank in range(size)]
     assert sorted(item for share in shares for item in share) == items
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_alone_nobody_is_talked_to(tmp_path: Path) -> None:
     module = torch.nn.Linear(1, 1)
-    assert ALONE.first and ALONE.merged([1, None, 2]) == [1, None, 2] and ALONE.decided(lambda: 3) == 3
-    assert ALONE.replica(module) is module and ALONE.largest(4) == 4 and ALONE.channel()(None) == [None]
-    assert ALONE.summed(torch.tensor([1.5])).item() == 1.5
+    assert ALONE.is_first and ALONE.merged([1, None, 2]) == [1, None, 2] and ALONE.decided_by_first(lambda: 3) == 3
+    assert ALONE.data_parallel(module) is module and ALONE.maximum(4) == 4 and ALONE.channel()(None) == [None]
+    assert ALONE.all_reduce(torch.tensor([1.5])).item() == 1.5
     ALONE.require_alike({"seed": 1})
     ALONE.require_shared(tmp_path / "nowhere")
     assert not [*tmp_path.iterdir()]
 
 
-class Told(World):
+class Told(ProcessGroup):
     """Of two processes, of which the other says something else."""
 
-    def gathered(self, value):
+    def all_gather(self, value):
         facts = value[1]
         return [value, ("other", {**facts, "seed": 2})] if isinstance(facts, dict) else [value, (False, "other")]
 
-    def decided(self, decide):
+    def decided_by_first(self, decide):
         return decide()
 
 
@@ -74,7 +74,7 @@ def test_devices_of_several(name: str, sentence: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(UserError, match=sentence):
-        World(3, 4, local_rank=3).device(name)
+        ProcessGroup(3, 4, local_rank=3).device(name)
 
 
 def test_each_process_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_each_process_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    assert World(3, 4, local_rank=1).device("auto") == torch.device("cuda", 1)
+    assert ProcessGroup(3, 4, local_rank=1).device("auto") == torch.device("cuda", 1)
     assert chosen == [1]
 
 

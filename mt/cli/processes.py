@@ -13,7 +13,7 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 
-from mt.distributed import PATIENCE, LostError, World
+from mt.distributed import PATIENCE, LostError, ProcessGroup
 from mt.errors import Interrupted, UserError
 from mt.training.signals import interruption
 
@@ -28,8 +28,8 @@ _TELLING = timedelta(seconds=20)
 
 
 @contextlib.contextmanager
-def joined() -> Iterator[World]:
-    """Around an entry point, inside of `reported`: the world of the processes that were started together.
+def joined() -> Iterator[ProcessGroup]:
+    """Around an entry point, inside of `reported`: the group of the processes that were started together.
 
     Only process 0 has a standard output. Of what ends one of them, and with it all, the first to fail tells; of a
     signal, process 0. Raises UserError where they do not find one another.
@@ -39,9 +39,9 @@ def joined() -> Iterator[World]:
     try:
         host = dist.new_group(backend="gloo", timeout=PATIENCE)
         with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w", encoding="utf-8")):
-            world = World(rank, size, int(os.environ.get("LOCAL_RANK", 0)), host)
-            yield world
-            world.wait()
+            processes = ProcessGroup(rank, size, int(os.environ.get("LOCAL_RANK", 0)), host)
+            yield processes
+            processes.barrier()
     except BaseException as raised:
         error = _cause(raised, store)
         if not _is_ours_to_tell(error, store, rank):

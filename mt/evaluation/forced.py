@@ -33,7 +33,8 @@ def forced_pass(
 ) -> Forced:
     """hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
     alignments, too."""
-    world, share = translator.world, []
+    processes = translator.processes
+    share = []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
     # Gold links join words, and are compared with.
     unit = "word" if links and any(split.links()) else translator.unit
@@ -46,7 +47,7 @@ def forced_pass(
         max_tokens=translator.config.training.batch_tokens,
         wait_k=wait_k,
         source=split.source,
-        world=world,
+        processes=processes,
     )
     for indices, batch, found in batches:
         part = _Part(found.sum.item(), found.tokens.item(), AttentionStats(), {})
@@ -59,7 +60,7 @@ def forced_pass(
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             part.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
-    return _joined(world.merged(share))
+    return _joined(processes.merged(share))
 
 
 class _Part(NamedTuple):

@@ -73,7 +73,7 @@ def report(
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
-    if translator.world.first:
+    if translator.processes.is_first:
         _write(folder, name, translator, split, evaluation, forced.links)
     return results
 

@@ -7,7 +7,7 @@ import torch
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus, Training
 from mt.decoding import decodes_hard, require_wait_k
-from mt.distributed import World, code
+from mt.distributed import ProcessGroup, code
 from mt.errors import UserError, nearest
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
@@ -31,24 +31,24 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     require_falling(config)
 
 
-def require_work(config: Config, training: Training, world: World) -> None:
+def require_work(config: Config, training: Training, processes: ProcessGroup) -> None:
     """Raises UserError where a process would have no batch to compute."""
     together, batches = config.training.gradient_accumulation, config.training.batch_tokens
-    if world.size > together:
+    if processes.size > together:
         raise UserError(
-            f"{world.size} processes share the batches of an update, which are training.gradient_accumulation="
-            f"{together}: set it to {world.size} or a multiple of that (an update is then of so many batches of "
+            f"{processes.size} processes share the batches of an update, which are training.gradient_accumulation="
+            f"{together}: set it to {processes.size} or a multiple of that (an update is then of so many batches of "
             f"{batches:,} tokens: training.batch_tokens), or start {together}"
         )
     counts = batches_per_update(training, config)
-    if counts is not None and sum(counts) < world.size:
+    if counts is not None and sum(counts) < processes.size:
         raise UserError(
-            f"{world.size} processes share the batches of an epoch, which are {sum(counts)}: lower "
+            f"{processes.size} processes share the batches of an epoch, which are {sum(counts)}: lower "
             f"training.batch_tokens={batches}, or start fewer processes"
         )
 
 
-def require_alike(config: Config, corpus: Corpus, world: World) -> None:
+def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
     """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
     facts: dict[str, Any] = {"the code of mt": code(), "the corpus": corpus.meta["fingerprint"]}
     waiting: list[tuple[str, Any]] = [("", config.model_dump(mode="json"))]
@@ -58,7 +58,7 @@ def require_alike(config: Config, corpus: Corpus, world: World) -> None:
             waiting += [(f"{name}.{key}".removeprefix("."), part) for key, part in value.items()]
         else:
             facts[name] = value
-    world.require_alike(facts)
+    processes.require_alike(facts)
 
 
 def require_measured(config: Config, model: Seq2Seq) -> None:

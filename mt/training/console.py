@@ -10,7 +10,7 @@ from pathlib import Path
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.device import has_bfloat16
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.models.seq2seq import Seq2Seq
 from mt.progress import SECONDS, Bar, say_beside
 from mt.scoring import notes_of
@@ -66,7 +66,7 @@ def heading(
     folder: Path,
     progress: Progress,
     total: int | None,
-    world: World = ALONE,
+    processes: ProcessGroup = ALONE,
 ) -> str:
     """What begins: where, on what, of what size."""
     parameters, device = sum(p.numel() for p in model.parameters()), next(model.parameters()).device
@@ -94,7 +94,7 @@ def heading(
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
     if together > 1:
-        rows["update"] = f"{update}, of {world.size} processes" if world.size > 1 else update
+        rows["update"] = f"{update}, of {processes.size} processes" if processes.size > 1 else update
     references = corpus.split("dev").column("references")
     notes = [("note", note) for note in notes_of(config.dataset, references, online=is_online(config.search))]
     if config.precision == "bf16" and not has_bfloat16(device):

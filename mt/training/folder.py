@@ -5,7 +5,7 @@ import itertools
 from pathlib import Path
 
 from mt import checkpoint
-from mt.distributed import World
+from mt.distributed import ProcessGroup
 from mt.errors import UserError
 from mt.input_files import read_json
 from mt.parsing import Options, parse
@@ -50,10 +50,10 @@ def mark(folder: Path) -> None:
     write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
 
 
-def take(folder: Path, world: World) -> contextlib.ExitStack:
+def take(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
     """The lock of a run's folder; of several processes the first holds it. Raises UserError where others have it."""
     stack = contextlib.ExitStack()
-    if not world.first:
+    if not processes.is_first:
         return stack
     try:
         stack.enter_context(locked(folder / ".lock"))

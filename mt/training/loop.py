@@ -16,7 +16,7 @@ from mt.config import Config
 from mt.data.batches import batch_order
 from mt.data.corpus import Training
 from mt.device import give_back_memory
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.metrics.score import without_mode
 from mt.models.seq2seq import Seq2Seq
 from mt.optim.optimizer import rate
@@ -140,19 +140,19 @@ def updates(
     training: Training,
     config: Config,
     progress: Progress,
-    world: World = ALONE,
+    processes: ProcessGroup = ALONE,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
     The batches of the next update are read and collated while the present one is computed.
 
-    world: the processes that do this together, each a share of the batches of every update. Raises UserError where the
-    loss or the gradient is not a finite number, and leaves the weights of the update before.
+    processes: train together, each on a share of the batches of every update. Raises UserError where
+    the loss or the gradient is not a finite number, and leaves the weights of the update before.
     """
     if config.precision == "fp16" and progress.loss_scale is None:
         progress.loss_scale = LossScale()
     with ThreadPoolExecutor(1, "reading-ahead") as reader:
-        learner = Learner(Objective(model, config), optimizer, world, reader, progress.loss_scale)
+        learner = Learner(Objective(model, config), optimizer, processes, reader, progress.loss_scale)
         while progress.epoch <= config.training.epochs:
             groups = itertools.islice(_groups(training, config, progress.epoch), progress.position, None)
             group = next(groups, None)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.storage import mend, subfolder
 from mt.training.state import Run, begin
@@ -13,13 +13,13 @@ AUTO = "auto"
 """What `resume=` takes in place of a run folder."""
 
 
-def begin_in(folder: Path, config: Config, corpus: Corpus, world: World = ALONE) -> Run:
+def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGroup = ALONE) -> Run:
     """A new run in this folder and no other, where an earlier start may have left all but a checkpoint.
 
     Raises UserError as `begin` does, and where another process trains there, or has trained there meanwhile.
     """
-    run = begin(config, corpus, folder, world, _made)
-    if world.first:
+    run = begin(config, corpus, folder, processes, _made)
+    if processes.is_first:
         mend(subfolder(folder, run.checkpoints.name))
     return run
 

@@ -57,13 +57,16 @@ def final_results(run: Run) -> dict[str, Any]:
     of a run."""
     progress, name = run.progress, run.corpus.scored
     results = report(run.translator, run.corpus.split(name), name, run.folder, progress=run.console.bars)
-    results |= {"checkpoint": run.world.decided(lambda: origin(run.folder, "best")), "updates": progress.update}
+    results |= {
+        "checkpoint": run.processes.decided_by_first(lambda: origin(run.folder, "best")),
+        "updates": progress.update,
+    }
     results |= {"training_seconds": progress.seconds, "training_tokens": progress.tokens}
     # The mean over the whole run hides what changed in its course.
     results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
     results["training_tokens_per_second_last"] = progress.last_speed
     results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
-    if run.world.first:
+    if run.processes.is_first:
         write_json(run.folder / "results.json", results)
     run.log.hyperparameters(run.config.model_dump(), results, run.metric)
     return results
@@ -80,7 +83,7 @@ def _how_to_go_on(run: Run) -> str:
 def train(run: Run) -> None:
     options, progress, console = run.config.training, run.progress, run.console
     total = total_updates(run.corpus.training, run.config)
-    console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.world))
+    console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.processes))
     run.log.layout(score_names(run.config.dataset.metrics))
     if options.validate_first and not (progress.update or progress.validations):
         progress.validation_due = True
@@ -90,7 +93,7 @@ def train(run: Run) -> None:
         return
     with console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress, run.world):
+        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes):
             seconds = time.perf_counter() - began
             progress.seconds += seconds
             progress.window.add(update, seconds)
@@ -130,7 +133,7 @@ def _nothing_left(run: Run, total: int | None) -> str:
 def stop_requested(run: Run) -> int:
     """The signal that asks the run to end after this update, whichever of its processes has received it; 0: none. Asked
     once in an update, for all that follows from it."""
-    return run.world.largest(run.signals.received or 0)
+    return run.processes.maximum(run.signals.received or 0)
 
 
 def saved(run: Run) -> bool:
@@ -166,12 +169,12 @@ def stopped_early(run: Run) -> bool:
 
 def choose_best(run: Run) -> None:
     """Leaves the best weights in the model, after trying the average of the last validations'."""
-    folders, progress, console = run.world.decided(lambda: averaged(run)), run.progress, run.console
+    folders, progress, console = run.processes.decided_by_first(lambda: averaged(run)), run.progress, run.console
     say_advice(run, at_the_end=True)
     if len(folders) > 1:
-        if run.world.first:
+        if run.processes.is_first:
             checkpoint.fill(run.model, checkpoint.average(folders))
-        run.world.share_weights(run.model)
+        run.processes.broadcast_weights(run.model)
         with run.evaluating():
             validation = measure(run)
         scores = validation.scores
@@ -181,8 +184,8 @@ def choose_best(run: Run) -> None:
         if won:
             progress.best = scores
             save_average(run, progress.validations[-len(folders) :])
-    name = run.world.decided(lambda: _take_best(run))
-    run.world.share_weights(run.model)
+    name = run.processes.decided_by_first(lambda: _take_best(run))
+    run.processes.broadcast_weights(run.model)
     console.say(f"testing the {name}")
 
 

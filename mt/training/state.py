@@ -12,7 +12,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding import decodes_hard
 from mt.device import keep_programs, reset_peak_memory
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.generators import own_generators
 from mt.inference import Translator
@@ -43,7 +43,7 @@ class Run:
     optimizer: torch.optim.Optimizer
     progress: Progress
     lock: contextlib.ExitStack
-    world: World = ALONE
+    processes: ProcessGroup = ALONE
     logged: Mapping[str, int] | None = field(default_factory=dict)
     """What its checkpoint says of the sizes of TensorBoard's files; see `Log`."""
     signals: Signals = field(default_factory=Signals)
@@ -53,8 +53,8 @@ class Run:
     def __post_init__(self) -> None:
         update = self.progress.update
         validated = update in self.progress.validations
-        self.console = Console(quiet=not self.world.first)
-        if self.world.first:
+        self.console = Console(quiet=not self.processes.is_first)
+        if self.processes.is_first:
             say = self.console.say
             self.log = Log(self.folder, update=update, validated=validated, sizes=self.logged, say=say)
 
@@ -64,7 +64,7 @@ class Run:
 
     @property
     def translator(self) -> Translator:
-        return Translator(self.model, self.corpus.tokenizers, self.config, self.world)
+        return Translator(self.model, self.corpus.tokenizers, self.config, self.processes)
 
     @property
     def metric(self) -> str:
@@ -85,17 +85,17 @@ def begin(
     config: Config,
     corpus: Corpus,
     wanted: Path,
-    world: World = ALONE,
+    processes: ProcessGroup = ALONE,
     place: Callable[[Path], Path] = new_folder,
 ) -> Run:
     """A new run, in the folder wanted or, where that is taken, in one beside it.
 
-    world: the processes that begin it. place: makes the folder. Raises UserError where the parts do not fit together;
-    no folder is made then.
+    processes: begin it together. place: makes the folder. Raises UserError where the parts do not fit together; no
+    folder is made then.
     """
-    require_work(config, corpus.training, world)
-    require_alike(config, corpus, world)
-    device = _device(config, world)
+    require_work(config, corpus.training, processes)
+    require_alike(config, corpus, processes)
+    device = _device(config, processes)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
@@ -104,39 +104,39 @@ def begin(
     model.frontend.fit(sources(corpus.training))
     taken = initialise(model, corpus.tokenizers, config) if config.init_from else None
     frozen = freeze(model, config.training.freeze)
-    folder = world.decided(lambda: place(wanted))
+    folder = processes.decided_by_first(lambda: place(wanted))
     try:
-        world.require_shared(folder)
+        processes.require_shared(folder)
     except UserError:
         with contextlib.suppress(OSError):
             folder.rmdir()
         raise
     optimizer = build_optimizer(config.optimizer, model)
-    lock = take(folder, world)
-    if world.decided(lambda: checkpoint.newest(folder)) is not None:
+    lock = take(folder, processes)
+    if processes.decided_by_first(lambda: checkpoint.newest(folder)) is not None:
         lock.close()
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
-    if world.first:
+    if processes.is_first:
         mark(folder)
-    run = Run(config, corpus, folder, model, optimizer, Progress(), lock, world)
+    run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes)
     for note in filter(None, (taken, frozen)):
         run.console.say(note)
     return run
 
 
-def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -> Run:
+def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup = ALONE) -> Run:
     """A run as its newest checkpoint left it, to the bit on the CPU. config: the checkpoint's, or with more epochs.
 
-    world: the processes that go on with it, as many as before or not. What a killed process left half done in the
+    processes: go on with it together, as many as before or not. What a killed process left half done in the
     folder is mended. Raises UserError where another process has the run, or a file is damaged, or of another format or
     corpus.
     """
-    require_alike(config, corpus, world)
+    require_alike(config, corpus, processes)
     require_format(folder)
-    with take(folder, world) as lock:
-        if world.first:
+    with take(folder, processes) as lock:
+        if processes.is_first:
             mend(subfolder(folder, "checkpoints"))
-        newest = world.decided(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))
+        newest = processes.decided_by_first(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))
         model, _, _ = checkpoint.load_model(newest, "last")
         about = checkpoint.load_meta(newest)
         if about.corpus != corpus.meta["fingerprint"]:
@@ -144,32 +144,33 @@ def resume(config: Config, corpus: Corpus, folder: Path, world: World = ALONE) -
                 f"{folder} was trained on another corpus: the text or its preparation has changed since; restore them, "
                 "or start a new run"
             )
-        require_work(config, corpus.training, world)
-        world.require_alike({f"checkpoint {newest.name}": about.sha256})
+        require_work(config, corpus.training, processes)
+        processes.require_alike({f"checkpoint {newest.name}": about.sha256})
         decodes_hard(config.search, model)
         config = with_limits(config, corpus, model)
-        model = model.to(_device(config, world))
+        model = model.to(_device(config, processes))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
         restore_moments(newest, config.optimizer, model, optimizer, about.update)
-        restored = load_snapshot(newest, chosen_metric(config))
         metric = chosen_metric(config)
-        progress = world.decided(lambda: _linked(folder / "checkpoints", newest, restored.progress, metric))
+        restored = load_snapshot(newest, metric)
+        links = folder / "checkpoints"
+        progress = processes.decided_by_first(lambda: _linked(links, newest, restored.progress, metric))
         restore_generators(newest, restored)
-        run = Run(config, corpus, folder, model, optimizer, progress, lock.pop_all(), world, restored.logged)
-    if world.first:
+        run = Run(config, corpus, folder, model, optimizer, progress, lock.pop_all(), processes, restored.logged)
+    if processes.is_first:
         prune(run)
     return run
 
 
-def _device(config: Config, world: World) -> torch.device:
+def _device(config: Config, processes: ProcessGroup) -> torch.device:
     keep_programs(max(FRONTENDS[config.frontend.name].programs, config.decoder.programs))
-    return world.device(config.device)
+    return processes.device(config.device)
 
 
 def save(run: Run, *, is_best: bool) -> None:
     """The first process writes this update's checkpoint, points `best` and `last` to it, deletes those of no use."""
-    if not run.world.first:
+    if not run.processes.is_first:
         return
     folder = _folder(run.checkpoints, run.progress.update)
     _write(run, folder)
@@ -188,7 +189,7 @@ def keep(run: Run) -> None:
 def save_average(run: Run, updates: list[int]) -> None:
     """Makes the model's present weights, the mean of those of some updates, and the progress the best checkpoint. Of
     several processes the first does."""
-    if not run.world.first:
+    if not run.processes.is_first:
         return
     folder = run.checkpoints / "average"
     _write(run, folder, averaged=updates)

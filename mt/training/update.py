@@ -14,7 +14,7 @@ from mt.config import Config
 from mt.data.batches import Batch, collate
 from mt.data.split import Chosen, Split
 from mt.device import autocast
-from mt.distributed import World, accumulating
+from mt.distributed import ProcessGroup, accumulating
 from mt.errors import UserError
 from mt.generators import derived_seed
 from mt.models.seq2seq import Seq2Seq
@@ -94,14 +94,14 @@ class Learner:
         self,
         objective: Objective,
         optimizer: torch.optim.Optimizer,
-        world: World,
+        processes: ProcessGroup,
         reader: ThreadPoolExecutor,
         loss_scale: LossScale | None = None,
     ) -> None:
         """reader: reads batches while others are computed. loss_scale: for products in float16."""
-        self._objective, self._optimizer, self._world, self._reader = objective, optimizer, world, reader
+        self._objective, self._optimizer, self._processes, self._reader = objective, optimizer, processes, reader
         self._scale = loss_scale
-        self._replica = world.replica(objective)
+        self._replica = processes.data_parallel(objective)
         self._ahead: Share = []
 
     def update(self, batches: Sequence[Unread], following: Sequence[Unread] | None, number: int, lr: float) -> Update:
@@ -137,15 +137,15 @@ class Learner:
         )
 
     def _reading(self, batches: Sequence[Unread]) -> Share:
-        return [(place, self._reader.submit(one.read)) for place, one in self._world.share([*enumerate(batches)])]
+        return [(place, self._reader.submit(one.read)) for place, one in self._processes.share([*enumerate(batches)])]
 
     def _gradients(self, mine: Share, number: int, count: int) -> Tensor:
         """Leaves the gradient of the update in the parameters; returns the sums of `Objective` over all batches, [3]
         float64 on the CPU. count: what to divide by."""
-        config, world, scale = self._objective.config, self._world, self._scale
+        config, processes, scale = self._objective.config, self._processes, self._scale
         # The mean over processes, which DistributedDataParallel leaves, is to be a sum; in float16 only afterwards, so
         # that what its range holds does not depend on their number.
-        factor = world.size if scale is None else scale.factor
+        factor = processes.size if scale is None else scale.factor
         sums = []
         for place, read in mine or [(0, None)]:
             # A batch that is an update by itself goes on from the generators as they are, which checkpoints keep.
@@ -156,8 +156,8 @@ class Learner:
             sums.append(parts)
         if scale is not None:
             gradients = (parameter.grad for parameter in self._objective.parameters() if parameter.grad is not None)
-            torch._foreach_mul_([*gradients], world.size / factor)
-        return world.summed(torch.stack(sums).cpu().double().sum(0))
+            torch._foreach_mul_([*gradients], processes.size / factor)
+        return processes.all_reduce(torch.stack(sums).cpu().double().sum(0))
 
 
 def _drawn(choices: tuple[int, ...] | None) -> int | None:

@@ -41,7 +41,7 @@ def validate(run: Run) -> bool:
             run.console.say(f"  warning: {warning}")
     say_advice(run)
     log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
-    draws = run.model.uses_source and run.world.first
+    draws = run.model.uses_source and run.processes.is_first
     drawn = zip(translations, boundaries(run.corpus.split("dev"), count), strict=False) if draws else []
     for number, (translation, marked) in enumerate(drawn):
         if translation.tokens:

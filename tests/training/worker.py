@@ -27,7 +27,7 @@ from mt import load
 from mt.cli.processes import joined
 from mt.config import Config
 from mt.data.corpus import Corpus, Training
-from mt.distributed import ALONE, World
+from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
@@ -40,42 +40,42 @@ UPDATES = 20
 COSTS = ("seconds", "tokens_per_second")
 
 
-def learn(config: Config, corpus: Corpus, training: Training, world: World, out: Path) -> list[list[float]]:
+def learn(config: Config, corpus: Corpus, training: Training, processes: ProcessGroup, out: Path) -> list[list[float]]:
     """The losses and the norm of each update. out: what to write the weights to."""
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     optimizer = build_optimizer(config.optimizer, model)
-    taken = [*itertools.islice(updates(model, optimizer, training, config, Progress(), world), UPDATES)]
-    if world.first:
+    taken = [*itertools.islice(updates(model, optimizer, training, config, Progress(), processes), UPDATES)]
+    if processes.is_first:
         save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)
     return [[each.loss, each.smoothed_loss, each.auxiliary_loss, each.gradient_norm] for each in taken]
 
 
-def evaluate(run: Path, corpus: Corpus, world: World, out: Path) -> dict[str, Any]:
+def evaluate(run: Path, corpus: Corpus, processes: ProcessGroup, out: Path) -> dict[str, Any]:
     translator = load(run)
-    translator.world = world
+    translator.processes = processes
     dev, results = (
         dev_scores(translator, corpus.split("dev"), None),
         report(translator, corpus.split("test"), "test", out),
     )
-    assert (out / "hypotheses").is_dir() == world.first
+    assert (out / "hypotheses").is_dir() == processes.is_first
     return {"dev": [dev.scores, dev.attention_stats], **{name: results[name] for name in results if name not in COSTS}}
 
 
 def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
     stream.blocks = lambda raw, size: blocks(raw, 16)  # so that there are some to share
-    with joined() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as world:
+    with joined() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as processes:
         losses = {}
         for name, plain in json.loads(cases.read_text()).items():
             config = parse(plain, Config)
-            corpus = stream.open_corpus(config.dataset, corpora, world=world)
+            corpus = stream.open_corpus(config.dataset, corpora, processes=processes)
             seen = Seen(corpus.split("train"))
             training = corpus.training if config.dataset.streaming else seen
-            losses[name] = learn(config, corpus, training, world, out / f"{name}.safetensors")
+            losses[name] = learn(config, corpus, training, processes, out / f"{name}.safetensors")
             if name == "epoch":
-                (out / f"seen-{world.rank}.json").write_text(json.dumps(seen.counts))
-        scores = evaluate(run, corpus, world, out / f"report-{world.rank}")
-        if world.first:
+                (out / f"seen-{processes.rank}.json").write_text(json.dumps(seen.counts))
+        scores = evaluate(run, corpus, processes, out / f"report-{processes.rank}")
+        if processes.is_first:
             (out / "losses.json").write_text(json.dumps(losses))
             (out / "scores.json").write_text(json.dumps(scores))
 
