@@ -217,16 +217,15 @@ def _folder(checkpoints: Path, update: int) -> Path:
 
 def _write(run: Run, folder: Path, averaged: list[int] | None = None) -> None:
     subfolder(run.folder, run.checkpoints.name)
-    progress = run.progress
     about = checkpoint.About(
-        update=progress.update,
+        update=run.progress.update,
         metric=run.metric,
-        best=progress.best,
+        best=run.progress.best,
         averaged=averaged,
         corpus=run.corpus.meta["fingerprint"],
     )
     training = None if averaged else moments(run.model, run.optimizer)
-    state = snapshot(progress, run.log.sizes())
+    state = snapshot(run.progress, run.log.sizes())
     checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
 
 
