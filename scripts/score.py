@@ -30,22 +30,21 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
 from mt.command_line import Parser
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
-from mt.metrics import DEFAULTS, METRICS, build, notes, require_known
+from mt.metrics import DEFAULTS, build, notes
 from mt.metrics.base import References
-from mt.metrics.bleu import TOKENIZERS, require_tokenizer
 from mt.metrics.instances import read_log, score_latency
-from mt.metrics.languages import require_language
 from mt.metrics.latency import LatencyUnit, degenerate, unsuited
-from mt.metrics.rouge import Lead, require_rouge_tokenizer
+from mt.metrics.options import OF_TEXTS, add_metric_options, chosen_metrics, given, settings_of
+from mt.metrics.rouge import Lead
 from mt.metrics.score import Score
-from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS, Settings
+from mt.metrics.settings import PLAIN
 from mt.terminal import output, say
 from mt.text_io import read_parallel
 
@@ -62,15 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         choices=(*DEFAULTS, LIKELIHOOD),
         help="chooses the metrics where none are named",
     )
-    parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
-    parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
-    parser.add_argument("--lowercase", action="store_true", help="compare without regard to case (case:lc)")
-    parser.add_argument("--tokenizer", help=f"of BLEU: {', '.join(TOKENIZERS)}; else by the target language")
-    parser.add_argument("--rouge-tokenizer", default=PLAIN.tokenizer, help="another one of BLEU's, for other scripts")
-    parser.add_argument("--rouge-protocol", default="plain", choices=ROUGE_PROTOCOLS, help="duc: recall at 75 bytes")
-    parser.add_argument("--no-stem", action="store_true", help="ROUGE compares words, not their stems")
-    parser.add_argument("--drop-unk", action="store_true", help="ROUGE does not count <unk>, unk and UNK")
-    parser.add_argument("--multi", default="max", choices=("max", "mean"), help="ROUGE over several references")
+    add_metric_options(parser)
     parser.add_argument("--lead", type=int, metavar="N", help="score the first N words of each line")
     parser.add_argument("--unit", choices=get_args(LatencyUnit), help="of a log's targets: word, where none is named")
     parser.add_argument("--spm-model", type=Path, metavar="FILE", help="a run's tokenizer.model, for --unit subword")
@@ -106,7 +97,7 @@ def score_files(options: argparse.Namespace) -> dict[str, Score]:
         raise UserError("--lead N is a baseline of --task summarization: give it there, with N at least 1")
     paths = [options.hypothesis, *options.references]
     _refuse_pipes(paths)
-    names = _metrics(options)
+    names = chosen_metrics(options, lead=options.lead is not None)
     hypotheses, *streams = read_parallel(paths, "example")
     groups = [_references(group, paths[1:], line) for line, group in enumerate(zip(*streams, strict=True), start=1)]
     hypotheses = _leads(options, hypotheses) if options.lead else hypotheses
@@ -123,7 +114,7 @@ def score_log(options: argparse.Namespace) -> dict[str, Score]:
     if (unit == "subword") != (options.spm_model is not None):
         raise UserError("--unit subword and --spm-model FILE go together: the model counts the references' subwords")
     _refuse_pipes([options.hypothesis])
-    names = _metrics(options)
+    names = chosen_metrics(options)
     subwords = load_tokenizer(options.spm_model).count_pieces if options.spm_model else len
     instances = read_log(options.hypothesis, unit)
     timed = score_latency(instances, unit, subwords=subwords, reference_length=not options.no_use_ref_len)
@@ -150,6 +141,8 @@ def print_likelihoods(options: argparse.Namespace) -> None:
     from mt.inference import load
 
     _refuse(options, OF_LOGS, SIMULTANEOUS)
+    for flag in given(options, (*OF_TEXTS, "lead")):
+        raise UserError(f"{flag} is about texts that are compared, which --task {LIKELIHOOD} does not: leave it out")
     if len(options.references) < 2:
         raise UserError("--task likelihood takes a run, or several, and two files: RUN sources.txt targets.txt")
     if options.length_penalty is not None and not 0 <= options.length_penalty <= 100:
@@ -183,19 +176,9 @@ def print_likelihoods(options: argparse.Namespace) -> None:
     say(f"{len(found):,} pairs, {count:,} pieces: {told}", sys.stderr)
 
 
-def _refuse(options: argparse.Namespace, flags: Sequence[str], task: str) -> None:
-    for flag in flags:
-        if getattr(options, flag) not in (None, False):
-            raise UserError(f"--{flag.replace('_', '-')} is an option of --task {task}: leave it out, or add that")
-
-
-def _metrics(options: argparse.Namespace) -> Sequence[str]:
-    names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
-    require_known(names, "--metrics")
-    require_tokenizer(options.tokenizer, "--tokenizer")
-    require_rouge_tokenizer(options.rouge_tokenizer, "--rouge-tokenizer")
-    require_language(options.target_language, "--target-language")
-    return names
+def _refuse(options: argparse.Namespace, names: Sequence[str], task: str) -> None:
+    for flag in given(options, names):
+        raise UserError(f"{flag} is an option of --task {task}: leave it out, or add that")
 
 
 def _references(texts: Sequence[str], paths: Sequence[Path], line: int) -> list[str]:
@@ -207,7 +190,7 @@ def _references(texts: Sequence[str], paths: Sequence[Path], line: int) -> list[
 
 
 def _leads(options: argparse.Namespace, sources: Sequence[str]) -> list[str]:
-    lead = Lead(options.lead, options.rouge_tokenizer)
+    lead = Lead(options.lead, options.rouge_tokenizer or PLAIN.tokenizer)
     if note := lead.unsuited(sources):
         say(f"note: {note}", sys.stderr)
     return [lead.of(source) for source in sources]
@@ -223,15 +206,7 @@ def _refuse_pipes(paths: Sequence[Path]) -> None:
 def _scored(
     names: Sequence[str], options: argparse.Namespace, language: str | None, hypotheses: list[str], groups: References
 ) -> dict[str, Score]:
-    protocol = ROUGE_PROTOCOLS[options.rouge_protocol]
-    rouge = replace(
-        protocol,
-        stem=not options.no_stem,
-        keep_unk=not options.drop_unk,
-        multi=options.multi,
-        tokenizer=options.rouge_tokenizer,
-    )
-    metrics = build(names, Settings(language, options.tokenizer, rouge, options.lowercase))
+    metrics = build(names, settings_of(options, language))
     scores: dict[str, Score] = {}
     for metric in metrics:
         scores |= metric.score(hypotheses, groups)

@@ -81,6 +81,43 @@ def test_protocols_of_rouge(write, capsys):
     assert score == pytest.approx((50 / 2 + 100 / 2) / 2) and "|multi:mean|" in signature
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--tokenizer", "zh", "--metrics", "chrf,ter"],
+            "--tokenizer is an option of the metric bleu, and the metrics ",
+        ),
+        (["--target-language", "zh", "--task", "summarization"], "--target-language is an option of the metric bleu, "),
+        (["--rouge-tokenizer", "intl"], "--rouge-tokenizer is an option of the metric rouge, and the metrics are bleu"),
+        (
+            ["--rouge-protocol", "duc", "--metrics", "rougeL_coco"],
+            "--rouge-protocol is an option of the metric rouge, ",
+        ),
+        (
+            ["--no-stem"],
+            "--no-stem is an option of the metric rouge, and the metrics are bleu,chrf: leave it out, or a",
+        ),
+        (["--drop-unk", "--metrics", "wer"], "--drop-unk is an option of the metric rouge, and the metrics are wer: l"),
+        (["--multi", "max", "--metrics", "wer"], "--multi is an option of the metric rouge, and the metrics are wer: "),
+        (
+            ["--no-stem", "--rouge-tokenizer", "zh", "--metrics", "rouge"],
+            "--no-stem is about English stems, and with -",
+        ),
+    ],
+)
+def test_an_option_that_no_metric_asks_for_is_refused(arguments, sentence, write, capsys):
+    file = write("a", "a b\n")
+    assert refusal(capsys, *arguments, file, file).startswith(f"error: {sentence}")
+
+
+def test_the_lead_is_cut_by_the_tokenizer_of_rouge_whatever_the_metric(write, capsys):
+    files = [write("src", "今天从早上开始下雨\n"), write("ref", "今天从\n")]
+    arguments = ["--lead", "3", "--rouge-tokenizer", "zh", "--metrics", "cer"]
+    main(["--task", "summarization", *arguments, "--json", *files])
+    assert json.loads(capsys.readouterr().out)["cer"]["score"] == 0
+
+
 def test_lead(write, capsys):
     files = [write("src", "a b c d e f\ng\n"), write("ref", "a b x\ng\n")]
     main(["--task", "summarization", "--lead", "3", "--json", *files])

@@ -47,6 +47,9 @@ def test_bad_input(call, trained: Path, files: tuple[Path, Path], tmp_path: Path
         (["--length-penalty", -1, trained, source, target], "--length-penalty -1.0 is not possible"),
         (["--length-penalty", "nan", trained, source, target], "--length-penalty nan is not possible"),
         (["--unit", "char", trained, source, target], "--unit is an option of --task simultaneous"),
+        (["--metrics", "bleu", trained, source, target], "--metrics is about texts that are compared, which --task "),
+        (["--lead", 3, trained, source, target], "--lead is about texts that are compared, which --task likelihood "),
+        (["--no-stem", trained, source, target], "--no-stem is about texts that are compared, which --task likelihoo"),
     ):
         done = call("score", "--task", "likelihood", *arguments)
         assert (done.out, done.status) == ("", 2) and sentence in done.err, sentence
