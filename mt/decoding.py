@@ -67,7 +67,7 @@ def decode_ids(
                 memory = _encoded(model, batch, precision)
                 memory = memory if k is None else model.wait(memory, k)
                 read_for = model.read_for(memory) if is_online(search) else None
-                vectors = model.frontend.places(torch.from_numpy(lengths[indices])).to(device)
+                vectors = model.frontend.output_lengths(torch.from_numpy(lengths[indices])).to(device)
                 share.append((indices, decode(search, verbs, memory, vectors, read_for)))
             bar.update(len(indices))
     for indices, hypotheses in processes.merged(share):

@@ -192,7 +192,7 @@ class Translator(Reading):
         )
 
     def _places(self, lengths: Sequence[int]) -> list[int]:
-        return self.model.places(torch.tensor(lengths)).tolist()
+        return self.model.encoded_lengths(torch.tensor(lengths)).tolist()
 
     def _delays(self, source: ReadSource, hypothesis: Found) -> dict[str, Any]:
         assert isinstance(hypothesis, Hypothesis)

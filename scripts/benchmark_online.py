@@ -113,10 +113,10 @@ class Contender:
     def _decoder(self, memory: DecoderMemory, queries: Tensor) -> Iterator[Tensor | None]:
         attention = self.decoder.attention
         state, token = self.decoder.init_state(memory, hard=self.hard), torch.tensor([2])
-        for query in queries:
-            question = self.decoder.ask(token, state)
-            step = attention.step(query, memory.attention, question.attention_state, hard=self.hard)
-            prediction = self.decoder.answer(question, step)
+        for vector in queries:
+            query = self.decoder.make_query(token, state)
+            step = attention.step(vector, memory.attention, query.attention_state, hard=self.hard)
+            prediction = self.decoder.read_out(query, step)
             state, token = prediction.state, prediction.logits.argmax(-1)
             yield step.energies
 

@@ -43,7 +43,7 @@ def spoken(translator: Translator, translations: Sequence[Translation], split: S
     targets = split.column("target")
     spans = [parse_spans(lines[i], f"times of example {i + 1}") for i in known]
     unit = _unit([targets[i] for i in known], [len(each) for each in spans])
-    positions = _LONG / int(translator.model.places(torch.tensor([_LONG])))
+    positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
     place = positions * (translator.field.milliseconds or 1)
     lowercase = writes_lowercase(translator.config.dataset)
     found = [

@@ -24,8 +24,8 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             "without --format onnx"
         )
     for option, chosen, loops in (
-        ("attention", config.attention.name, attention.loops),
-        ("encoder", config.encoder.name, encoder.loops),
+        ("attention", config.attention.name, attention.data_dependent_loop),
+        ("encoder", config.encoder.name, encoder.data_dependent_loop),
     ):
         if loops:
             attentions, encoders = (_without_loops(table) for table in (ATTENTIONS, ENCODERS))
@@ -41,4 +41,4 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
 
 
 def _without_loops(table: Mapping[str, type[Attention] | type[Encoder]]) -> str:
-    return ", ".join(name for name, part in table.items() if not part.loops)
+    return ", ".join(name for name, part in table.items() if not part.data_dependent_loop)

@@ -36,11 +36,11 @@ class Ensemble(nn.Module):
 
     @property
     def frontend(self) -> Frontend:
-        """Of the first model, as are `places`."""
+        """Of the first model, as are `encoded_lengths`."""
         return self.models[0].frontend
 
-    def places(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-        return self.models[0].places(lengths)
+    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        return self.models[0].encoded_lengths(lengths)
 
     @property
     def online(self) -> bool:

@@ -136,17 +136,17 @@ class Seq2Seq(nn.Module):
         """Whether `wait` is defined: nothing depends on the source that is not visible."""
         limits = [part.max_source_length for part in (self.encoder, attention) if part.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
-        """Most `places` that it is defined for; None for any number."""
+        """Most `encoded_lengths` that it is defined for; None for any number."""
         init_matrices(self, config.init_range)
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
         """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
         return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))
 
-    def places(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
         """How many positions sources of these lengths, counted as their field does, have for the attention: of text its
         tokens, EOS included."""
-        return self.encoder.places(self.frontend.places(lengths))
+        return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
 
     def extend(
         self,
@@ -206,7 +206,7 @@ class Seq2Seq(nn.Module):
             auxiliary = attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
             if self.doubly_stochastic_weight:
-                weights = attention.trained_weights(attended)
+                weights = attention.weights_for_loss(attended)
                 spread = doubly_stochastic_loss(weights, source_mask, mask).sum()
                 auxiliary = auxiliary + self.doubly_stochastic_weight * spread
             if self.ctc is not None:

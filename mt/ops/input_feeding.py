@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 from mt.ops.precision import result_dtype
 
 
-class Products(NamedTuple):
+class DotProductAttention(NamedTuple):
     """A softmax attention whose energies are products of a query with keys."""
 
     keys: Tensor
@@ -49,7 +49,7 @@ class Weights(NamedTuple):
 def input_feeding(
     vectors: Float[Tensor, "B T E"],
     state: tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]],
-    attention: Products,
+    attention: DotProductAttention,
     weights: Weights,
     drop: Float[Tensor, "B T F"] | None,
 ) -> tuple[Float[Tensor, "B T F"], Float[Tensor, "B T V"], Float[Tensor, "B T S"]]:
@@ -74,7 +74,7 @@ class _InputFeeding(Function):
     ) -> tuple[Tensor, ...]:
         weights = Weights(w_input, w_hidden, bias, w_combine)
         with torch.autocast(vectors.device.type, enabled=False):
-            run = _Run(vectors, Products(keys, gain, values, visible), weights, drop, dtype)
+            run = _Run(vectors, DotProductAttention(keys, gain, values, visible), weights, drop, dtype)
             outputs = run.forward(hidden, cell, bias)
         ctx.run = run
         ctx.set_materialize_grads(False)
@@ -98,7 +98,7 @@ class _Run:
     """The tensors of all steps. Those that products read are of their type; the rest is of the wider `work`."""
 
     def __init__(
-        self, vectors: Tensor, attention: Products, weights: Weights, drop: Tensor | None, dtype: torch.dtype
+        self, vectors: Tensor, attention: DotProductAttention, weights: Weights, drop: Tensor | None, dtype: torch.dtype
     ) -> None:
         size, (rows, steps, width) = weights.hidden.shape[1], vectors.shape
         self.work, self.visible = result_dtype(vectors), attention.visible

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import BOS, EOS
-from mt.models.attention import NOT_YET
-from mt.models.decoders import DecoderMemory, Question
+from mt.models.attention import NEEDS_MORE_SOURCE
+from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, waits
 from mt.search.hypothesis import top_k
@@ -37,7 +37,7 @@ class Progress:
         """The hypothesis, where n-grams of it are looked up."""
         self.source: tuple[DecoderMemory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
-        self.question: Question | None = None
+        self.query: DecoderQuery | None = None
         """Of the next step."""
 
     def may_go_on(self) -> bool:
@@ -54,17 +54,17 @@ class Progress:
         if token == EOS:
             self.end()
 
-    def keep(self, question: Question) -> None:
-        """Waits with a question until more of the source has come; keeps of the source what steps can still use."""
+    def keep(self, query: DecoderQuery) -> None:
+        """Waits with a query until more of the source has come; keeps of the source what steps can still use."""
         assert self.source is not None
         memory, encoder = self.source
-        self.question = question
-        self.source = self.model.decoder.trim(memory, question.attention_state), encoder
+        self.query = query
+        self.source = self.model.decoder.trim(memory, query.attention_state), encoder
 
     @property
     def kept(self) -> int:
         """Numbers that are kept of the source, and for the next step."""
-        return elements((self.source, self.question))
+        return elements((self.source, self.query))
 
     def finish(self) -> None:
         """After the last step: a hypothesis that goes on here was stopped by its limit."""
@@ -73,7 +73,7 @@ class Progress:
 
     def end(self) -> None:
         """Nothing is kept for a hypothesis that has ended."""
-        self.ended, self.source, self.question = True, None, None
+        self.ended, self.source, self.query = True, None, None
 
 
 @torch.no_grad()
@@ -105,12 +105,12 @@ def _grow(grown: Sequence[tuple[Progress, Row]]) -> None:
         first = torch.zeros(count, dtype=torch.int64, device=device)
         memory = memory._replace(attention=memory.attention._replace(first=first))
         begin = model.init_state(memory, hard=wait is None)
-        question = model.decoder.ask(torch.full_like(first, BOS), begin)
+        query = model.decoder.make_query(torch.full_like(first, BOS), begin)
     for index, ((one, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
         one.read = vectors
         one.source = memory_row(memory, index), picked(state, [index], count, device)
         if before is None:
-            one.question = picked(question, [index], count, device)
+            one.query = picked(query, [index], count, device)
 
 
 def _advance(active: list[tuple[Progress, list[int]]]) -> None:
@@ -120,38 +120,36 @@ def _advance(active: list[tuple[Progress, list[int]]]) -> None:
     model, wait = active[0][0].model, active[0][0].wait
     memory = joined([one.source[0] for one, _ in active if one.source])
     memory = memory if wait is None else model.wait(memory, wait)
-    question: Any = joined([one.question for one, _ in active])
+    query: Any = joined([one.query for one, _ in active])
     while active:
-        attended = model.decoder.attention.step(
-            question.query, memory.attention, question.attention_state, hard=wait is None
-        )
-        question = question._replace(attention_state=attended.state)
+        attended = model.decoder.attend(query, memory, hard=wait is None)
+        query = query._replace(attention_state=attended.state)
         if attended.stops is not None and attended.energies is not None:
             for (one, _), energies in zip(active, attended.energies.tolist(), strict=True):
                 one.energies += energies
-            decided = (attended.stops != NOT_YET).tolist()
-            active, (memory, question, attended) = _staying(active, decided, (memory, question, attended))
+            decided = (attended.stops != NEEDS_MORE_SOURCE).tolist()
+            active, (memory, query, attended) = _staying(active, decided, (memory, query, attended))
         if not active:
             break
-        prediction = model.decoder.answer(question, attended)
+        prediction = model.decoder.read_out(query, attended)
         tokens = top_k(prediction.logits, 1, _forbidden(active, prediction.logits))[1][:, 0]
         for (one, row), token in zip(active, tokens.tolist(), strict=True):
             one.take(token)
             row.append(token)
-        question = model.decoder.ask(tokens, prediction.state)
+        query = model.decoder.make_query(tokens, prediction.state)
         free = [one.may_go_on() for one, _ in active]
-        active, (memory, question) = _staying(active, free, (memory, question))
+        active, (memory, query) = _staying(active, free, (memory, query))
 
 
 def _staying(
     active: Sequence[tuple[Progress, list[int]]], stays: Sequence[bool], trees: Any
 ) -> tuple[list[tuple[Progress, list[int]]], Any]:
-    """Those that go on, and their rows of (memory, question, ...). The others keep their question."""
-    memory, question = trees[:2]
+    """Those that go on, and their rows of (memory, query, ...). The others keep their query."""
+    memory, query = trees[:2]
     count, device = len(active), memory.final_state.device
     for index, ((one, _), stay) in enumerate(zip(active, stays, strict=True)):
         if not (stay or one.ended):
-            one.keep(picked(question, [index], count, device))
+            one.keep(picked(query, [index], count, device))
     kept = [index for index, stay in enumerate(stays) if stay]
     return [active[index] for index in kept], picked(trees, kept, count, device)
 

@@ -86,7 +86,7 @@ def require_short(corpus: Corpus, model: Seq2Seq) -> None:
     longest = model.max_source_length
     for name in SPLITS if longest is not None else ():
         split = corpus.split(name)
-        lengths = model.places(torch.from_numpy(split.lengths()[0])).numpy()
+        lengths = model.encoded_lengths(torch.from_numpy(split.lengths()[0])).numpy()
         if len(lengths) and lengths.max() > longest:
             unit = "tokens" if split.source.written else "positions"
             raise UserError(

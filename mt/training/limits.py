@@ -15,6 +15,6 @@ def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
     if search.limited or not len(train):
         return config
     sources, targets = train.lengths()
-    ratio, extra = line_above(model.frontend.places(torch.from_numpy(sources)).numpy(), targets)
+    ratio, extra = line_above(model.frontend.output_lengths(torch.from_numpy(sources)).numpy(), targets)
     limits = {"max_ratio": ratio, "max_extra": search.max_extra or extra}
     return config.model_copy(update={"search": search.model_copy(update=limits)})

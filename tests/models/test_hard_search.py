@@ -1,11 +1,11 @@
-"""Hard attention in whole models: questions that wait for their answer, and searches of long sources."""
+"""Hard attention in whole models: queries that wait for the source, and searches of long sources."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from mt.decoding import decode_ids
-from mt.models.attention import NOT_YET
+from mt.models.attention import NEEDS_MORE_SOURCE
 from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.scan import BLOCK
@@ -42,7 +42,7 @@ def build(attention, shake):
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=["luong", "input_feeding", "bahdanau"])
-def test_a_question_waits_for_the_source(build, decoder):
+def test_a_query_waits_for_the_source(build, decoder):
     """Of a source that arrives position by position, trimmed, the answers are those of the whole."""
     model, length = build(decoder), 40
     source = torch.randint(4, 20, (1, length), generator=torch.Generator().manual_seed(2))
@@ -52,23 +52,21 @@ def test_a_question_waits_for_the_source(build, decoder):
     for token in tokens:
         expected.append(model.step(token[None], memory, state, hard=True))
         state = expected[-1].state
-    before, question, answers, waits = None, None, [], 0
+    before, query, answers, waits = None, None, [], 0
     for position in range(length):
         one = slice(position, position + 1)
         memory, encoder = model.extend(source[:, one], mask[:, one], torch.tensor([position == length - 1]), before)
-        if question is None:
-            question = model.decoder.ask(tokens[:1], model.init_state(memory, hard=True))
+        if query is None:
+            query = model.decoder.make_query(tokens[:1], model.init_state(memory, hard=True))
         while len(answers) < len(tokens):
-            attended = model.decoder.attention.step(
-                question.query, memory.attention, question.attention_state, hard=True
-            )
-            question = question._replace(attention_state=attended.state)
-            if int(attended.stops) == NOT_YET:
+            attended = model.decoder.attend(query, memory, hard=True)
+            query = query._replace(attention_state=attended.state)
+            if int(attended.stops) == NEEDS_MORE_SOURCE:
                 waits += 1
                 break
-            answers.append(model.decoder.answer(question, attended))
-            question = model.decoder.ask(tokens[len(answers) % len(tokens)][None], answers[-1].state)
-        memory = model.decoder.trim(memory, question.attention_state)
+            answers.append(model.decoder.read_out(query, attended))
+            query = model.decoder.make_query(tokens[len(answers) % len(tokens)][None], answers[-1].state)
+        memory = model.decoder.trim(memory, query.attention_state)
         before = memory, encoder
     assert waits > 5
     for ours, theirs in zip(answers, expected, strict=True):

@@ -134,9 +134,9 @@ def test_attentions(name: str, pieces: dict[str, Any], batch, shake) -> None:
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_a_subclass_that_names_its_parents_shortcut_has_it(name: str, batch, shake) -> None:
     kind = ATTENTIONS[name]
-    plain, named = derived(kind), derived(kind, forward=kind.forward, products=kind.products)
-    assert plain.forward is Attention.forward and plain.products is Attention.products
-    assert named.forward is kind.forward and named.products is kind.products
+    plain, named = derived(kind), derived(kind, forward=kind.forward, as_dot_product=kind.as_dot_product)
+    assert plain.forward is Attention.forward and plain.as_dot_product is Attention.as_dot_product
+    assert named.forward is kind.forward and named.as_dot_product is kind.as_dot_product
     for each in (plain, named):
         for hard in (False, True) if kind.supports_hard else (False,):
             agrees(shake(built(each)), batch, hard)
@@ -162,7 +162,7 @@ def test_energies(energy: str, scaled: bool, batch, shake) -> None:
         else:
             attention.energy = other
         attention = shake(attention)
-        assert attention.products(attention.init_memory(batch.encoded), 3) is None
+        assert attention.as_dot_product(attention.init_memory(batch.encoded), 3) is None
         agrees(attention, batch, False)
         if chosen.supports_hard:
             agrees(attention, batch, True)
@@ -191,7 +191,7 @@ def shifted(parent: Any, piece: str) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("name", "piece"),
     [
-        *((name, piece) for name in DECODERS for piece in ("_ask", "_answer")),
+        *((name, piece) for name in DECODERS for piece in ("_make_query", "_read_out")),
         *(("luong", "_combine"), ("bahdanau", "_follow"), ("bahdanau", "_readouts"), ("gnmt", "_told")),
     ],
 )
@@ -201,9 +201,11 @@ def test_decoders(name: str, piece: str, batch, shake) -> None:
         follows_the_law(shake(decoder), batch)
 
 
-@pytest.mark.parametrize("verb", ["ask", "answer", "step"])
+@pytest.mark.parametrize("verb", ["make_query", "attend", "read_out", "step"])
 def test_verbs_that_decoders_cannot_override(verb: str) -> None:
-    with pytest.raises(TypeError, match=rf"^OtherLuong overrides Decoder\.{verb}, .*: override _ask or _answer$"):
+    with pytest.raises(
+        TypeError, match=rf"^OtherLuong overrides Decoder\.{verb}, .*: override _make_query or _read_out$"
+    ):
         derived(DECODERS["luong"], **{verb: lambda self: None})
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.ops.input_feeding import Products, Weights, input_feeding
+from mt.ops.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.ops.softmax import masked_softmax
 
 B, T, S, E, H, V, F = 3, 4, 5, 2, 4, 3, 2
@@ -33,11 +33,13 @@ def run(
     function: Callable[..., tuple[Tensor, ...]], given: list[Any], leaves: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     vectors, hidden, cell, keys, gain, values, *weights = leaves
-    return function(vectors, (hidden, cell), Products(keys, gain, values, given[10]), Weights(*weights), given[11])
+    return function(
+        vectors, (hidden, cell), DotProductAttention(keys, gain, values, given[10]), Weights(*weights), given[11]
+    )
 
 
 def literal(
-    vectors: Tensor, state: tuple[Tensor, Tensor], attention: Products, weights: Weights, drop: Tensor | None
+    vectors: Tensor, state: tuple[Tensor, Tensor], attention: DotProductAttention, weights: Weights, drop: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The equations, by a cell of PyTorch's and autograd."""
     fed, steps = vectors.new_zeros(len(vectors), len(weights.combine)), []

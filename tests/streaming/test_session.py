@@ -126,7 +126,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentence
         """A pointer that moves on, as a random model's would not."""
         return torch.randn(*queries.shape[:2], keys.shape[1], generator=generator)
 
-    monkeypatch.setattr(type(ours.model.decoder.attention), "_stopping_energy", energy)
+    monkeypatch.setattr(type(ours.model.decoder.attention), "_noisy_energy", energy)
     sessions, kept = [Session(ours) for _ in range(2)], []
     for words in zip(*sentences(2, least=100, most=100), strict=True):
         read(sessions, words)

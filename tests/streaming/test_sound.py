@@ -59,7 +59,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(
         session, _ = streamed(ours, cut(sound, random.Random(len(sound))))
         assert taken.of(session) == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
-        places = int(ours.model.places(torch.tensor([len(row)])))
+        places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
         found = delays(target, FIELD.read(row, places, target, "char", None), hypothesis, needed)
         characters = written(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == [word.strip() for word in session.words]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field
 
 from mt.models.attention.base import (
-    NOT_YET,
-    NOWHERE,
+    NEEDS_MORE_SOURCE,
+    SELECTED_NONE,
     Attention,
     AttentionOutput,
     AttentionStep,
@@ -47,8 +47,8 @@ else:
 
 __all__ = [
     "ATTENTIONS",
-    "NOT_YET",
-    "NOWHERE",
+    "NEEDS_MORE_SOURCE",
+    "SELECTED_NONE",
     "Attention",
     "AttentionConfig",
     "AttentionOutput",

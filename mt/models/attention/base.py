@@ -13,14 +13,14 @@ from mt.models.attention.memory import Memory, joined, with_a_column
 from mt.models.attention.windows import scattered
 from mt.models.encoders import Encoded
 from mt.models.shortcuts import OwnShortcuts
-from mt.ops.input_feeding import Products
+from mt.ops.input_feeding import DotProductAttention
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
 
-NOWHERE = -1
+SELECTED_NONE = -1
 """A stop of a hard attention that selected no position of a complete source."""
-NOT_YET = -2
+NEEDS_MORE_SOURCE = -2
 """A stop of a hard attention that selected no position of the source so far, which goes on."""
 
 
@@ -34,7 +34,8 @@ class AttentionStep(NamedTuple):
     too. They sum to 1, or to less where the mechanism may select nothing."""
     state: State
     stops: Tensor | None = None
-    """[B] int64: the position that a hard attention selected, NOWHERE or NOT_YET; None where it is soft."""
+    """[B] int64: the position that a hard attention selected, SELECTED_NONE or NEEDS_MORE_SOURCE; None where it is
+    soft."""
     alpha: Tensor | None = None
     """[B, S]: see `AttentionOutput`."""
     p_choose: Tensor | None = None
@@ -63,11 +64,11 @@ class Attention(OwnShortcuts, nn.Module):
     """An attention mechanism. Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
 
     A subclass is constructed as `Class(config, query_size, value_size)` and declares its abilities. It inherits neither
-    `forward`, `products`, `monotonic` nor `supports_wait_k` from a parent: where these hold for it, too, it names
+    `forward`, `as_dot_product`, `monotonic` nor `supports_wait_k` from a parent: where these hold for it, too, it names
     them (see `OwnShortcuts`).
     """
 
-    not_inherited = ("forward", "products", "monotonic", "supports_wait_k")
+    not_inherited = ("forward", "as_dot_product", "monotonic", "supports_wait_k")
     Config: ClassVar[type[BaseModel]]
     """The options, a frozen pydantic class whose `name` is the key in the table."""
     supports_hard: ClassVar[bool] = False
@@ -85,7 +86,7 @@ class Attention(OwnShortcuts, nn.Module):
     """Whether it heeds `Memory.visible_from`, and depends on nothing of the source that is not visible."""
     uses_source: bool = True
     """Whether contexts depend on the source at all."""
-    loops: ClassVar[bool] = False
+    data_dependent_loop: ClassVar[bool] = False
     """Whether a step goes over positions one after another, so that no fixed graph is the step."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
@@ -98,7 +99,7 @@ class Attention(OwnShortcuts, nn.Module):
         """The memory of sources that have grown by the newly encoded positions.
 
         memory: of the positions before, None where there are none; complete: which sources end with these.
-        For monotonic mechanisms, whose steps then say NOT_YET where they need more of a source.
+        For monotonic mechanisms, whose steps then say NEEDS_MORE_SOURCE where they need more of a source.
         """
         if memory is None:
             return with_a_column(self.init_memory(encoded))._replace(complete=complete)
@@ -130,12 +131,12 @@ class Attention(OwnShortcuts, nn.Module):
             state = steps[-1].state
         return stacked(steps, memory.mask.shape[1])
 
-    def products(self, memory: Memory, steps: int) -> Products | None:
+    def as_dot_product(self, memory: Memory, steps: int) -> DotProductAttention | None:
         """Of soft steps that are a softmax over products of a query with keys, so that a decoder can compute the
         gradient of a loop of steps itself (`mt.ops.input_feeding`); None where they are anything else."""
         return None
 
-    def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
+    def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
         """The weights that a loss on them trains: those of the contexts, but for a mechanism that samples."""
         return output.weights
 
@@ -176,7 +177,7 @@ def _alpha(step: AttentionStep, width: int) -> Tensor | None:
     return (torch.arange(width, device=step.stops.device) == step.stops[:, None]).to(step.weights.dtype)
 
 
-def single_step(output: AttentionOutput, state: State, stops: Tensor | None = None) -> AttentionStep:
+def step_from_output(output: AttentionOutput, state: State, stops: Tensor | None = None) -> AttentionStep:
     """The only step of an output with T = 1."""
     alpha, p_choose = (None if part is None else part[:, 0] for part in (output.alpha, output.p_choose))
     return AttentionStep(output.contexts[:, 0], output.weights[:, 0], state, stops, alpha, p_choose)

@@ -45,13 +45,13 @@ class Energy(OwnShortcuts, nn.Module):
     the other energies have none and are the same either way.
     """
 
-    not_inherited = ("product",)
+    not_inherited = ("is_dot_product",)
     Config: ClassVar[type[BaseModel]]
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """Most source positions that there are energies for; None for any number."""
-    product: ClassVar[bool] = False
+    is_dot_product: ClassVar[bool] = False
     """Whether an energy is the product of a query with a key. A subclass does not inherit it (see `OwnShortcuts`)."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Dot(Energy):
     """h . s: query and values have one size and no parameters."""
 
     Config = DotConfig
-    product = True
+    is_dot_product = True
 
     def __init__(self, config: DotConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class General(Energy):
     """h . W s."""
 
     Config = GeneralConfig
-    product = True
+    is_dot_product = True
 
     def __init__(self, config: GeneralConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class Location(Energy):
     """W s, whose row j scores position j whatever its value (Luong et al. 2015, section 3.1, `location`)."""
 
     Config = LocationConfig
-    product = True
+    is_dot_product = True
     max_source_length: int
 
     def __init__(self, config: LocationConfig, query_size: int, value_size: int, *, normalized: bool = False) -> None:

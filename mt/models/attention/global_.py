@@ -9,11 +9,19 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.models.attention import energy as energies
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
+from mt.models.attention.base import (
+    Attention,
+    AttentionOutput,
+    AttentionStep,
+    Memory,
+    State,
+    step_from_output,
+    weighted_sum,
+)
 from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
-from mt.ops.input_feeding import Products
+from mt.ops.input_feeding import DotProductAttention
 from mt.parsing import Options
 
 
@@ -62,7 +70,7 @@ class SoftmaxAttention(Attention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         output = self._softmax(query[:, None], memory, memory.visible(state[0][:, None]))
-        return single_step(output, (state[0] + 1,))
+        return step_from_output(output, (state[0] + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
@@ -90,14 +98,14 @@ class Global(SoftmaxAttention):
         energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
         super().__init__(energy, scaled=config.scaled)
 
-    def products(self, memory: Memory, steps: int) -> Products | None:
+    def as_dot_product(self, memory: Memory, steps: int) -> DotProductAttention | None:
         energy, gain = self.energy, memory.values.new_ones(())
         if type(energy) is Scaled:  # a subclass may compute something else
             gain, energy = energy.gain, energy.energy
-        if not energy.product:
+        if not energy.is_dot_product:
             return None
         numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)
-        return Products(memory.keys[0], gain, memory.values, memory.visible(numbers))
+        return DotProductAttention(memory.keys[0], gain, memory.values, memory.visible(numbers))
 
 
 class Dot(Global):
@@ -106,7 +114,7 @@ class Dot(Global):
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
     energy_class = energies.Dot
     supports_wait_k = True
-    forward, products = Global.forward, Global.products
+    forward, as_dot_product = Global.forward, Global.as_dot_product
 
 
 class General(Global):
@@ -115,7 +123,7 @@ class General(Global):
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
     energy_class = energies.General
     supports_wait_k = True
-    forward, products = Global.forward, Global.products
+    forward, as_dot_product = Global.forward, Global.as_dot_product
 
 
 class Concat(Global):
@@ -133,7 +141,7 @@ class Location(Global):
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
     energy_class = energies.Location
     supports_wait_k = True
-    forward, products = Global.forward, Global.products
+    forward, as_dot_product = Global.forward, Global.as_dot_product
 
 
 class Bahdanau(Concat):

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor
 
-from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, step_from_output, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.ops.linear import Linear
@@ -62,7 +62,7 @@ class LocalM(SoftmaxAttention):
         weights = self._weights(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
         everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
-        return single_step(AttentionOutput(weighted_sum(weights, values), everywhere[:, None]), (steps + 1,))
+        return step_from_output(AttentionOutput(weighted_sum(weights, values), everywhere[:, None]), (steps + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])

@@ -79,7 +79,7 @@ def _interleaved(memory: Memory, added: Memory) -> Memory:
     return Memory(keys, joined(memory.values, added.values), mask.gather(1, order))
 
 
-def without_first(memory: Memory, needed: Sequence[int]) -> Memory:
+def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
     """The memory without the positions of each source before `needed`."""
     first = [0] * len(needed) if memory.first is None else memory.first.tolist()
     dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]

@@ -19,19 +19,19 @@ from torch.nn.functional import pad
 
 from mt.errors import UserError
 from mt.models.attention.base import (
-    NOT_YET,
-    NOWHERE,
+    NEEDS_MORE_SOURCE,
+    SELECTED_NONE,
     Attention,
     AttentionOutput,
     AttentionStep,
     Memory,
     State,
-    single_step,
+    step_from_output,
     weighted_sum,
 )
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.masks import first, last
-from mt.models.attention.memory import without_first
+from mt.models.attention.memory import drop_prefix
 from mt.models.attention.scan import scan
 from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
@@ -84,7 +84,7 @@ class MonotonicAlignment(NamedTuple):
 
 class Monotonic(Attention):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
-    supports_hard = monotonic = needs_order = loops = True
+    supports_hard = monotonic = needs_order = data_dependent_loop = True
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -114,12 +114,12 @@ class Monotonic(Attention):
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
-        return single_step(output, (output.alpha[:, 0],))
+        return step_from_output(output, (output.alpha[:, 0],))
 
     def trim(self, memory: Memory, state: State) -> Memory:
         # A source may end where it is waited for: then the stop is the last position that was looked at.
         pairs = zip(*(part.tolist() for part in state), strict=True)
-        return without_first(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
+        return drop_prefix(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
@@ -154,13 +154,13 @@ class Monotonic(Attention):
         weights = self._weights(alignment, queries, memory)
         return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, None if hard else p_choose)
 
-    def _stopping_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def _noisy_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
         """[B, T, S]: the pointer stops where it is not negative."""
         energy = self.energy(queries, keys)
         return energy + self.noise_std * torch.randn_like(energy) if self.training and self.noise_std else energy
 
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
-        energy = self._stopping_energy(queries, memory.keys[0])
+        energy = self._noisy_energy(queries, memory.keys[0])
         # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
         p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
@@ -185,7 +185,7 @@ class Monotonic(Attention):
         alpha = output.alpha[:, 0]
         stopped, stops = alpha.any(1), alpha.argmax(1)
         after = torch.where(stopped, stops, state[0]), torch.where(stopped, stops, lengths)
-        return single_step(output, after, stops.masked_fill(~stopped, NOWHERE))
+        return step_from_output(output, after, stops.masked_fill(~stopped, SELECTED_NONE))
 
     def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
         # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
@@ -194,16 +194,16 @@ class Monotonic(Attention):
         offsets = [0] * rows if memory.first is None else memory.first.tolist()
         complete = [True] * rows if memory.complete is None else memory.complete.tolist()
         last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
-        stops, ends, energies = scan(self._stopping_energy, query, memory, begin)
+        stops, ends, energies = scan(self._noisy_energy, query, memory, begin)
         first = [0] * rows
         for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
-            if stops[row] == NOWHERE and complete[row] and self.mass_preservation and end:
+            if stops[row] == SELECTED_NONE and complete[row] and self.mass_preservation and end:
                 stops[row] = ends[row] = end - 1
             if stops[row] >= 0:
                 first[row], last_stops[row] = self._first_attended(last_stop, stops[row]), stops[row]
             elif not complete[row]:
                 # Such a source is not used up: the step is to be taken again, from where it has come to.
-                stops[row] = NOT_YET
+                stops[row] = NEEDS_MORE_SOURCE
         widths = [stop - begin + 1 if stop >= 0 else 0 for stop, begin in zip(stops, first, strict=True)]
         weights, context = self._window_attention(query, memory, first, widths)
         stops = [stop + offset if stop >= 0 else stop for stop, offset in zip(stops, offsets, strict=True)]

@@ -7,7 +7,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
+from mt.models.attention.base import (
+    Attention,
+    AttentionOutput,
+    AttentionStep,
+    Memory,
+    State,
+    step_from_output,
+    weighted_sum,
+)
 from mt.models.attention.masks import last
 from mt.models.encoders import Encoded
 from mt.parsing import Options
@@ -32,7 +40,7 @@ class NoAttention(Attention):
         return Memory((), encoded.values, encoded.mask)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        return single_step(self._attend(query[:, None], memory), state)
+        return step_from_output(self._attend(query[:, None], memory), state)
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory)

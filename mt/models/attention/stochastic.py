@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor
 
-from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, single_step, weighted_sum
+from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, step_from_output, weighted_sum
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 
@@ -59,7 +59,7 @@ class Stochastic(SoftmaxAttention):
         return (torch.rand(count, device=device) < self.sample_ratio,)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        step = single_step(self._attend(query[:, None], memory, state[0], hard), state)
+        step = step_from_output(self._attend(query[:, None], memory, state[0], hard), state)
         if not hard:
             return step
         stops = step.weights.argmax(-1)
@@ -81,7 +81,7 @@ class Stochastic(SoftmaxAttention):
             weights = torch.where(sampled[:, None, None], one_hot, alpha)
         return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha)
 
-    def trained_weights(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
+    def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
         """The probabilities: a sample has no gradient."""
         assert output.alpha is not None
         return output.alpha

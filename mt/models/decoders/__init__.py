@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Prediction, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery, Prediction
 from mt.models.decoders.gnmt import GNMT, GNMTConfig
 from mt.models.decoders.luong import Luong, LuongConfig
 
 DECODERS: dict[str, type[Decoder]] = {"luong": Luong, "bahdanau": Bahdanau, "gnmt": GNMT}
 DecoderConfig = Annotated[LuongConfig | BahdanauConfig | GNMTConfig, Field(discriminator="name")]
 
-__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "Prediction", "Question"]
+__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "Prediction", "DecoderQuery"]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from mt.device import IN_TURN
 from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.linear import Linear
 from mt.ops.products import step_linear
@@ -57,10 +57,10 @@ class Bahdanau(Decoder):
         attention = self.attention.init_state(memory.attention, hard=hard)
         return BahdanauState(self.recurrence.init_state(memory.final_state), attention)
 
-    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], BahdanauState]:
-        attended = self._gated(question, attended)
-        top, state = self._follow(question, attended)
-        return self._readouts(top, question.carry[0], attended.context), state
+    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], BahdanauState]:
+        attended = self._gated(query, attended)
+        top, state = self._follow(query, attended)
+        return self._readouts(top, query.decoder_state[0], attended.context), state
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
@@ -68,26 +68,26 @@ class Bahdanau(Decoder):
         vectors, state = self.embedding(tokens), self.init_state(memory, hard=hard)
         tops, steps = [], []
         for vector in vectors.unbind(1):
-            question = self._ask(vector, state)
-            attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
-            attended = self._gated(question, attended)
-            top, state = self._follow(question, attended)
+            query = self._make_query(vector, state)
+            attended = self.attend(query, memory, hard=hard)
+            attended = self._gated(query, attended)
+            top, state = self._follow(query, attended)
             tops.append(top)
             steps.append(attended)
         output = stacked(steps, memory.attention.mask.shape[1])
         return self._readouts(torch.stack(tops, 1), vectors, output.contexts), output
 
-    def _ask(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> Question:
-        return Question(state.recurrent[0][:, -1], state.attention, (vectors, state.recurrent))
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> DecoderQuery:
+        return DecoderQuery(state.recurrent[0][:, -1], state.attention, (vectors, state.recurrent))
 
-    def _gated(self, question: Question, attended: AttentionStep) -> AttentionStep:
+    def _gated(self, query: DecoderQuery, attended: AttentionStep) -> AttentionStep:
         if self.gate is None:
             return attended
-        return attended._replace(context=torch.sigmoid(self.gate(question.query)) * attended.context)
+        return attended._replace(context=torch.sigmoid(self.gate(query.vector)) * attended.context)
 
-    def _follow(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B H"], BahdanauState]:
+    def _follow(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B H"], BahdanauState]:
         """The new state of the top layer, and the state after the step."""
-        vectors, before = question.carry
+        vectors, before = query.decoder_state
         tops, recurrent = self.recurrence(torch.cat((vectors, attended.context), -1)[:, None], before)
         return tops[:, 0], BahdanauState(recurrent, attended.state)
 

@@ -56,39 +56,39 @@ class Prediction(NamedTuple):
     """[B] int64: see `AttentionStep.energies`."""
 
 
-class Question(NamedTuple):
-    """A step before its attention: what the attention is asked, and what is kept until it has answered."""
+class DecoderQuery(NamedTuple):
+    """A step before its attention. A stream keeps it while the attention waits for more of the source."""
 
-    query: Tensor
-    """[B, Q]"""
+    vector: Tensor
+    """[B, Q]: what energies compare the source's positions with."""
     attention_state: State
     """The attention's state before the step."""
-    carry: tuple[Any, ...]
-    """What else `Decoder.answer` needs: nested tuples of batch-first tensors."""
+    decoder_state: tuple[Any, ...]
+    """What else `Decoder.read_out` needs of the decoder: nested tuples of batch-first tensors."""
 
 
 class Decoder(OwnShortcuts, nn.Module):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
-    A step is a question, its attention and an answer. Where a source is still arriving and the attention says NOT_YET,
-    the question is kept, with the state that the attention gave, and asked again.
+    A step makes its query, attends and reads out. Where a source is still arriving and the attention returns
+    NEEDS_MORE_SOURCE, the query is kept, with the state that the attention returned, and attends again later.
 
-    Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_ask` and `_answer`, and inherits no
-    parent's `forward` (see `OwnShortcuts`). It cannot override the verbs that are made of these, since training, search
-    and streams each go their own way through them.
+    Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_make_query` and `_read_out`, and inherits
+    no parent's `forward` (see `OwnShortcuts`). It cannot override the verbs that are made of these, since training,
+    search and streams each go their own way through them.
     """
 
     not_inherited = ("forward",)
     Config: ClassVar[type[BaseModel]]
 
     def __init_subclass__(cls) -> None:
-        """Raises TypeError where a class overrides `ask`, `answer` or `step`."""
+        """Raises TypeError where a class overrides `make_query`, `attend`, `read_out` or `step`."""
         super().__init_subclass__()
-        for verb in ("ask", "answer", "step"):
+        for verb in ("make_query", "attend", "read_out", "step"):
             if verb in vars(cls):
                 raise TypeError(
                     f"{cls.__name__} overrides Decoder.{verb}, which not all of training, search and streams call: "
-                    "override _ask or _answer"
+                    "override _make_query or _read_out"
                 )
 
     def __init__(self, config: RecurrenceConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
@@ -132,29 +132,33 @@ class Decoder(OwnShortcuts, nn.Module):
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
         """The state before the first token: nested tuples of batch-first tensors. hard: whether the steps are."""
 
-    def ask(self, tokens: Int[Tensor, " B"], state: Any) -> Question:
-        """The question of one step. tokens: the previous token of each target (BOS first)."""
-        return self._ask(self.embedding(tokens), state)
+    def make_query(self, tokens: Int[Tensor, " B"], state: Any) -> DecoderQuery:
+        """The query of one step. tokens: the previous token of each target (BOS first)."""
+        return self._make_query(self.embedding(tokens), state)
 
     @abstractmethod
-    def _ask(self, vectors: Float[Tensor, "B E"], state: Any) -> Question:
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: Any) -> DecoderQuery:
         """vectors: the embedded tokens."""
 
-    def answer(self, question: Question, attended: AttentionStep) -> Prediction:
-        """The outcome of a step, given what its question attended to."""
-        readout, state = self._answer(question, attended)
+    def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
+        """The attention of one step."""
+        return self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
+
+    def read_out(self, query: DecoderQuery, attended: AttentionStep) -> Prediction:
+        """The prediction of a step, from what its query attended to."""
+        readout, state = self._read_out(query, attended)
         logits = step_linear(readout, self.output.weight, self.output.bias)
         return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)
 
     @abstractmethod
-    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:
+    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:
         """The readout of a step and the state after it."""
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         """tokens: the previous token of each target (BOS first)."""
-        question = self.ask(tokens, state)
-        attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
-        return self.answer(question, attended)
+        query = self.make_query(tokens, state)
+        attended = self.attend(query, memory, hard=hard)
+        return self.read_out(query, attended)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
@@ -163,9 +167,9 @@ class Decoder(OwnShortcuts, nn.Module):
         the law itself; an override is only faster."""
         state, readouts, steps = self.init_state(memory, hard=hard), [], []
         for vectors in self.embedding(tokens).unbind(1):
-            question = self._ask(vectors, state)
-            attended = self.attention.step(question.query, memory.attention, question.attention_state, hard=hard)
-            readout, state = self._answer(question, attended)
+            query = self._make_query(vectors, state)
+            attended = self.attend(query, memory, hard=hard)
+            readout, state = self._read_out(query, attended)
             readouts.append(readout)
             steps.append(attended)
         return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.models.attention import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.ops.linear import Linear
 
@@ -51,9 +51,9 @@ class GNMT(Decoder):
         layers = (layer.init_state(memory.final_state) for layer in (self.recurrence, *self.above))
         return GNMTState(tuple(layers), self.attention.init_state(memory.attention, hard=hard))
 
-    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
-        first, *before = question.carry
-        readouts, after = self._told(question.query[:, None], attended.context[:, None], tuple(before))
+    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
+        first, *before = query.decoder_state
+        readouts, after = self._told(query.vector[:, None], attended.context[:, None], tuple(before))
         return readouts[:, 0], GNMTState((first, *after), attended.state)
 
     def forward(
@@ -65,9 +65,9 @@ class GNMT(Decoder):
         readouts, _ = self._told(queries, output.contexts, tuple(before))
         return readouts, output
 
-    def _ask(self, vectors: Float[Tensor, "B E"], state: GNMTState) -> Question:
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: GNMTState) -> DecoderQuery:
         queries, first = self.recurrence(vectors[:, None], state.layers[0])
-        return Question(queries[:, 0], state.attention, (first, *state.layers[1:]))
+        return DecoderQuery(queries[:, 0], state.attention, (first, *state.layers[1:]))
 
     def _told(
         self, queries: Float[Tensor, "B T H"], contexts: Float[Tensor, "B T V"], before: Layers

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from mt.device import AT_ONCE, IN_TURN
 from mt.models.attention import AttentionOutput, AttentionStep, State
-from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, Question
+from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
-from mt.ops.input_feeding import Products, Weights, input_feeding
+from mt.ops.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.ops.linear import Linear
 from mt.ops.products import step_linear
 
@@ -62,13 +62,13 @@ class Luong(Decoder):
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent)
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
-        products = self.attention.products(memory.attention, tokens.shape[1])
+        products = self.attention.as_dot_product(memory.attention, tokens.shape[1])
         if products is None or hard or not self.recurrence.single_lstm:
             return super().forward(tokens, memory, hard=hard)
         return self._forward_at_once(self.embedding(tokens), self.init_state(memory), products)
 
     def _forward_at_once(
-        self, inputs: Float[Tensor, "B T E"], state: LuongState, products: Products
+        self, inputs: Float[Tensor, "B T E"], state: LuongState, products: DotProductAttention
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """The loop of steps with its own backward pass."""
         w_input, w_hidden, *biases = self.recurrence.cells.all_weights[0]
@@ -80,16 +80,16 @@ class Luong(Decoder):
         readouts, contexts, alpha = input_feeding(inputs, (hidden, cell), products, weights, drop)
         return readouts, AttentionOutput(contexts, alpha)
 
-    def _ask(self, vectors: Float[Tensor, "B E"], state: LuongState) -> Question:
+    def _make_query(self, vectors: Float[Tensor, "B E"], state: LuongState) -> DecoderQuery:
         if self.input_feeding:
             vectors = torch.cat((vectors, state.feed), -1)
         queries, recurrent = self.recurrence(vectors[:, None], state.recurrent)
-        return Question(queries[:, 0], state.attention, (recurrent, state.feed))
+        return DecoderQuery(queries[:, 0], state.attention, (recurrent, state.feed))
 
-    def _answer(self, question: Question, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
+    def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
         """The readout h~, and the state after the step."""
-        recurrent, feed = question.carry
-        readout = self._combine(attended.context, question.query)
+        recurrent, feed = query.decoder_state
+        readout = self._combine(attended.context, query.vector)
         return readout, LuongState(recurrent, readout if self.input_feeding else feed, attended.state)
 
     def _combine(

@@ -40,14 +40,14 @@ class Encoder(OwnShortcuts, nn.Module):
     """Whether the value of a position depends on the positions up to it alone."""
     incremental: bool = False
     """Whether `extend` is defined: a value depends on the positions up to it and on a limited number after it."""
-    loops: ClassVar[bool] = False
+    data_dependent_loop: ClassVar[bool] = False
     """Whether how many operations it takes depends on the length of the source, so that it is no fixed graph."""
     value_size: int
     final_state_size: int
     max_source_length: int | None = None
     """Most source positions, EOS included, that it is defined for; None for any number."""
 
-    def places(self, lengths: Tensor) -> Tensor:
+    def output_lengths(self, lengths: Tensor) -> Tensor:
         """How many positions come of so many vectors, [B] int64."""
         return lengths
 

@@ -80,7 +80,7 @@ class LCBiLSTM(Encoder):
     of its backward direction at the first one. A source within one block is encoded as by a BiLSTM."""
 
     Config: ClassVar[type[BaseModel]] = LCBiLSTMConfig
-    loops = True
+    data_dependent_loop = True
     incremental = True
 
     def __init__(self, config: LCBiLSTMConfig, input_size: int) -> None:

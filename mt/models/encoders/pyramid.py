@@ -31,7 +31,7 @@ class Pyramid(Encoder):
     top layer."""
 
     Config: ClassVar[type[BaseModel]] = PyramidConfig
-    loops = True
+    data_dependent_loop = True
 
     def __init__(self, config: PyramidConfig, input_size: int) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Pyramid(Encoder):
             after = (*after, waiting, waits, *grown)
         return encoded, after
 
-    def places(self, lengths: Tensor) -> Tensor:
+    def output_lengths(self, lengths: Tensor) -> Tensor:
         return -(-lengths // self.stride)
 
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:

@@ -67,6 +67,6 @@ class Frontend(OwnShortcuts, nn.Module):
         """Before training begins: learns what is fixed then from (source, mask) batches of the training set, which are
         read as they are asked for. Nothing by default."""
 
-    def places(self, lengths: Tensor) -> Tensor:
+    def output_lengths(self, lengths: Tensor) -> Tensor:
         """How many vectors come of sources of these lengths, [B] int64, counted as their field does."""
         return lengths

@@ -101,6 +101,6 @@ class ImageGrid(Frontend):
         places = self.norm(grid.flatten(2).transpose(1, 2))
         return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)
 
-    def places(self, lengths: Tensor) -> Tensor:
+    def output_lengths(self, lengths: Tensor) -> Tensor:
         sides = PATCH * lengths.double().sqrt().round().long()
         return (-(-sides // 2 ** len(self.stages))) ** 2

@@ -138,7 +138,7 @@ class LogMel(Frontend):
             self.mean.copy_(found.mean[0])
             self.std.copy_(found.std[0])
 
-    def places(self, lengths: Tensor) -> Tensor:
+    def output_lengths(self, lengths: Tensor) -> Tensor:
         return -(-lengths // self.stride)
 
     def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:

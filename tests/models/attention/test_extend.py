@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NOT_YET, NOWHERE, Attention, Memory, build_attention, stacked
+from mt.models.attention import NEEDS_MORE_SOURCE, SELECTED_NONE, Attention, Memory, build_attention, stacked
 from mt.models.attention.scan import BLOCK
 from mt.models.encoders import Encoded
 
@@ -80,9 +80,11 @@ class Reader:
         while True:
             done = torch.tensor([len(stops) for stops in self.stops])
             step = self.attention.step(self.queries[rows, done.clamp(max=STEPS - 1)], memory, state, hard=True)
-            waiting = step.stops == NOT_YET
+            waiting = step.stops == NEEDS_MORE_SOURCE
             assert not (waiting & memory.complete).any(), "a complete source has an answer"
-            assert not ((step.stops == NOWHERE) & ~memory.complete).any(), "a source that goes on may still be selected"
+            assert not ((step.stops == SELECTED_NONE) & ~memory.complete).any(), (
+                "a source that goes on may still be selected"
+            )
             assert not step.weights[waiting].any() and not step.context[waiting].any()
             last_stops, scanned = step.state
             assert torch.equal(last_stops[waiting], state[0][waiting])
@@ -127,7 +129,7 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
             contexts = torch.stack([contexts[i] for contexts in reader.contexts])
             torch.testing.assert_close(contexts, step.context, atol=3e-6, rtol=1e-5)
             stopped += int((step.stops >= 0).sum())
-            lost += int((step.stops == NOWHERE).sum())
+            lost += int((step.stops == SELECTED_NONE).sum())
         assert (reader.energies <= lengths + BLOCK * STEPS).all()
         waited += reader.waited
     assert waited > 10 and stopped > 10
@@ -168,11 +170,11 @@ def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
             assert memory.complete is None
             whole = attention.step(query, memory, state, hard=True)
             mixed = attention.step(query, memory._replace(complete=complete), state, hard=True)
-            waiting = mixed.stops == NOT_YET
+            waiting = mixed.stops == NEEDS_MORE_SOURCE
             assert torch.equal(whole.stops[~waiting], mixed.stops[~waiting])
             assert not (waiting & complete).any()
-            assert not ((mixed.stops == NOWHERE) & ~complete).any()
-            at_the_end = batch.mask.sum(1) - 1 if preserves_mass(monotonic.config) else torch.full((8,), NOWHERE)
+            assert not ((mixed.stops == SELECTED_NONE) & ~complete).any()
+            at_the_end = batch.mask.sum(1) - 1 if preserves_mass(monotonic.config) else torch.full((8,), SELECTED_NONE)
             assert torch.equal(whole.stops[waiting], at_the_end[waiting])
             waited += int(waiting.sum())
             state = whole.state

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NOT_YET, NOWHERE, Attention, AttentionStep, Memory, build_attention
+from mt.models.attention import NEEDS_MORE_SOURCE, SELECTED_NONE, Attention, AttentionStep, Memory, build_attention
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
 from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
@@ -126,11 +126,11 @@ def test_nothing_is_computed_where_nothing_can_be_selected(build):
     memory = attention.init_memory(encoded(values))
     computed = Computed(attention)
     first, second = steps(attention, memory, torch.ones(2, 2, SIZE))
-    assert (first.stops == NOWHERE).all() and (second.stops == NOWHERE).all()
+    assert (first.stops == SELECTED_NONE).all() and (second.stops == SELECTED_NONE).all()
     assert first.energies.tolist() == [40, 40] and second.energies.tolist() == [0, 0]
     waiting = memory._replace(complete=torch.tensor([False, False]))
     third = attention.step(torch.ones(2, SIZE), waiting, first.state, hard=True)
-    assert (third.stops == NOT_YET).all() and not third.energies.any()
+    assert (third.stops == NEEDS_MORE_SOURCE).all() and not third.energies.any()
     assert computed.positions == 80
 
 
@@ -152,7 +152,7 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
         while done < 2:
             step = attention.step(queries[:, done], memory, state, hard=True)
             state, energies = step.state, energies + int(step.energies)
-            if int(step.stops) == NOT_YET:
+            if int(step.stops) == NEEDS_MORE_SOURCE:
                 break
             assert step.stops == expected[done].stops
             torch.testing.assert_close(step.context, expected[done].context, atol=3e-6, rtol=1e-5)

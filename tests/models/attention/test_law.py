@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mt.models.attention import NOWHERE, Attention, AttentionOutput, Memory, build_attention, stacked
+from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memory, build_attention, stacked
 from mt.models.encoders import Encoded
 
 SIZE = 6
@@ -118,7 +118,7 @@ def test_stops_are_given_by_hard_steps_alone(attention, case, batch):
     else:
         assert step.stops.dtype == torch.int64
         selected = step.weights.any(-1)
-        assert (step.stops[~selected] == NOWHERE).all()
+        assert (step.stops[~selected] == SELECTED_NONE).all()
         assert (step.stops[selected] >= 0).all()
         assert (step.stops[selected] < batch.mask.sum(1)[selected]).all()
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NOWHERE, Memory
+from mt.models.attention import SELECTED_NONE, Memory
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
@@ -55,7 +55,7 @@ def test_hard_steps_follow_the_process(mass_preservation: bool, batch, shake):
             state = step.state
             for row, length in enumerate(lengths):
                 stop, before = truth[row][i], truth[row][i - 1] if i else 0
-                assert step.stops[row] == (NOWHERE if stop is None else stop)
+                assert step.stops[row] == (SELECTED_NONE if stop is None else stop)
                 assert step.weights.shape == (8, 1), "one position, whatever the length of the source"
                 assert step.weights[row].item() == (stop is not None)
                 assert stop is None or step.first[row] == stop
@@ -134,7 +134,8 @@ def test_an_energy_just_below_zero_does_not_stop(batch):
     memory = attention.init_memory(batch.encoded)
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
     assert (
-        attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True).stops == NOWHERE
+        attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True).stops
+        == SELECTED_NONE
     ).all()
 
 

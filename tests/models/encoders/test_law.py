@@ -63,7 +63,7 @@ def assert_close(ours: list[Tensor], theirs: list[Tensor]) -> None:
 def test_a_sentence_alone_is_encoded_as_in_any_batch(encoder: Encoder, vectors, mask):
     for garbage in (1e4, float("nan")):
         encoded = encoder(vectors.masked_fill(~mask[..., None], garbage), mask)
-        places = encoder.places(mask.sum(1))
+        places = encoder.output_lengths(mask.sum(1))
         assert torch.equal(encoded.mask, torch.arange(int(places.max())) < places[:, None])
         assert encoded.final_state.shape == (5, encoder.final_state_size)
         for part in at_positions(encoded):
@@ -83,7 +83,7 @@ def test_longer_padding_changes_nothing(encoder: Encoder, vectors, mask):
     assert_close(
         [*at_positions(before), before.final_state], [*at_positions(longer, length=length), longer.final_state]
     )
-    assert longer.mask.shape[1] == int(encoder.places(torch.tensor(13)))
+    assert longer.mask.shape[1] == int(encoder.output_lengths(torch.tensor(13)))
     assert torch.equal(longer.mask.sum(1), before.mask.sum(1))
 
 
@@ -96,7 +96,7 @@ def test_padding_gets_no_gradient(encoder: Encoder, vectors, mask):
 
 
 def test_a_value_depends_on_what_must_be_read_for_it_and_on_nothing_after(encoder: Encoder, vectors, mask):
-    places = int(encoder.places(torch.tensor(9)))
+    places = int(encoder.output_lengths(torch.tensor(9)))
     if not encoder.causal and places != 9:
         pytest.skip("it makes fewer positions of what it is given, and is not made to go on")
     lengths = mask.sum(1)[:, None]
@@ -113,7 +113,7 @@ def test_a_value_depends_on_what_must_be_read_for_it_and_on_nothing_after(encode
 
 
 def test_a_value_depends_on_the_last_that_must_be_read_for_it(encoder: Encoder, vectors, mask):
-    if type(encoder).__name__ == "Conv" or (not encoder.causal and encoder.places(torch.tensor(9)) != 9):
+    if type(encoder).__name__ == "Conv" or (not encoder.causal and encoder.output_lengths(torch.tensor(9)) != 9):
         pytest.skip("its reach is limited, or its positions are fewer, though it is not made to go on")
     vectors.requires_grad_()
     values = encoder(vectors, mask).values
@@ -152,7 +152,7 @@ def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed:
             for row in range(5):
                 found[row] = torch.cat((found[row], part[row, encoded.mask[row]]))
         for row, (arrived, length) in enumerate(zip(begins, lengths, strict=True)):
-            places = torch.arange(int(incremental.places(torch.tensor(length))))
+            places = torch.arange(int(incremental.output_lengths(torch.tensor(length))))
             needed = incremental.read_for(places, torch.tensor([length if complete[row] else 99]))
             known = (needed <= arrived) | complete[row]
             assert len(parts[0][row]) == known.sum(), "all that can be known is given, and no more"

@@ -23,7 +23,7 @@ def test_features_are_normalised_over_the_training_set_and_projected(channels, b
     if channels:
         expected = expected @ frontend.project.weight.double().T + frontend.project.bias
     torch.testing.assert_close(vectors, expected.float(), atol=1e-4, rtol=1e-4)
-    assert frontend.places(torch.tensor([196])).tolist() == [196]
+    assert frontend.output_lengths(torch.tensor([196])).tolist() == [196]
 
 
 def test_what_was_fitted_is_part_of_the_weights(batches):

@@ -13,7 +13,7 @@ def test_a_picture_becomes_a_grid(size: int, stages: int, side: int, local: bool
     vectors, mask = frontend(pixels, torch.ones(2, size, dtype=torch.bool))
     assert vectors.shape == (2, side * side, 20) and mask.shape == (2, side * side) and mask.all()
     length = ImageField(ImageConfig(size=size)).length(pixels[0].numpy())
-    assert frontend.places(torch.tensor([length])).tolist() == [side * side]
+    assert frontend.output_lengths(torch.tensor([length])).tolist() == [side * side]
 
 
 def test_a_picture_alone_gives_what_it_gives_in_any_batch():

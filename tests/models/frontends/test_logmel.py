@@ -44,7 +44,7 @@ VARIANTS = [
 def test_a_sound_alone_gives_what_it_gives_in_any_batch(options, sounds: Tensor, mask: Tensor):
     frontend = build(**options)
     vectors, places = frontend(sounds, mask)
-    assert places.sum(1).tolist() == frontend.places(torch.tensor(LENGTHS)).tolist()
+    assert places.sum(1).tolist() == frontend.output_lengths(torch.tensor(LENGTHS)).tolist()
     assert vectors.shape == (*places.shape, frontend.output_size)
     for row, length in enumerate(LENGTHS):
         alone, real = frontend(sounds[row : row + 1, :length], mask[row : row + 1, :length])
@@ -106,7 +106,7 @@ def test_training_hides_stretches_and_changes_the_speed(sounds: Tensor, mask: Te
     shown = hidden != 0
     torch.testing.assert_close(hidden[shown], plain[shown])
     slow = build(speeds=(0.5,)).train()
-    assert slow(sounds, mask)[1].sum(1).tolist() == slow.places(2 * torch.tensor(LENGTHS)).tolist()
+    assert slow(sounds, mask)[1].sum(1).tolist() == slow.output_lengths(2 * torch.tensor(LENGTHS)).tolist()
 
 
 def test_what_cannot_be_is_refused():
