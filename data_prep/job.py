@@ -64,8 +64,8 @@ class Job:
         )
 
     def spans(self, recipe: Recipe) -> Spans:
-        whole = [total(self.config, self.source)]
-        return Spans(self.source.portions() if self.config.mix else whole, recipe.span)
+        mixed = [train.size() for train in self.source.mixed]
+        return Spans(mixed or [total(self.config, self.source)], recipe.span)
 
 
 def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
@@ -102,10 +102,10 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
     """
     with patiently(f"counting the examples of {config.name}"):
         for split in corpus.SPLITS:
-            source.size(split)
+            source.splits[split].size()
         _require_references(config, source)
         found = {
-            split: list(checked(source.examples(split), config.cleaning, source.places(split)))
+            split: list(checked(source.splits[split].read(), config.cleaning, source.splits[split].sides))
             for split in ("dev", "test")
         }
     with placed(config), patiently(f"reading dev and test of {config.name}"):
@@ -117,7 +117,7 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
 
 def total(config: DatasetConfig, source: Source) -> int:
     """The most raw training pairs to read; only a stream may have fewer."""
-    size = source.size("train")
+    size = source.splits["train"].size()
     limits = [size or None, config.limit, config.tokenizer.sample if config.streaming else None]
     return min((limit for limit in limits if limit is not None), default=0)
 
@@ -135,7 +135,7 @@ def placed(config: DatasetConfig) -> Iterator[None]:
 
 def _require_references(config: DatasetConfig, source: Source) -> None:
     # Asked once, and only where it matters: the columns of JSON lines are known when all of them have been read.
-    known = {*source.columns("dev"), *source.columns("test")} if config.references else set()
+    known = {*source.splits["dev"].columns(), *source.splits["test"].columns()} if config.references else set()
     for name in config.references:
         if name not in known:
             raise UserError(

@@ -111,7 +111,9 @@ def _prepare_part(job: Job, work: Path, part: Part) -> None:
         share = sum(len(spans.rows(span)) for span in part.of_count(spans.number))
         name = "prepare train" if part == WHOLE else f"prepare part {part}"
         with Bar(name, share, "pairs", shown=job.progress) as shown:
-            for count in shards.make(job.source, spans, part, recipe, job.config.workers, job.runner):
+            for count in shards.make(
+                job.source.splits["train"].read, spans, part, recipe, job.config.workers, job.runner
+            ):
                 shown.update(count)
     if fingerprint(job.config, job.source, job.tokenizers) != job.mark:
         for span in part.of_count(spans.number):
@@ -128,7 +130,9 @@ def _learn(job: Job, work: Path, recipe: Recipe) -> None:
         if learnt is None:
             rows = total(job.config, job.source)
             with patiently("learning the vocabulary", job.progress):
-                learnt = sampling.learn(job.config, sampling.sample(job.source, rows, job.config, recipe.reader))
+                learnt = sampling.learn(
+                    job.config, sampling.sample(job.source.splits["train"].read, rows, job.config, recipe.reader)
+                )
         try:
             with own_draft(folder) as draft:
                 draft.mkdir()

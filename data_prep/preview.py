@@ -39,7 +39,7 @@ def preview(config: DatasetConfig) -> Iterator[str]:
     try:
         with tempfile.TemporaryDirectory() as folder, placed(config):
             recipe = replace(job.recipe(Path(folder)), tokenizers=None)
-            sample = sampling.sample(job.source, total(config, job.source), config, recipe.reader)
+            sample = sampling.sample(job.source.splits["train"].read, total(config, job.source), config, recipe.reader)
             tokenizers = sampling.learn(config, sample)
             sides: tuple[Side, ...] = ("source", "target") if build_field(config.field).written else ("target",)
             lost: dict[str, dict[str, Unwritten]] = {
@@ -79,7 +79,7 @@ def _cleaned(job: Job, recipe: shards.Recipe) -> Cleaned:
     """The training pairs, cleaned in the folder of the recipe."""
     spans = job.spans(recipe)
     with Bar("clean train", spans.total, "pairs") as shown:
-        for count in shards.make(job.source, spans, WHOLE, recipe, job.config.workers):
+        for count in shards.make(job.source.splits["train"].read, spans, WHOLE, recipe, job.config.workers):
             shown.update(count)
     records = (shards.load(recipe, span) for span in range(spans.number))
     found = [shard for record in records if record for shard in record.shards]

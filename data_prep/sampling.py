@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from data_prep.parallel import ordered
 from data_prep.shards import blocks, cleaned
-from data_prep.sources import Source
+from data_prep.sources import Read
 from data_prep.summary import listed
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -38,27 +38,25 @@ def drawn(total: int, size: int) -> Iterator[range]:
         yield range(start, start + length)
 
 
-def sample(source: Source, total: int, config: DatasetConfig, reader: Reader) -> list[Example]:
+def sample(read: Read, total: int, config: DatasetConfig, reader: Reader) -> list[Example]:
     """The pairs that cleaning keeps of `drawn` rows, in order, equal ones once where duplicates are dropped.
 
     Raises UserError where there are none.
     """
     rows = [*drawn(total, config.tokenizer.sample)]
-    tasks = (
-        (block, config.cleaning, reader) for block in blocks(source.examples_at("train", rows), reader.field.shard_size)
-    )
+    tasks = ((block, config.cleaning, reader) for block in blocks(read(rows), reader.field.shard_size))
     found: list[Example] = []
     dropped: Counter[str] = Counter()
-    read = 0
+    count = 0
     for kept, reasons, size in ordered(_kept, tasks, config.workers):
         columns = [column.to_pylist() for column in kept.columns]
         found += (Example(a, b, links, transcript=said) for a, b, links, said in zip(*columns, strict=True))
         dropped.update(reasons)
-        read += size
+        count += size
     if not found:
         whole = sum(map(len, rows)) == total
         raise UserError(
-            f"cleaning dropped all {read:,} {'training pairs' if whole else 'pairs of a sample'} ({listed(dropped)}): "
+            f"cleaning dropped all {count:,} {'training pairs' if whole else 'pairs of a sample'} ({listed(dropped)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
         )
     if config.cleaning.drop_duplicates:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from data_prep.clean import drop_reasons
 from data_prep.parallel import Runner, ordered
 from data_prep.parts import Part, Spans
-from data_prep.sources import Source
+from data_prep.sources import Read
 from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
@@ -115,7 +115,7 @@ class Record:
 
 
 def make(
-    source: Source, spans: Spans, part: Part, recipe: Recipe, workers: int | None, runner: Runner = "processes"
+    read: Read, spans: Spans, part: Part, recipe: Recipe, workers: int | None, runner: Runner = "processes"
 ) -> Iterator[int]:
     """Makes the shards of a part, but for spans that are finished already. Gives the raw pairs of each span as it is
     done."""
@@ -128,7 +128,7 @@ def make(
             yield len(spans.rows(span))
         else:
             todo.append(span)
-    found = ordered(_shard, _tasks(source, spans, tuple(todo), recipe), workers, runner)
+    found = ordered(_shard, _tasks(read, spans, tuple(todo), recipe), workers, runner)
     for span, group in itertools.groupby(found, key=lambda shard: shard.span):
         _save(recipe, span, Record(mark, tokenizers, part, tuple(group)))
         todo.remove(span)
@@ -149,10 +149,10 @@ def load(recipe: Recipe, span: int) -> Record | None:
 
 
 def _tasks(
-    source: Source, spans: Spans, todo: Sequence[int], recipe: Recipe
+    read: Read, spans: Spans, todo: Sequence[int], recipe: Recipe
 ) -> Iterator[tuple[Recipe, str, int, pa.Table]]:
     """The blocks of the spans, each with the name of its shard and the number (from 1) of its first pair."""
-    examples = source.examples_at("train", [spans.rows(span) for span in todo])
+    examples = read([spans.rows(span) for span in todo])
     for span in todo:
         rows = spans.rows(span)
         start = rows.start + 1

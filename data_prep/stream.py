@@ -11,7 +11,7 @@ from data_prep.clean import drop_reasons
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks
-from data_prep.sources import Source, open_reader, open_source
+from data_prep.sources import Read, open_reader, open_source
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import CleaningConfig, DatasetConfig
 from mt.data.files import ALL, Share
@@ -36,7 +36,9 @@ def open_corpus(
         return prepare(config, root, tokenizers=tokenizers)
 
     folder = prepared() if processes is None else processes.decided_by_first(prepared)
-    stream = Stream(open_source(config), config, folder, processes) if config.streaming else None
+    stream = None
+    if config.streaming:
+        stream = Stream(open_source(config).splits["train"].read, config, folder, processes)
     weights = [config.weight, *(one.weight for one in config.mix)] if config.mix else []
     corpus = Corpus.open(folder, stream, weights, _share(processes))
     for name in SPLITS:
@@ -57,16 +59,16 @@ class Stream:
     """
 
     def __init__(
-        self, source: Source, config: DatasetConfig, tokenizers: Path, processes: "ProcessGroup | None" = None
+        self, read: Read, config: DatasetConfig, tokenizers: Path, processes: "ProcessGroup | None" = None
     ) -> None:
-        self._source = source
+        self._read = read
         self._config = config
         self._tokenizers = tokenizers
         self._rank, self._size = _share(processes)
         self._gather: Gather[pa.Table | None] | None = None if processes is None else processes.channel()
 
     def parts(self) -> Iterator[Split]:
-        raw = itertools.islice(self._source.examples("train"), self._config.limit)
+        raw = itertools.islice(self._read(), self._config.limit)
         reader = open_reader(self._config)
         given = blocks(raw, reader.field.shard_size)
         mine = itertools.islice(given, self._rank, None, self._size)

@@ -28,7 +28,7 @@ def extended(config: DatasetConfig, given: Tokenizers, most: int) -> Tokenizers:
 def _pairs(config: DatasetConfig) -> Iterator[tuple[str | None, str]]:
     written = build_field(config.field).written
     sample = min(config.tokenizer.sample, config.limit or config.tokenizer.sample)
-    for example in islice(open_source(config).examples("train"), sample):
+    for example in islice(open_source(config).splits["train"].read(), sample):
         source = example.source if written else None
         if drop_reason(source, example.target, config.cleaning) is None:
             yield source, example.target

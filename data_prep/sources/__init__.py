@@ -3,49 +3,50 @@
 import functools
 import importlib
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from data_prep.sources.base import Source
-from data_prep.sources.cut import Cut
-from data_prep.sources.digits import DigitStrings, joined
+from data_prep.sources.base import RawSplit, Read, Source
+from data_prep.sources.cut import cut
+from data_prep.sources.digits import digit_strings, joined
 from data_prep.sources.embedded import ROW, from_folder
 from data_prep.sources.files import LocalFiles
-from data_prep.sources.generated import GeneratedText
+from data_prep.sources.generated import generated_text
 from data_prep.sources.hub import HubTable, holds_tables
-from data_prep.sources.media import Listing, MediaFiles, Spread
-from data_prep.sources.mixed import Mixed
-from data_prep.sources.shortened import Shortened
-from data_prep.sources.untested import Untested
-from data_prep.sources.utterances import Kaldi, LibriSpeech
+from data_prep.sources.media import media_files
+from data_prep.sources.steps import mix, shorten, spread, without_test
+from data_prep.sources.utterances import kaldi, librispeech
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, build_field
 from mt.data.origins import MixedConfig, SplitNames
 from mt.data.writer import TEXT_READER, Reader
 
-__all__ = ["Source", "open_reader", "open_source", "place"]
+__all__ = ["RawSplit", "Read", "Source", "open_reader", "open_source", "place"]
 
 
 def open_source(config: DatasetConfig) -> Source:
-    """The source of a dataset: its folder where it has one, else the hub, else the generator.
+    """Returns the raw pairs of a dataset, after the steps that its options ask for.
 
     Raises:
         UserError: the folder does not hold the files of the dataset.
     """
-    source, written = _origin(config), build_field(config.field).written
+    source = SOURCES[_kind(config)](config)
+    written = build_field(config.field).written
     if config.cut:
-        source = Cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=not written)
+        source = cut(source, config.cut, config.cleaning.max_evaluation_length, by_source=not written)
     if not config.tested:
-        source = Untested(source)
+        source = without_test(source)
     if not written:
-        return Spread(source)
+        return spread(source)
     if config.mix:
-        source = Mixed(source, [_further(config, one) for one in config.mix])
+        source = mix(source, [_further(config, one) for one in config.mix])
     limits = config.cleaning.truncate_source, config.cleaning.truncate_target
-    return source if limits == (None, None) else Shortened(source, *limits)
+    return source if limits == (None, None) else shorten(source, *limits)
 
 
 def open_reader(config: DatasetConfig) -> Reader:
-    """What makes rows of the sources of `open_source`'s examples. A generator of sound or pictures draws them,
+    """Returns what makes rows of the sources of `open_source`'s examples. A generator of sound or pictures draws them,
     `render(source)`, whenever they are asked for."""
     field = build_field(config.field)
     if field.written:
@@ -54,54 +55,31 @@ def open_reader(config: DatasetConfig) -> Reader:
         return Reader(field, functools.partial(_rendered, config.generator))
     if config.digits is not None:
         return Reader(field, functools.partial(joined, Path(config.folder or ""), config.field))
-    listing = _listing(config)
-    if isinstance(listing, HubTable):
-        return Reader(field, listing.opener(config.given))
+    if config.format == "files" and isinstance(tables := _tables_or_texts(config), HubTable):
+        return Reader(field, tables.opener(config.given))
     return Reader(field, functools.partial(from_folder, Path(config.folder or ""), config.media, config.source))
 
 
 def place(config: DatasetConfig, source: str) -> str:
-    """Where a dataset of files names this source of an example: `train.tsv, line 3`."""
+    """Says where a dataset of files names this source of an example: `train.tsv, line 3`."""
     if config.digits is not None or config.generator is not None:
         return config.name
     if match := ROW.fullmatch(source):
         return f"{Path(config.folder or config.name, match['table'])}, row {int(match['number']) + 1}"
-    listing, folder = _listing(config), config.media
-    for split in config.given:
-        for where, example in listing.located(split):
+    folder = config.media
+    for split in MANIFESTS[config.format](config).splits.values():
+        for origin, example in split.records():
             if os.path.relpath(folder / example.source.strip(), folder) == os.path.normpath(source):
-                return where
+                return origin
     return config.name
 
 
-def _further(config: DatasetConfig, mixed: MixedConfig) -> Source:
-    """The training pairs of a further corpus."""
-    named = config.model_copy(update={"splits": SplitNames(train=mixed.train), "references": ()})
-    files = LocalFiles(named, Path(mixed.folder), ("train",))
-    files.require_all()
-    return files
-
-
-def _rendered(generator: str, source: str) -> Raw:
-    return importlib.import_module(f"data_prep.generated.{generator}").render(source)
-
-
-def _listing(config: DatasetConfig) -> Listing:
-    if config.format == "kaldi":
-        return Kaldi(config)
-    if config.format == "librispeech":
-        return LibriSpeech(config)
-    return _tables_or_texts(config)
-
-
-def _origin(config: DatasetConfig) -> Source:
+def _kind(config: DatasetConfig) -> str:
     if config.generator is not None:
-        return GeneratedText(config.generator)
+        return "generator"
     if config.digits is not None:
-        return DigitStrings(config, config.digits)
-    if not build_field(config.field).written:
-        return MediaFiles(config, _listing(config))
-    return _tables_or_texts(config)
+        return "digits"
+    return "text" if build_field(config.field).written else "media"
 
 
 def _tables_or_texts(config: DatasetConfig) -> LocalFiles | HubTable:
@@ -112,3 +90,34 @@ def _tables_or_texts(config: DatasetConfig) -> LocalFiles | HubTable:
         return HubTable(config, Path(config.folder))
     files.require_all()
     return files
+
+
+def _files(config: DatasetConfig) -> Source:
+    return _tables_or_texts(config).source()
+
+
+def _media(config: DatasetConfig) -> Source:
+    return media_files(config, MANIFESTS[config.format](config))
+
+
+MANIFESTS: Mapping[str, Callable[[DatasetConfig], Source]] = MappingProxyType(
+    {"files": _files, "kaldi": kaldi, "librispeech": librispeech}
+)
+"""What names sounds and pictures, and their texts, by `DatasetConfig.format`."""
+
+SOURCES: Mapping[str, Callable[[DatasetConfig], Source]] = MappingProxyType(
+    {"generator": generated_text, "digits": digit_strings, "media": _media, "text": _files}
+)
+"""The kinds of sources."""
+
+
+def _further(config: DatasetConfig, mixed: MixedConfig) -> Source:
+    """Returns the training pairs of a further corpus."""
+    named = config.model_copy(update={"splits": SplitNames(train=mixed.train), "references": ()})
+    files = LocalFiles(named, Path(mixed.folder), ("train",))
+    files.require_all()
+    return files.source()
+
+
+def _rendered(generator: str, source: str) -> Raw:
+    return importlib.import_module(f"data_prep.generated.{generator}").render(source)

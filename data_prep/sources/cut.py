@@ -3,96 +3,92 @@
 import functools
 import hashlib
 import heapq
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from data_prep.sources.base import Source
+from data_prep.sources.base import RawSplit, Read, Source, from_list, reading
 from mt.data.corpus import Example
 from mt.data.words import count_words
 from mt.errors import UserError
 
 _PARITY = {"dev": 0, "test": 1}
 
+Key = Callable[[Example], int]
+Chosen = Mapping[str, list[tuple[int, Example]]]
+"""The pairs of each split that is cut, with their keys, in the order of the corpus."""
 
-class Cut(Source):
-    """Another source, with dev, test or both cut from its training pairs.
+
+def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bool = False) -> Source:
+    """Returns a source with dev, test or both cut from its training pairs.
 
     Each pair has a key, the hash of its two texts, or of the first alone. Pairs with an even key can become dev, pairs
     with an odd one test, and those with the smallest keys do. So equal pairs come to one split, no pair can move
     between dev and test, and pairs that are added to the corpus displace few of them. Pairs that dev and test could not
     hold stay in train.
 
-    The choice costs a pass over the text.
+    The choice costs a pass over the text, when it is first needed.
+
+    Args:
+        sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
+            it more.
+        longest: most words of a side in dev and test.
+        by_source: whether the source alone decides, as the name of a sound whatever its text is.
     """
+    whole = source.splits["train"]
+    key, hashed = (key_of_source, "name") if by_source else (key_of_pair, "pair")
 
-    def __init__(self, whole: Source, sizes: Mapping[str, int], longest: int, *, by_source: bool = False) -> None:
-        """
-        Args:
-            sizes: the least number of pairs of each split that is cut. Copies of one pair come together, and can make
-                it more.
-            longest: most words of a side in dev and test.
-            by_source: whether the source alone decides, as the name of a sound whatever its text is.
-        """
-        self._whole = whole
-        self._sizes = sizes
-        self._longest = longest
-        self._key, self._kind = (key_of_source, "name") if by_source else (key_of_pair, "pair")
+    @functools.cache
+    def chosen() -> Chosen:
+        return _choose(whole.read, sizes, longest, key)
 
-    def identity(self) -> str:
-        return self._whole.identity()
+    def part(split: str) -> RawSplit:
+        return from_list(lambda: [example for _, example in chosen()[split]], whole.sides, whole.columns)
 
-    def size(self, split: str) -> int:
-        if split in self._sizes:
-            return len(self._chosen[split])
-        whole = self._whole.size(split)  # first: it compares the sides
-        taken = sum(map(len, self._chosen.values())) if split == "train" else 0
-        return max(whole - taken, 0)  # a stream may not know how many it has, and says 0
+    def rest() -> Iterator[Example]:
+        taken = {number for pairs in chosen().values() for number, _ in pairs}
+        return (example for example in whole.read() if key(example) not in taken)
 
-    def examples(self, split: str) -> Iterator[Example]:
-        if split in self._sizes:
-            return (example for _, example in self._chosen[split])
-        examples, key = self._whole.examples(split), self._key
-        return (example for example in examples if key(example) not in self._keys) if split == "train" else examples
+    def rest_size() -> int:
+        size = whole.size()  # first: it compares the sides
+        # A stream may not know how many pairs it has, and says 0.
+        return max(size - sum(map(len, chosen().values())), 0)
 
-    def columns(self, split: str) -> Collection[str]:
-        return self._whole.columns("train" if split in self._sizes else split)
+    def notes() -> list[str]:
+        counts = " and ".join(f"{len(pairs):,} for {split}" for split, pairs in chosen().items())
+        return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
-    def places(self, split: str) -> tuple[str, str]:
-        return self._whole.places("train" if split in self._sizes else split)
+    train = replace(whole, read=reading(rest), size=rest_size)
+    return replace(
+        source, splits={**source.splits, "train": train, **{split: part(split) for split in sizes}}, notes=notes
+    )
 
-    def notes(self) -> list[str]:
-        sizes = " and ".join(f"{len(chosen):,} for {split}" for split, chosen in self._chosen.items())
-        return [*self._whole.notes(), f"cut from train by a hash of each {self._kind}: {sizes}"]
 
-    @functools.cached_property
-    def _keys(self) -> frozenset[int]:
-        return frozenset(found for chosen in self._chosen.values() for found, _ in chosen)
+def _choose(read: Read, sizes: Mapping[str, int], longest: int, key: Key) -> Chosen:
+    """Chooses the pairs of each split. Raises UserError where the corpus is too small."""
+    smallest = {split: _Smallest(size) for split, size in sizes.items()}
+    eligible = dict.fromkeys(sizes, 0)
+    for number, example in enumerate(read()):
+        hashed = key(example)
+        for split, pairs in smallest.items():
+            if hashed % 2 == _PARITY[split] and _fits(example, longest):
+                eligible[split] += 1
+                pairs.add(hashed, number, example)
+    for split, size in sizes.items():
+        if size > (most := eligible[split] // 2):
+            raise UserError(
+                f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is "
+                f"about a quarter of it, or leave it out and give {split} files of its own"
+            )
+    return {split: pairs.in_order() for split, pairs in smallest.items()}
 
-    @functools.cached_property
-    def _chosen(self) -> dict[str, list[tuple[int, Example]]]:
-        """The pairs of each split that is cut, with their keys, in the order of the corpus."""
-        smallest = {split: _Smallest(size) for split, size in self._sizes.items()}
-        eligible = dict.fromkeys(self._sizes, 0)
-        for number, example in enumerate(self._whole.examples("train")):
-            found = self._key(example)
-            for split, kept in smallest.items():
-                if found % 2 == _PARITY[split] and self._fits(example):
-                    eligible[split] += 1
-                    kept.add(found, number, example)
-        for split, size in self._sizes.items():
-            if size > (most := eligible[split] // 2):
-                raise UserError(
-                    f"dataset.{split}_size={size} is too much to cut from train: choose at most {most:,}, which is "
-                    f"about a quarter of it, or leave it out and give {split} files of its own"
-                )
-        return {split: kept.in_order() for split, kept in smallest.items()}
 
-    def _fits(self, example: Example) -> bool:
-        lengths = count_words(example.source), count_words(example.target)
-        return min(lengths) > 0 and max(lengths) <= self._longest
+def _fits(example: Example, longest: int) -> bool:
+    lengths = count_words(example.source), count_words(example.target)
+    return min(lengths) > 0 and max(lengths) <= longest
 
 
 class _Smallest:
-    """The pairs with the smallest keys, at least `size` of them: all pairs of one key, or none."""
+    """Keeps the pairs with the smallest keys, at least `size` of them: all pairs of one key, or none."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -100,31 +96,31 @@ class _Smallest:
         self._pairs: dict[int, list[tuple[int, Example]]] = {}
         self._heap: list[int] = []  # negative keys: the largest key comes first
 
-    def add(self, found: int, number: int, example: Example) -> None:
+    def add(self, key: int, number: int, example: Example) -> None:
         """number: the place of the pair in its corpus."""
-        if found not in self._pairs:
-            if self._count >= self._size and found > -self._heap[0]:
+        if key not in self._pairs:
+            if self._count >= self._size and key > -self._heap[0]:
                 return
-            heapq.heappush(self._heap, -found)
-        self._pairs.setdefault(found, []).append((number, example))
+            heapq.heappush(self._heap, -key)
+        self._pairs.setdefault(key, []).append((number, example))
         self._count += 1
         while self._count - len(self._pairs[-self._heap[0]]) >= self._size:
             self._count -= len(self._pairs.pop(-heapq.heappop(self._heap)))
 
     def in_order(self) -> list[tuple[int, Example]]:
-        """Keys and pairs, in the order of the corpus."""
-        rows = [(number, found, example) for found, pairs in self._pairs.items() for number, example in pairs]
-        return [(found, example) for _, found, example in sorted(rows)]
+        """Returns keys and pairs, in the order of the corpus."""
+        rows = [(number, key, example) for key, pairs in self._pairs.items() for number, example in pairs]
+        return [(key, example) for _, key, example in sorted(rows)]
 
 
 def key_of_pair(example: Example) -> int:
-    """64 bits of a hash of the two texts, the same on every machine."""
+    """Returns 64 bits of a hash of the two texts, the same on every machine."""
     # No text holds NUL, so that the sides do not run into one another.
     return _hash(f"{example.source}\0{example.target}")
 
 
 def key_of_source(example: Example) -> int:
-    """Likewise, of the source alone."""
+    """Returns 64 bits of a hash of the source alone."""
     return _hash(example.source)
 
 

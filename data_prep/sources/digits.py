@@ -9,14 +9,14 @@ import functools
 import os
 import re
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.sources.base import Source
+from data_prep.sources.base import RawSplit, Source, from_list
 from data_prep.sources.digest import digest
 from data_prep.sources.litter import files_below
 from mt.data.corpus import SPLITS, Example
@@ -42,42 +42,48 @@ class Recording(NamedTuple):
     """Its index."""
 
 
-class DigitStrings(Source):
-    """A source of strings, whose third column has the milliseconds at which each digit's recording begins and ends,
+def digit_strings(config: DatasetConfig) -> Source:
+    """Returns a source of strings, whose links are the milliseconds at which each digit's recording begins and ends,
     `120-540 750-1010`."""
+    folder = Path(config.folder or "")
+    options = config.digits or DigitsConfig()
+    recordings = _recordings(folder, build_field(config.field).endings)
+    by_split = _shared_out(recordings, options, folder)
+    strings = _Strings(folder, options, config.field, by_split)
 
-    def __init__(self, config: DatasetConfig, options: DigitsConfig) -> None:
-        self._folder = Path(config.folder or "")
-        self._options = options
-        self._field = config.field
-        self._recordings = _found(self._folder, build_field(config.field).endings)
-        self._parts = _parts(self._recordings, options, self._folder)
+    @functools.cache
+    def examples() -> dict[str, list[Example]]:
+        return {split: list(strings.drawn(split)) for split in SPLITS}
 
-    def identity(self) -> str:
-        return "digits " + digest((one.path, self._folder / one.path) for one in self._recordings)
+    def part(split: str) -> RawSplit:
+        sides = f"{folder}, {split}, string", f"{folder}, {split}, words of string"
+        return from_list(lambda: examples()[split], sides)
 
-    def size(self, split: str) -> int:
-        return len(self._splits[split])
-
-    def examples(self, split: str) -> Iterator[Example]:
-        return iter(self._splits[split])
-
-    def columns(self, split: str) -> Collection[str]:
-        return ()
-
-    def places(self, split: str) -> tuple[str, str]:
-        return f"{self._folder}, {split}, string", f"{self._folder}, {split}, words of string"
-
-    def notes(self) -> list[str]:
-        counts = (f"{len(self._parts[split]):,} for {split}" for split in SPLITS)
+    def notes() -> list[str]:
+        counts = (f"{len(by_split[split]):,} for {split}" for split in SPLITS)
         return [f"recordings of single digits, none of which two splits share: {', '.join(counts)}"]
 
-    @functools.cached_property
-    def _splits(self) -> dict[str, list[Example]]:
-        return {split: list(self._drawn(split)) for split in SPLITS}
+    return Source(
+        splits={split: part(split) for split in SPLITS},
+        identity=lambda: "digits " + digest((one.path, folder / one.path) for one in recordings),
+        notes=notes,
+    )
 
-    def _drawn(self, split: str) -> Iterator[Example]:
-        size, rng = getattr(self._options, split), Random(f"{self._options.seed} {split}")
+
+class _Strings:
+    """Draws strings from the recordings of each split."""
+
+    def __init__(
+        self, folder: Path, options: DigitsConfig, field: FieldConfig, recordings: Mapping[str, list[Recording]]
+    ) -> None:
+        self._folder = folder
+        self._options = options
+        self._field = field
+        self._recordings = recordings
+
+    def drawn(self, split: str) -> Iterator[Example]:
+        size = getattr(self._options, split)
+        rng = Random(f"{self._options.seed} {split}")
         count = 0
         while size is None or count < size:
             for string in self._once(split, rng)[: None if size is None else size - count]:
@@ -87,17 +93,17 @@ class DigitStrings(Source):
                 break
 
     def _once(self, split: str, rng: Random) -> list[list[Recording]]:
-        """Strings that use each recording at most once; what is too little for another string is left out."""
+        """Draws strings that use each recording at most once; what is too little for another string is left out."""
         fewest, most = self._options.lengths
         strings = []
-        for speaker in sorted({one.speaker for one in self._parts[split]}):
-            own = [one for one in self._parts[split] if one.speaker == speaker]
-            rng.shuffle(own)
-            while len(own) >= fewest:
+        for speaker in sorted({one.speaker for one in self._recordings[split]}):
+            unused = [one for one in self._recordings[split] if one.speaker == speaker]
+            rng.shuffle(unused)
+            while len(unused) >= fewest:
                 single = split == "train" and rng.random() < self._options.singles
-                count = 1 if single else min(rng.randint(fewest, most), len(own))
-                strings.append(own[:count])
-                del own[:count]
+                count = 1 if single else min(rng.randint(fewest, most), len(unused))
+                strings.append(unused[:count])
+                del unused[:count]
         if not strings:
             raise UserError(
                 f"no speaker has the {fewest} recordings for {split} of which dataset.digits.lengths makes a string: "
@@ -120,7 +126,8 @@ class DigitStrings(Source):
 
 
 def joined(folder: Path, field: FieldConfig, source: str) -> np.ndarray:
-    """[samples] int16 of a string that is written as the source of an example: a function of its arguments.
+    """Returns the sound, [samples] int16, of a string that is written as the source of an example: a function of its
+    arguments.
 
     Raises SourceError where a recording cannot be read.
     """
@@ -139,7 +146,7 @@ def joined(folder: Path, field: FieldConfig, source: str) -> np.ndarray:
 
 
 def _samples(path: str, field: FieldConfig) -> np.ndarray:
-    """[frames, samples of 10 ms] int16."""
+    """Returns [frames, samples of 10 ms] int16."""
     return _read(path, os.stat(path).st_mtime_ns if os.path.isfile(path) else 0, field)
 
 
@@ -152,41 +159,43 @@ def _seconds(frames: int) -> str:
     return f"{frames * _FRAME:.2f}"
 
 
-def _found(folder: Path, endings: Collection[str]) -> list[Recording]:
+def _recordings(folder: Path, endings: Collection[str]) -> list[Recording]:
+    """Lists the recordings below a folder. Raises UserError where there are none."""
     named = re.compile(rf"([0-9])_([^_]+)_([0-9]+)({'|'.join(map(re.escape, endings))})")
-    found_below = files_below(folder, "*_*_*.*") if folder.is_dir() else []
-    names = sorted(os.path.relpath(path, folder) for path in found_below)
+    paths = files_below(folder, "*_*_*.*") if folder.is_dir() else []
+    names = sorted(os.path.relpath(path, folder) for path in paths)
     matches = ((name, named.fullmatch(os.path.basename(name))) for name in names)
-    found = [Recording(name, int(it[1]), it[2], int(it[3])) for name, it in matches if it]
-    if not found:
+    recordings = [Recording(name, int(it[1]), it[2], int(it[3])) for name, it in matches if it]
+    if not recordings:
         raise UserError(
             f"{folder} has no recordings of digits: set dataset.folder to the folder that holds them, below it or in "
             "it, named <digit>_<speaker>_<index>.wav (or .flac, .ogg) as in the Free Spoken Digit Dataset"
         )
-    return found
+    return recordings
 
 
-def _parts(recordings: list[Recording], options: DigitsConfig, folder: Path) -> dict[str, list[Recording]]:
-    """The recordings of each split."""
-    held_out, speakers = options.held_out, sorted({one.speaker for one in recordings})
+def _shared_out(recordings: list[Recording], options: DigitsConfig, folder: Path) -> dict[str, list[Recording]]:
+    """Returns the recordings of each split. Raises UserError where one has none."""
+    held_out = options.held_out
+    speakers = sorted({one.speaker for one in recordings})
     if held_out is not None and held_out not in speakers:
         raise UserError(
             f"{folder} has no speaker {held_out}: {nearest(held_out, speakers)}; set dataset.digits.held_out"
         )
     tested = options.test_recordings if held_out is None else 0
-    parts: dict[str, list[Recording]] = {split: [] for split in SPLITS}
+    by_split: dict[str, list[Recording]] = {split: [] for split in SPLITS}
     seen: dict[tuple[int, str], int] = {}
     for one in sorted(recordings, key=lambda one: (one.number, one.path)):
         if one.speaker == held_out:
-            parts["test"].append(one)
+            by_split["test"].append(one)
             continue
         place = seen[one.digit, one.speaker] = seen.get((one.digit, one.speaker), -1) + 1
         split = "test" if place < tested else "dev" if place < tested + options.dev_recordings else "train"
-        parts[split].append(one)
-    for split, found in parts.items():
-        if not found:
+        by_split[split].append(one)
+    for split, chosen in by_split.items():
+        if not chosen:
             raise UserError(
                 f"{folder} has no recordings left for {split} ({len(recordings):,} in all, by {', '.join(speakers)}): "
                 "lower dataset.digits.test_recordings and dev_recordings, or leave dataset.digits.held_out out"
             )
-    return parts
+    return by_split

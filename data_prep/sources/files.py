@@ -2,18 +2,18 @@
 
 import codecs
 import collections
+import functools
 import itertools
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
 
-from data_prep.sources.base import Source
+from data_prep.sources.base import RawSplit, Records, Source
 from data_prep.sources.cells import Columns
 from data_prep.sources.digest import digest
 from data_prep.sources.litter import is_litter
 from data_prep.sources.moses import MosesArchive
-from data_prep.sources.tables import TABLES, ParquetFile
+from data_prep.sources.tables import TABLES, ParquetFile, TableFile
 from data_prep.sources.tmx import TmxFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
@@ -27,30 +27,7 @@ _MARKLESS = (".parquet", ".zip")
 """Endings of files whose first bytes say nothing about their lines."""
 
 
-class Pairs(Protocol):
-    """One split on disk."""
-
-    paths: tuple[Path, ...]
-
-    def roles(self) -> tuple[str, ...]:
-        """What each of the paths is read as."""
-
-    def size(self) -> int: ...
-    def examples(self) -> Iterator[Example]: ...
-    def examples_at(self, rows: Iterable[range]) -> Iterator[Example]:
-        """As of `Source`."""
-
-    def located(self) -> Iterator[tuple[str, Example]]:
-        """Each pair with what to call its line in an error."""
-
-    def columns(self) -> Collection[str]: ...
-    def embedded(self) -> str | None:
-        """As of `Listing`."""
-
-    def places(self) -> tuple[str, str]: ...
-
-
-class LocalFiles(Source):
+class LocalFiles:
     """`<split>.<source>` and `<split>.<target>`, or a table `<split>.tsv`, `.csv`, `.jsonl` or `.parquet`, or a
     translation memory `<split>.tmx`, or an archive `<split>.zip` with two texts.
 
@@ -65,7 +42,10 @@ class LocalFiles(Source):
         self._splits = {
             split: _find(folder, config.splits[split], config.columns(split), media) for split in splits or config.given
         }
-        self._sizes: dict[str, int] = {}  # each costs a pass over a file
+
+    def source(self) -> Source:
+        splits = {split: pairs.split() for split, pairs in self._splits.items()}
+        return Source(splits, self._identity, self._notes)
 
     def holds_text(self) -> bool:
         """Whether some split has a text."""
@@ -85,109 +65,75 @@ class LocalFiles(Source):
                 "such languages; without dev and test, dataset.dev_size=1000 dataset.test_size=1000 cut them from train"
             )
 
-    def identity(self) -> str:
-        return digest(
-            (f"{split} {role}", path)
-            for split, pairs in self._splits.items()
-            for role, path in zip(pairs.roles(), pairs.paths, strict=True)
-        )
+    def _identity(self) -> str:
+        return digest((f"{split} {kind}", path) for split, pairs in self._splits.items() for kind, path in pairs.files)
 
-    def size(self, split: str) -> int:
-        if split not in self._sizes:
-            self._sizes[split] = self._splits[split].size()
-        return self._sizes[split]
-
-    def examples(self, split: str) -> Iterator[Example]:
-        return self._splits[split].examples()
-
-    def examples_at(self, split: str, rows: Iterable[range]) -> Iterator[Example]:
-        return self._splits[split].examples_at(rows)
-
-    def located(self, split: str) -> Iterator[tuple[str, Example]]:
-        """Each pair with what to call its line in an error."""
-        return self._splits[split].located()
-
-    def columns(self, split: str) -> Collection[str]:
-        return self._splits[split].columns()
-
-    def embedded(self, split: str) -> str | None:
-        """As of `Listing`."""
-        return self._splits[split].embedded()
-
-    def places(self, split: str) -> tuple[str, str]:
-        return self._splits[split].places()
-
-    def notes(self) -> list[str]:
-        paths = dict.fromkeys(path for pairs in self._splits.values() for path in pairs.paths)
-        found = ((path, _marks(path)) for path in paths if path.suffix not in _MARKLESS)
-        return [f"{path}: {' and '.join(marks)} left out" for path, marks in found if marks]
+    def _notes(self) -> list[str]:
+        paths = dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
+        marked = ((path, _marks(path)) for path in paths if path.suffix not in _MARKLESS)
+        return [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
 
 
 class ParallelText:
     """Texts of one sentence a line: line N of one belongs to line N of the others."""
 
     def __init__(self, folder: Path, name: str, columns: Columns) -> None:
-        found = [(column, _present(folder / f"{name}.{column}")) for column in columns]
-        self._found = [*found[:2], *((column, path) for column, path in found[2:] if path.is_file())]
-        self.paths: tuple[Path, ...] = tuple(path for _, path in self._found)
+        files = [(f"text {column}", _present(folder / f"{name}.{column}")) for column in columns]
+        self.files = [*files[:2], *((kind, path) for kind, path in files[2:] if path.is_file())]
+        self._paths = [path for _, path in self.files]
         self._start = f"{(folder / name).name}."
 
-    def roles(self) -> tuple[str, ...]:
-        return tuple(f"text {column}" for column, _ in self._found)
+    def split(self) -> RawSplit:
+        sides = f"{self._paths[0]}, line", f"{self._paths[1]}, line"
+        return RawSplit(self.read, functools.cache(self.size), sides, self.columns, self.records)
 
     def missing(self) -> tuple[Path, ...]:
-        """The sides that are not there."""
-        return tuple(path for path in self.paths[:2] if not path.is_file())
+        """Returns the sides that are not there."""
+        return tuple(path for path in self._paths[:2] if not path.is_file())
 
     def size(self) -> int:
-        counts = [_count_lines(path) for path in self.paths]
-        for path, count in zip(self.paths, counts, strict=True):
+        """Counts the lines. Raises UserError where texts have none, or different numbers of them."""
+        counts = [_count_lines(path) for path in self._paths]
+        for path, count in zip(self._paths, counts, strict=True):
             if count == 0:
                 raise UserError(f"{path} is empty: expected one sentence a line")
-        for other, count in zip(self.paths, counts, strict=True):
+        for other, count in zip(self._paths, counts, strict=True):
             if count != counts[0]:
-                for path in (self.paths[0], other):
+                for path in (self._paths[0], other):
                     collections.deque(file_lines(path), maxlen=0)  # an encoding with other line ends is refused as such
                 raise UserError(
-                    f"{self.paths[0]} has {counts[0]:,} lines and {other} has {count:,}: "
+                    f"{self._paths[0]} has {counts[0]:,} lines and {other} has {count:,}: "
                     "line N of one must belong to line N of the other"
                 )
         return counts[0]
 
-    def examples(self) -> Iterator[Example]:
-        return self.examples_at()
-
-    def examples_at(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
-        copies = [None] * len(self.paths) if rows is None else itertools.tee(rows, len(self.paths))
-        found = zip(*map(file_lines, self.paths, copies), strict=True)
+    def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
+        """As of `Read`."""
+        copies = [None] * len(self._paths) if rows is None else itertools.tee(rows, len(self._paths))
+        lines = zip(*map(file_lines, self._paths, copies), strict=True)
         try:
-            if len(self.paths) == 2:
-                yield from itertools.starmap(Example, found)
+            if len(self._paths) == 2:
+                yield from itertools.starmap(Example, lines)
             else:
-                yield from (Example(source, target, "", tuple(more)) for source, target, *more in found)
+                yield from (Example(source, target, "", tuple(more)) for source, target, *more in lines)
         except ValueError as error:
             raise UserError(
-                f"{' and '.join(map(str, self.paths))} have different numbers of lines: line N of one must belong to "
+                f"{' and '.join(map(str, self._paths))} have different numbers of lines: line N of one must belong to "
                 "line N of the other, and none may change while it is read"
             ) from error
 
-    def located(self) -> Iterator[tuple[str, Example]]:
-        return ((f"{self.paths[0]}, line {number}", pair) for number, pair in enumerate(self.examples(), start=1))
+    def records(self) -> Records:
+        """Yields the pairs with their origins."""
+        return ((f"{self._paths[0]}, line {number}", pair) for number, pair in enumerate(self.read(), start=1))
 
     def columns(self) -> set[str]:
-        beside = _names(self.paths[0].parent)
+        beside = _names(self._paths[0].parent)
         names = (name.removeprefix(self._start) for name in beside if name.startswith(self._start))
         return {name.removesuffix(".gz").removesuffix(".zst") for name in names}
 
-    def embedded(self) -> None:
-        return None
 
-    def places(self) -> tuple[str, str]:
-        return f"{self.paths[0]}, line", f"{self.paths[1]}, line"
-
-
-def _find(folder: Path, name: str, columns: Columns, media: bool) -> Pairs:
-    """Texts where there is one, else a table, else the texts that should be there.
+def _find(folder: Path, name: str, columns: Columns, media: bool) -> ParallelText | TableFile:
+    """Returns the texts where there is one, else a table, else the texts that should be there.
 
     media: whether sources may be sounds or pictures in the cells of a table.
     """
@@ -205,7 +151,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _present(path: Path) -> Path:
-    """The file, or a compressed one in its place."""
+    """Returns the file, or a compressed one in its place."""
     if os.path.lexists(path) and not path.is_file():
         kind = "folder" if path.is_dir() else "pipe or device" if path.exists() else "link to nothing"
         raise UserError(f"{path} is a {kind}: expected a file, which can be read several times")
@@ -219,7 +165,7 @@ def _count_lines(path: Path) -> int:
 
 
 def _marks(path: Path) -> list[str]:
-    """What the start of a text has that its lines are read without."""
+    """Names what the start of a text has that its lines are read without."""
     with opened(path) as file:
         block = file.read(_BLOCK)
     marked = block.startswith(codecs.BOM_UTF8) or b"\n" + codecs.BOM_UTF8 in block

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from data_prep.sources.base import Source
+from data_prep.sources.base import RawSplit, Source, reading
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples, is_embedded
 from data_prep.sources.digest import digest
 from data_prep.sources.embedded import files_in_cells, from_tables
@@ -42,77 +42,71 @@ def holds_tables(folder: Path) -> bool:
     return bool(_tables(folder))
 
 
-class HubTable(Source):
+class HubTable:
     """A repository of tables, read from the hub or from a folder in the same way."""
 
     def __init__(self, config: DatasetConfig, folder: Path | None) -> None:
+        self._config = config
         self._hub = config.hub or HubConfig()
         self._folder = folder
-        self._sides = config.source, config.target
-        self._columns = {split: config.columns(split) for split in SPLITS}
-        self._texts = config.splits
-        self._streaming = config.streaming
         self._media = not build_field(config.field).written
         self._name = str(folder or self._hub.id)
 
-    def identity(self) -> str:
+    def source(self) -> Source:
+        return Source({split: self._split(split) for split in self._config.given}, self._identity)
+
+    def _identity(self) -> str:
         if self._folder is None:
             # What a branch stands for changes. Out of the hub's reach it is the commit in the library's cache.
-            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._found.hash
+            commit = self._hub.revision if _COMMIT.fullmatch(self._hub.revision) else self._unread.hash
             return f"{self._hub.id} {self._hub.config} {commit}"
         folder = Path(self._folder, self._subsets()[0] or "")
         files = _tables(folder)
         if self._media:
-            cells = {path for table in files for path in files_in_cells(table, self._sides[0], self._folder)}
+            cells = {path for table in files for path in files_in_cells(table, self._config.source, self._folder)}
             files += sorted(cells)
         card = self._folder / "README.md"
         if _names_files(card):
             files.append(card)
         return digest((os.path.relpath(path, folder), path) for path in files)
 
-    def size(self, split: str) -> int:
-        if self._streaming:
+    def _split(self, split: str) -> RawSplit:
+        columns = self._config.columns(split)
+        where = f"{self._name}, {self._hub.splits[split]}"
+
+        def examples() -> Iterator[Example]:
+            table = self._table(split)
+            return arrow_examples(
+                _schema(table),
+                lambda names: table.select_columns(names).with_format("arrow").iter(BATCH),
+                columns,
+                where,
+                split if self._media else None,
+            )
+
+        return RawSplit(
+            read=reading(examples),
+            size=lambda: self._size(split),
+            sides=(f"{where}, column {columns[0]}, row", f"{where}, column {columns[1]}, row"),
+            columns=lambda: arrow_columns(_schema(self._table(split)), columns)[0],
+            records=lambda: ((f"{where}, row {number}", pair) for number, pair in enumerate(examples(), start=1)),
+            holds_media=functools.cache(lambda: self._media and is_embedded(_schema(self._table(split)), columns)),
+        )
+
+    def _size(self, split: str) -> int:
+        if self._config.streaming:
             known = self._builder.info.splits or {}
             return known[name].num_examples if (name := self._hub.splits[split]) in known else 0
         return len(self._table(split))
 
-    def examples(self, split: str) -> Iterator[Example]:
-        table = self._table(split)
-        return arrow_examples(
-            _schema(table),
-            lambda names: table.select_columns(names).with_format("arrow").iter(BATCH),
-            self._columns[split],
-            f"{self._name}, {self._hub.splits[split]}",
-            split if self._media else None,
-        )
-
-    def located(self, split: str) -> Iterator[tuple[str, Example]]:
-        """Each example with what to call its row in an error."""
-        where = f"{self._name}, {self._hub.splits[split]}, row"
-        return ((f"{where} {number}", example) for number, example in enumerate(self.examples(split), start=1))
-
     def opener(self, splits: Collection[str]) -> Callable[[str], Raw]:
-        """What reads the sounds or pictures of the splits that are read; it can be sent to other processes."""
+        """Returns what reads the sounds or pictures of the splits; it can be sent to other processes."""
         import datasets
 
-        column = self._sides[0]
+        column = self._config.source
         tables = {split: self._table(split).select_columns([column]) for split in splits}
         root = self._folder or Path(datasets.config.HF_CACHE_HOME)
         return functools.partial(from_tables, tables, column, root)
-
-    def columns(self, split: str) -> list[str]:
-        return arrow_columns(_schema(self._table(split)), self._columns[split])[0]
-
-    def embedded(self, split: str) -> str | None:
-        """As of `Listing`."""
-        return split if self._media and is_embedded(_schema(self._table(split)), self._columns[split]) else None
-
-    def places(self, split: str) -> tuple[str, str]:
-        source, target = (f"{self._name}, {self._hub.splits[split]}, column {column}, row" for column in self._sides)
-        return source, target
-
-    def notes(self) -> list[str]:
-        return []
 
     def _table(self, split: str) -> datasets.Dataset | datasets.IterableDataset:
         builder, name = self._builder, self._hub.splits[split]
@@ -123,7 +117,9 @@ class HubTable(Source):
                 f"{self._name} has no split {whole}: {nearest(whole, known)}; set dataset.hub.splits.{split}{otherwise}"
             )
         try:
-            return builder.as_streaming_dataset(split=name) if self._streaming else builder.as_dataset(split=name)
+            return (
+                builder.as_streaming_dataset(split=name) if self._config.streaming else builder.as_dataset(split=name)
+            )
         except (ValueError, AssertionError) as error:
             raise UserError(
                 f"{self._name} has no rows in its split {name} ({error}): set dataset.hub.splits.{split} to another, "
@@ -132,16 +128,16 @@ class HubTable(Source):
 
     @functools.cached_property
     def _builder(self) -> datasets.DatasetBuilder:
-        """What reads the tables; they are on this machine, unless they are streamed."""
-        builder = self._found
-        if not self._streaming:
+        """Reads the tables; they are on this machine, unless they are streamed."""
+        builder = self._unread
+        if not self._config.streaming:
             with self._refused(builder.config.data_dir):
                 builder.download_and_prepare()
         return builder
 
     @functools.cached_property
-    def _found(self) -> datasets.DatasetBuilder:
-        """The first subset that has tables."""
+    def _unread(self) -> datasets.DatasetBuilder:
+        """The builder of the first subset that has tables."""
         import datasets
         from datasets.data_files import EmptyDatasetError
 
@@ -190,26 +186,29 @@ class HubTable(Source):
         """Raises UserError with file and line where a local table cannot be read: `datasets` does not say which."""
         for path in _tables(Path(self._folder or "", subset or "")):
             if kind := TABLES.get(Path(path.name.removesuffix(".gz")).suffix):
-                for _ in kind(path, self._sides).examples():
+                for _ in kind(path, (self._config.source, self._config.target)).read():
                     pass
 
     def _expected(self) -> str:
-        """The files of a copy."""
+        """Names the files of a copy."""
         subset = self._subsets()[0]
+        sides = self._config.source, self._config.target
         inside = f"DIR/{subset}" if subset else "DIR"
         names = dict.fromkeys(self._hub.splits[split].partition("[")[0] for split in SPLITS)
         tables = ", ".join(f"{inside}/{name}.parquet" for name in names if name)
-        found = f"which holds {tables} (or .jsonl, .csv) with columns {' and '.join(self._sides)}"
+        expected = f"which holds {tables} (or .jsonl, .csv) with columns {' and '.join(sides)}"
         if self._media:
-            return found
-        texts = [f"DIR/{name}.{side}" for split in SPLITS if (name := self._texts[split]) for side in self._sides]
-        return f"{found}, or the texts {', '.join(texts)}"
+            return expected
+        texts = [f"DIR/{name}.{side}" for split in SPLITS if (name := self._config.splits[split]) for side in sides]
+        return f"{expected}, or the texts {', '.join(texts)}"
 
     def _subsets(self) -> list[str | None]:
-        """The folders of the repository that may hold the pair of languages, in either order; None: all of it."""
+        """Returns the folders of the repository that may hold the pair of languages, in either order; None: all of
+        it."""
         if self._hub.config is None:
             return [None]
-        source, target = self._sides
+        source = self._config.source
+        target = self._config.target
         pairs = ((source, target), (target, source))
         names = dict.fromkeys(
             self._hub.config.replace("{source}", first).replace("{target}", second) for first, second in pairs

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 
+from data_prep.sources.base import Records
 from data_prep.sources.cells import require_once, require_sides
 from data_prep.sources.languages import choose
 from data_prep.sources.litter import is_litter
@@ -27,26 +28,23 @@ class MosesArchive(TableFile):
             counts = [count_lines(file) for file in files]
         if counts[0] != counts[1]:
             raise UserError(
-                f"{self._path}: its {self._sought[0]} has {counts[0]:,} lines and its {self._sought[1]} {counts[1]:,}: "
-                "line N of one must belong to line N of the other"
+                f"{self._path}: its {self._columns[0]} has {counts[0]:,} lines and its {self._columns[1]} "
+                f"{counts[1]:,}: line N of one must belong to line N of the other"
             )
         if counts[0] == 0:
             raise UserError(f"{self._path} holds empty texts: expected one sentence a line")
         return counts[0]
 
-    def examples(self) -> Iterator[Example]:
-        return self._read(None)
-
-    def examples_at(self, rows: Iterable[range]) -> Iterator[Example]:
-        return self._read(rows)
+    def records(self) -> Records:
+        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.read(), start=1))
 
     def columns(self) -> list[str]:
         with self._opened() as archive:
             return [*map(_ending, _texts(archive))]
 
-    def _read(self, rows: Iterable[range] | None) -> Iterator[Example]:
+    def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
         copies = (None, None) if rows is None else itertools.tee(rows)
-        names = (f"{self._path}, {side}" for side in self._sought)
+        names = (f"{self._path}, {side}" for side in self._columns)
         with self._members() as files:
             try:
                 yield from map(Example, *map(chosen_lines, files, names, copies))
@@ -55,9 +53,9 @@ class MosesArchive(TableFile):
 
     @contextlib.contextmanager
     def _members(self) -> Iterator[list[io.BufferedReader]]:
-        """The texts of the two sides."""
+        """Opens the texts of the two sides."""
         endings = self.columns()
-        sides = tuple(choose(side, endings, str(self._path)) or side for side in self._sought[:2])
+        sides = tuple(choose(side, endings, str(self._path)) or side for side in self._columns[:2])
         require_sides(sides, endings, str(self._path))
         require_once(sides, endings, str(self._path))
         with self._opened() as archive, contextlib.ExitStack() as stack:
@@ -79,7 +77,7 @@ class MosesArchive(TableFile):
 
 
 def _texts(archive: zipfile.ZipFile) -> list[str]:
-    """The names of what may be a text: no folders, and nothing that a system left there."""
+    """Names what may be a text: no folders, and nothing that a system left there."""
     names = (one.filename for one in archive.infolist() if not one.is_dir())
     return [name for name in names if not is_litter(name)]
 

@@ -1,6 +1,7 @@
 """Pairs in tables: the two sides are columns, and so are further references."""
 
 import csv
+import functools
 import itertools
 import json
 from abc import ABC, abstractmethod
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_prep.sources.base import at
+from data_prep.sources.base import RawSplit, Records, at
 from data_prep.sources.cells import (
     BATCH,
     NESTED,
@@ -40,39 +41,50 @@ class TableFile(ABC):
     """A file with a row for each pair. A line of text with nothing in it but spaces is no row, wherever it stands."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
+        """columns: those to read."""
         self._path = path
-        self._sought = columns
-        self.paths: tuple[Path, ...] = (path,)
+        self._columns = columns
+        self.files: tuple[tuple[str, Path], ...] = ((type(self).__name__, path),)
 
-    def roles(self) -> tuple[str, ...]:
-        return (type(self).__name__,)
+    @abstractmethod
+    def records(self) -> Records:
+        """Yields the pairs with their origins."""
+
+    @abstractmethod
+    def columns(self) -> Collection[str]:
+        """Names the columns that are there."""
+
+    def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
+        """As of `Read`."""
+        examples = (pair for _, pair in self.records())
+        return examples if rows is None else at(examples, rows)
 
     def size(self) -> int:
-        count = sum(1 for _ in self.examples())
+        """Counts the pairs. Raises UserError where there are none."""
+        count = sum(1 for _ in self.read())
         if count == 0:
-            raise UserError(f"{self._path} has no rows: expected one for each pair")
+            raise UserError(self._emptiness())
         return count
 
-    @abstractmethod
-    def examples(self) -> Iterator[Example]: ...
+    def holds_media(self) -> bool:
+        """As of `RawSplit`."""
+        return False
 
-    def examples_at(self, rows: Iterable[range]) -> Iterator[Example]:
-        """As of `Source`."""
-        return at(self.examples(), rows)
+    def split(self) -> RawSplit:
+        """Returns what is read of the file; what costs a pass over it is remembered."""
+        sides = f"{self._path}, column {self._columns[0]}, row", f"{self._path}, column {self._columns[1]}, row"
+        return RawSplit(
+            self.read,
+            functools.cache(self.size),
+            sides,
+            self.columns,
+            self.records,
+            functools.cache(self.holds_media),
+        )
 
-    def located(self) -> Iterator[tuple[str, Example]]:
-        """Each pair with what to call its line in an error."""
-        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self.examples(), start=1))
-
-    @abstractmethod
-    def columns(self) -> Collection[str]: ...
-
-    def embedded(self) -> str | None:
-        """As of `Listing`."""
-        return None
-
-    def places(self) -> tuple[str, str]:
-        return f"{self._path}, column {self._sought[0]}, row", f"{self._path}, column {self._sought[1]}, row"
+    def _emptiness(self) -> str:
+        """Says what is wrong with a file of no pairs."""
+        return f"{self._path} has no rows: expected one for each pair"
 
 
 class FieldsFile(TableFile):
@@ -80,26 +92,20 @@ class FieldsFile(TableFile):
 
     @abstractmethod
     def rows(self) -> Rows:
-        """All rows; lines with nothing in them may be among them."""
+        """Yields all rows; lines with nothing in them may be among them."""
 
-    def examples(self) -> Iterator[Example]:
-        return (pair for _, pair in self._numbered())
-
-    def located(self) -> Iterator[tuple[str, Example]]:
-        return ((f"{self._path}, line {number}", pair) for number, pair in self._numbered())
-
-    def _numbered(self) -> Iterator[tuple[int, Example]]:
+    def records(self) -> Records:
         start, names, rows = self._head()
         if not names:
             return
-        require_sides(self._sought, names, f"{self._path}, line {start}", _ADVICE)
-        require_once(self._sought, names, f"{self._path}, line {start}")
-        source, target, *more = (names.index(column) for column in self._sought if column in names)
+        require_sides(self._columns, names, f"{self._path}, line {start}", _ADVICE)
+        require_once(self._columns, names, f"{self._path}, line {start}")
+        source, target, *more = (names.index(column) for column in self._columns if column in names)
         width = len(names)
         for number, fields in rows:
             if len(fields) == width:
                 more_references = tuple([fields[place] for place in more]) if more else ()
-                yield number, Example(fields[source], fields[target], "", more_references)
+                yield f"{self._path}, line {number}", Example(fields[source], fields[target], "", more_references)
             elif not _blank(fields):
                 raise UserError(
                     f"{self._path}, line {number} is cut into {len(fields)} and line {start} into {width} fields: "
@@ -110,12 +116,13 @@ class FieldsFile(TableFile):
         return self._head()[1]
 
     def _head(self) -> tuple[int, list[str], Rows]:
-        """The line of the first row, the names of the columns (none in an empty file), and the rows of pairs."""
+        """Returns the line of the first row, the names of the columns (none in an empty file), and the rows of
+        pairs."""
         rows = self.rows()
         for number, fields in rows:
             if _blank(fields):
                 continue
-            if all(column.isdecimal() for column in self._sought[:2]):
+            if all(column.isdecimal() for column in self._columns[:2]):
                 places = [str(place) for place in range(1, len(fields) + 1)]
                 return number, places, itertools.chain([(number, fields)], rows)
             return number, fields, rows
@@ -147,21 +154,18 @@ class CsvFile(FieldsFile):
 class JsonLinesFile(TableFile):
     """An object on each line; the sides are its keys, or keys of its `translation`."""
 
-    def examples(self) -> Iterator[Example]:
-        return (pair for _, pair in self.located())
-
-    def located(self) -> Iterator[tuple[str, Example]]:
+    def records(self) -> Records:
         where = f"{self._path}, line"
         for number, cells in self._rows():
-            require_sides(self._sought, cells, f"{where} {number}")
-            pair = example([cells.get(column) for column in self._sought], self._sought, where, number)
+            require_sides(self._columns, cells, f"{where} {number}")
+            pair = example([cells.get(column) for column in self._columns], self._columns, where, number)
             yield f"{where} {number}", pair
 
     def columns(self) -> dict[str, None]:
         return dict.fromkeys(column for _, cells in self._rows() for column in cells)
 
     def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """The number of each line with its object, or with the `translation` of it."""
+        """Yields the number of each line with its object, or with the `translation` of it."""
         for number, line in enumerate(file_lines(self._path), start=1):
             if not line.strip():
                 continue
@@ -175,12 +179,12 @@ class JsonLinesFile(TableFile):
                 raise UserError(
                     f"{self._path}, line {number} holds {type(row).__name__}: expected a JSON object on each line"
                 )
-            nested = isinstance(row.get(NESTED), dict) and not row.keys() >= {*self._sought[:2]}
+            nested = isinstance(row.get(NESTED), dict) and not row.keys() >= {*self._columns[:2]}
             yield number, row[NESTED] if nested else row
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; of a key that it has twice one value would be lost."""
+    """Returns an object of JSON; of a key that it has twice one value would be lost."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
@@ -208,13 +212,16 @@ class ParquetFile(TableFile):
         super().__init__(path, columns)
         self._rows = rows
 
-    def examples(self) -> Iterator[Example]:
+    def records(self) -> Records:
+        return ((f"{self._path}, row {number}", pair) for number, pair in enumerate(self._examples(), start=1))
+
+    def _examples(self) -> Iterator[Example]:
         try:
             with pq.ParquetFile(self._path) as file:
                 yield from arrow_examples(
                     file.schema_arrow,
                     lambda names: file.iter_batches(BATCH, columns=names),
-                    self._sought,
+                    self._columns,
                     str(self._path),
                     self._rows,
                 )
@@ -225,10 +232,10 @@ class ParquetFile(TableFile):
             ) from error
 
     def columns(self) -> list[str]:
-        return arrow_columns(pq.read_schema(self._path), self._sought)[0]
+        return arrow_columns(pq.read_schema(self._path), self._columns)[0]
 
-    def embedded(self) -> str | None:
-        return self._rows if self._rows and is_embedded(pq.read_schema(self._path), self._sought) else None
+    def holds_media(self) -> bool:
+        return bool(self._rows) and is_embedded(pq.read_schema(self._path), self._columns)
 
 
 TABLES: Mapping[str, Callable[[Path, Columns], TableFile]] = MappingProxyType(

@@ -20,9 +20,11 @@ def test_splits_do_not_overlap_and_test_has_the_human_captions():
         plain = compose("data_prep", ["dataset=rsicd", f"dataset.folder={RSICD}"])["dataset"]
     dataset = parse(OmegaConf.to_container(plain), DatasetConfig)
     source = open_source(dataset)
-    pictures = {split: [example.source for example in source.examples(split)] for split in ("train", "dev", "test")}
+    pictures = {
+        split: [example.source for example in source.splits[split].read()] for split in ("train", "dev", "test")
+    }
     assert len(pictures["dev"]) == 300 and len(pictures["test"]) == 1_094
     assert len(pictures["train"]) == 25_000 - 5 * 300 and len({*pictures["train"]}) == 4_700
     assert not {*pictures["train"]} & {*pictures["dev"]} and not {*pictures["train"]} & {*pictures["test"]}
-    references = [text for each in source.examples("test") for text in (each.target, *each.more_references)]
+    references = [text for each in source.splits["test"].read() for text in (each.target, *each.more_references)]
     assert len(references) == 2_899 and all(text == text.lower() for text in references)

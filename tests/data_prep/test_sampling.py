@@ -1,22 +1,17 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from data_prep.sampling import drawn, sample
-from data_prep.sources.base import Source
+from data_prep.sources.base import Read, reading
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.writer import TEXT_READER
 from mt.errors import UserError
 
 
-class _List(Source):
-    def __init__(self, pairs: list[Example]) -> None:
-        self.pairs = pairs
-
-    def examples(self, split: str) -> Iterator[Example]:
-        return iter(self.pairs)
+def _reads(pairs: list[Example]) -> Read:
+    return reading(lambda: iter(pairs))
 
 
 def _config(size: int, **cleaning) -> DatasetConfig:
@@ -41,17 +36,17 @@ def test_as_many_rows_as_asked_for_are_drawn_from_everywhere(total: int, size: i
 
 def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
     pairs = [Example(f"word {number}", "" if number % 2 else "Wort") for number in range(5_000)]
-    found = sample(_List(pairs), len(pairs), _config(1_000), TEXT_READER)
+    found = sample(_reads(pairs), len(pairs), _config(1_000), TEXT_READER)
     assert found == [pair for run in drawn(5_000, 1_000) for pair in pairs[run.start : run.stop] if pair.target]
 
 
 def test_equal_pairs_come_once_where_duplicates_are_dropped() -> None:
     pairs = [Example("b", "x"), Example("a", "x"), Example("b", "x")]
-    assert sample(_List(pairs), 3, _config(9, drop_duplicates=True), TEXT_READER) == pairs[:2]
-    assert sample(_List(pairs), 3, _config(9), TEXT_READER) == pairs
+    assert sample(_reads(pairs), 3, _config(9, drop_duplicates=True), TEXT_READER) == pairs[:2]
+    assert sample(_reads(pairs), 3, _config(9), TEXT_READER) == pairs
 
 
 def test_a_sample_of_which_nothing_is_left_is_refused() -> None:
     pairs = [Example("", "x")] * 50
     with pytest.raises(UserError, match=r"cleaning dropped all 20 pairs of a sample \(20 empty\): check"):
-        sample(_List(pairs), 50, _config(20), TEXT_READER)
+        sample(_reads(pairs), 50, _config(20), TEXT_READER)

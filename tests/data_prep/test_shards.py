@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,19 +8,15 @@ from hypothesis import given, settings, strategies as st
 from data_prep import shards
 from data_prep.merge import repeated
 from data_prep.parts import WHOLE, Part, Spans
-from data_prep.sources.base import Source
+from data_prep.sources.base import Read, reading
 from data_prep.summary import Cleaned
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.writer import TEXT_READER
 
 
-class _List(Source):
-    def __init__(self, pairs: list[Example]) -> None:
-        self.pairs = pairs
-
-    def examples(self, split: str) -> Iterator[Example]:
-        return iter(self.pairs)
+def _reads(pairs: list[Example]) -> Read:
+    return reading(lambda: iter(pairs))
 
 
 @pytest.fixture
@@ -38,7 +33,7 @@ def _recipe(folder: Path, mark: str = "m", cleaning: CleaningConfig | None = Non
 def _make(pairs: list[Example], recipe: shards.Recipe, part: Part = WHOLE, workers: int = 1) -> list[shards.Shard]:
     """The shards of the whole, once a part of it has been made."""
     spans = Spans([len(pairs)], recipe.span)
-    count = sum(shards.make(_List(pairs), spans, part, recipe, workers))
+    count = sum(shards.make(_reads(pairs), spans, part, recipe, workers))
     assert count == sum(len(spans.rows(span)) for span in part.of_count(spans.number))
     records = [shards.load(recipe, span) for span in range(spans.number)]
     return [shard for record in records if record for shard in record.shards]
@@ -120,7 +115,7 @@ def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
 def test_a_stream_may_end_early(tmp_path: Path) -> None:
     recipe = _recipe(tmp_path)
     spans = Spans([3 * recipe.span], recipe.span)
-    assert list(shards.make(_List([Example("a", "b")]), spans, WHOLE, recipe, 1)) == [recipe.span]
+    assert list(shards.make(_reads([Example("a", "b")]), spans, WHOLE, recipe, 1)) == [recipe.span]
     records = [shards.load(recipe, span) for span in range(3)]
     assert [len(record.shards) for record in records if record] == [1, 0, 0]
 

@@ -16,4 +16,4 @@ from tests.data_prep.sources.test_tables import _folder
 )
 def test_no_cell_begins_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) -> None:
     config = _folder(tmp_path, name, content.encode())
-    assert [pair[:2] for pair in open_source(config).examples("train")] == [("a", "b"), ("c", "d")]
+    assert [pair[:2] for pair in open_source(config).splits["train"].read()] == [("a", "b"), ("c", "d")]

@@ -66,7 +66,7 @@ def memories(tmp_path: Path, pairs) -> Path:
 
 def test_zst(zst: Path, read, pairs) -> None:
     assert read(_config(zst)) == pairs
-    assert open_source(_config(zst)).columns("dev") == {"en", "de"}
+    assert open_source(_config(zst)).splits["dev"].columns() == {"en", "de"}
     assert open_source(_config(zst)).notes() == []
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_zst_is_refused(zst: Path, damage) -> None:
     with pytest.raises(
         UserError, match=r"train\.en\.zst is not a sound zst file \(.+\): copy it again, or compress it"
     ):
-        open_source(_config(zst)).size("train")
+        open_source(_config(zst)).splits["train"].size()
 
 
 def test_an_archive_of_moses_form(archives: Path, read, pairs) -> None:
@@ -107,7 +107,7 @@ def test_what_systems_leave_in_archives_is_not_read(archives: Path, read, pairs,
         archive.writestr(litter, b"\0\5\x16\7" if not litter.endswith("/") else b"")
         archive.mkdir("Books")
     assert read(_config(archives)) == pairs
-    assert "de" in open_source(_config(archives)).columns("train")
+    assert "de" in open_source(_config(archives)).splits["train"].columns()
 
 
 def test_endings_in_an_archive_are_codes_of_languages(archives: Path) -> None:
@@ -115,9 +115,10 @@ def test_endings_in_an_archive_are_codes_of_languages(archives: Path) -> None:
         for name in ("a.zh_CN", "a.en_GB", "a.pt_BR", "a.pt_PT"):
             archive.writestr(name, "x\n")
     for source, target in [("zh_CN", "en_GB"), ("zh-cn", "en")]:
-        assert [*LocalFiles(_config(archives, source=source, target=target), archives, ["train"]).examples("train")]
+        files = LocalFiles(_config(archives, source=source, target=target), archives, ["train"])
+        assert [*files.source().splits["train"].read()]
     with pytest.raises(UserError, match=r"train\.zip has pt_BR and pt_PT, and pt may be either: set dataset\.source"):
-        open_source(_config(archives, target="pt", dev_size=1, test_size=1)).size("train")
+        open_source(_config(archives, target="pt", dev_size=1, test_size=1)).splits["train"].size()
 
 
 def test_an_archive_is_found_by_its_own_name(archives: Path, read, pairs) -> None:
@@ -144,8 +145,8 @@ def test_a_bad_archive_is_refused(archives: Path, members: dict[str, bytes], sen
             archive.writestr(name, text)
     with pytest.raises(UserError, match=sentence):
         source = open_source(_config(archives))
-        source.size("train")
-        list(source.examples("train"))
+        source.splits["train"].size()
+        list(source.splits["train"].read())
 
 
 def test_a_damaged_archive_is_refused(archives: Path) -> None:
@@ -153,11 +154,11 @@ def test_a_damaged_archive_is_refused(archives: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:50])
     with pytest.raises(UserError, match=r"train\.zip is no sound zip file \(.*\): copy it again"):
-        open_source(_config(archives)).size("train")
+        open_source(_config(archives)).splits["train"].size()
     place = whole.index(b"Books.de-en.en") + len("Books.de-en.en") + 3
     path.write_bytes(whole[:place] + b"\xff\xff\xff" + whole[place + 3 :])
     with pytest.raises(UserError, match=r"train\.zip is (damaged|no sound zip file) \(.*\): copy it again"):
-        open_source(_config(archives)).size("train")
+        open_source(_config(archives)).splits["train"].size()
 
 
 def test_a_translation_memory(memories: Path, read, pairs) -> None:
@@ -210,7 +211,7 @@ _OUTSIDE = '<!DOCTYPE tmx [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
 def test_a_bad_memory_is_refused(memories: Path, content: bytes, sentence: str) -> None:
     (memories / "train.tmx").write_bytes(content)
     with pytest.raises(UserError, match=sentence):
-        open_source(_config(memories)).size("train")
+        open_source(_config(memories)).splits["train"].size()
 
 
 _MANY = [(f"word {number}", f"Wort {number}") for number in range(5_000)]
@@ -236,7 +237,7 @@ def test_rows_are_found_in_any_kind_of_file(tmp_path: Path, monkeypatch: pytest.
                 (tmp_path / f"{split}.{name}{ending}").write_bytes(pack(_text(_MANY, side)))
     rows = [range(0), range(3, 5), range(5, 6), range(1_000, 1_001), range(4_998, 6_000)]
     expected = [Example(*pair) for run in rows for pair in _MANY[run.start : run.stop]]
-    assert [*open_source(_config(tmp_path)).examples_at("train", rows)] == expected
+    assert [*open_source(_config(tmp_path)).splits["train"].read(rows)] == expected
 
 
 def test_a_row_that_cannot_be_read_has_its_number(tmp_path: Path) -> None:
@@ -244,6 +245,6 @@ def test_a_row_that_cannot_be_read_has_its_number(tmp_path: Path) -> None:
         (tmp_path / f"{split}.en").write_bytes(b"a\n" * 50 + b"\xff\n" + b"a\n" * 50)
         (tmp_path / f"{split}.de").write_bytes(b"b\n" * 101)
     source = open_source(_config(tmp_path))
-    assert len(list(source.examples_at("train", [range(20, 50), range(51, 101)]))) == 80
+    assert len(list(source.splits["train"].read([range(20, 50), range(51, 101)]))) == 80
     with pytest.raises(UserError, match=r"train\.en, line 51 is not UTF-8"):
-        list(source.examples_at("train", [range(40, 60)]))
+        list(source.splits["train"].read([range(40, 60)]))

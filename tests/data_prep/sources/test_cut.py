@@ -44,8 +44,10 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 
 def _read(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
     source = open_source(config)
-    found = {split: [example[:2] for example in source.examples(split)] for split in SPLITS}
-    assert {split: len(rows) for split, rows in found.items()} == {split: source.size(split) for split in SPLITS}
+    found = {split: [example[:2] for example in source.splits[split].read()] for split in SPLITS}
+    assert {split: len(rows) for split, rows in found.items()} == {
+        split: source.splits[split].size() for split in SPLITS
+    }
     return found
 
 
@@ -137,8 +139,8 @@ def test_further_references_are_read_with_train(tmp_path: Path) -> None:
     _texts(tmp_path, _rows(400))
     (tmp_path / "train.de2").write_text("".join(f"ein {number}\n" for number in range(400)), encoding="utf-8")
     source = open_source(_config(tmp_path, references=["de2"]))
-    assert "de2" in source.columns("dev")
-    for example in source.examples("test"):
+    assert "de2" in source.splits["dev"].columns()
+    for example in source.splits["test"].read():
         number = example.source.split()[1]
         assert example == Example(f"one {number}", f"eins {number}", "", (f"ein {number}",))
 

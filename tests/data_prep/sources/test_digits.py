@@ -55,8 +55,8 @@ def test_strings_are_of_one_speaker_and_of_recordings_that_no_other_split_has(fo
     source = open_source(configured(folder))
     used: dict[str, set[tuple[int, str, int]]] = {}
     for split, size in {"train": 40, "dev": 10, "test": 12}.items():
-        examples = list(source.examples(split))
-        assert len(examples) == source.size(split) == size
+        examples = list(source.splits[split].read())
+        assert len(examples) == source.splits[split].size() == size
         strings = [recordings(example.source) for example in examples]
         assert [" ".join(WORDS[digit] for digit, _, _ in one) for one in strings] == [e.target for e in examples]
         assert {len(one) for one in strings} <= ({1, 3, 4, 5, 6, 7} if split == "train" else {3, 4, 5, 6, 7})
@@ -69,7 +69,7 @@ def test_strings_are_of_one_speaker_and_of_recordings_that_no_other_split_has(fo
 
 def test_what_is_drawn_depends_on_the_seed_alone(folder: Path) -> None:
     first, again, other = (
-        {split: list(open_source(configured(folder, seed=seed)).examples(split)) for split in SPLITS}
+        {split: list(open_source(configured(folder, seed=seed)).splits[split].read()) for split in SPLITS}
         for seed in (1, 1, 2)
     )
     assert first == again
@@ -79,13 +79,13 @@ def test_what_is_drawn_depends_on_the_seed_alone(folder: Path) -> None:
 def test_single_digits_use_each_recording_once(folder: Path) -> None:
     every = {"lengths": [1, 1], "train": None, "dev": None, "test": None}
     source = open_source(configured(folder, **every))
-    assert {split: source.size(split) for split in SPLITS} == {"train": 12, "dev": 18, "test": 30}
-    counts = Counter(one for split in SPLITS for e in source.examples(split) for one in recordings(e.source))
+    assert {split: source.splits[split].size() for split in SPLITS} == {"train": 12, "dev": 18, "test": 30}
+    counts = Counter(one for split in SPLITS for e in source.splits[split].read() for one in recordings(e.source))
     assert len(counts) == 60 and {*counts.values()} == {1}
     source = open_source(configured(folder, held_out="bob", **every))
-    speakers = {s: {one[0][1] for one in (recordings(e.source) for e in source.examples(s))} for s in SPLITS}
+    speakers = {s: {one[0][1] for one in (recordings(e.source) for e in source.splits[s].read())} for s in SPLITS}
     assert speakers == {"train": {"ann"}, "dev": {"ann"}, "test": {"bob"}}
-    assert {split: source.size(split) for split in SPLITS} == {"train": 21, "dev": 9, "test": 30}
+    assert {split: source.splits[split].size() for split in SPLITS} == {"train": 21, "dev": 9, "test": 30}
 
 
 def test_the_sound_is_what_is_written_and_the_times_are_where_recordings_lie(folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_what_cannot_be_joined_is_one_sentence(folder: Path, tmp_path: Path) -> 
         with pytest.raises(UserError) as refused:
             source = open_source(configured(folder, **digits))
             for split in SPLITS:
-                source.size(split)
+                source.splits[split].size()
         return str(refused.value)
 
     assert refusal(tmp_path).startswith(f"{tmp_path} has no recordings of digits: set dataset.folder to the folder ")
@@ -166,7 +166,7 @@ def test_what_does_not_go_with_joining_is_refused(folder: Path, options: dict[st
 def test_real_recordings() -> None:
     config = configured(FSDD, train=20)
     source, reader = open_source(config), open_reader(config)
-    for example in source.examples("train"):
+    for example in source.splits["train"].read():
         samples = reader.open(example.source)
         end = int(example.links.split("-")[-1])
         assert end <= 1000 * len(samples) / RATE <= end + 400

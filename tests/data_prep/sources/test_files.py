@@ -35,13 +35,13 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 def _read_all(folder: Path) -> None:
     source = open_source(_config(folder))
     for split in SPLITS:
-        source.size(split)
-        list(source.examples(split))
+        source.splits[split].size()
+        list(source.splits[split].read())
 
 
 def test_texts(folder: Path, read, pairs) -> None:
     assert read(_config(folder)) == pairs
-    assert open_source(_config(folder)).places("dev") == (f"{folder}/dev.en, line", f"{folder}/dev.de, line")
+    assert open_source(_config(folder)).splits["dev"].sides == (f"{folder}/dev.en, line", f"{folder}/dev.de, line")
 
 
 def test_split_names(folder: Path, read, pairs) -> None:
@@ -60,7 +60,7 @@ def test_compressed_texts(folder: Path, read, pairs) -> None:
             path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
             path.unlink()
     assert read(_config(folder)) == pairs
-    assert open_source(_config(folder)).places("dev") == (f"{folder}/dev.en.gz, line", f"{folder}/dev.de, line")
+    assert open_source(_config(folder)).splits["dev"].sides == (f"{folder}/dev.en.gz, line", f"{folder}/dev.de, line")
 
 
 def test_texts_replace_the_hub(folder: Path, read, pairs) -> None:
@@ -98,7 +98,7 @@ def test_blank_lines_stay_in_place(folder: Path, read) -> None:
 def test_examples_are_read_as_they_are_asked_for(folder: Path) -> None:
     (folder / "train.en").write_bytes(b"a\n" * 200_000 + b"\xff\n" * 200_000)
     (folder / "train.de").write_bytes(b"b\n" * 400_000)
-    examples = open_source(_config(folder)).examples("train")
+    examples = open_source(_config(folder)).splits["train"].read()
     assert next(examples) == Example("a", "b")
 
 
@@ -171,8 +171,8 @@ def test_real_files(name: str, source: str, target: str, splits: dict[str, str],
         pytest.skip(f"{name} is not on this machine")
     config = DatasetConfig(folder=str(DATA / name), source=source, target=target, splits=SplitNames(**splits))
     opened = open_source(config)
-    counted = tuple(sum(1 for _ in opened.examples(split)) for split in SPLITS)
-    assert counted == tuple(opened.size(split) for split in SPLITS)
+    counted = tuple(sum(1 for _ in opened.splits[split].read()) for split in SPLITS)
+    assert counted == tuple(opened.splits[split].size() for split in SPLITS)
     assert sizes is None or counted == sizes
 
 

@@ -149,7 +149,7 @@ def test_articles_are_cut_and_highlights_stay_whole(tmp_path: Path) -> None:
         row = {"article": "word " * 500, "highlights": "word " * 150}
         _write(tmp_path / "3.0.0" / f"{split}-00000-of-00001.parquet", [row])
     source = open_source(named("cnn_dailymail", tmp_path))
-    lengths = {split: [len(text.split()) for text in next(source.examples(split))[:2]] for split in SPLITS}
+    lengths = {split: [len(text.split()) for text in next(source.splits[split].read())[:2]] for split in SPLITS}
     assert lengths == {"train": [400, 100], "dev": [400, 150], "test": [400, 150]}
 
 
@@ -164,15 +164,15 @@ def _copy(folder: Path, rows: list[dict[str, Any]], hub: HubConfig = HUB) -> Dat
 )
 def test_missing_columns_are_named(tmp_path: Path, row: dict) -> None:
     with pytest.raises(UserError, match=r", train has no column de: .*en, \w+; set dataset\.source"):
-        list(open_source(_copy(tmp_path, [row])).examples("train"))
+        list(open_source(_copy(tmp_path, [row])).splits["train"].read())
 
 
 def test_cells(tmp_path: Path, read) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": None}, {"en": "a", "de": "b"}])
     assert read(config)["train"] == [("a", ""), ("a", "b")]
-    assert open_source(config).places("dev")[0] == f"{tmp_path}, validation, column en, row"
+    assert open_source(config).splits["dev"].sides[0] == f"{tmp_path}, validation, column en, row"
     with pytest.raises(UserError, match="train, row 1, column de holds int, not text"):
-        list(open_source(_copy(tmp_path, [{"en": "a", "de": 3}])).examples("train"))
+        list(open_source(_copy(tmp_path, [{"en": "a", "de": 3}])).splits["train"].read())
 
 
 @pytest.mark.parametrize("name", ["valid", "valid[:1]"])
@@ -180,10 +180,10 @@ def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
     sentence = r"has no split valid: did you mean validation\? .*; set dataset\.hub\.splits\.dev, or cut it from train "
     with pytest.raises(UserError, match=sentence + r"with dataset\.dev_size=1000$"):
-        open_source(config).size("dev")
+        open_source(config).splits["dev"].size()
     cut = config.model_copy(update={"dev_size": 1})
     with pytest.raises(UserError, match="too much to cut from train: choose at most 0"):
-        open_source(cut).size("dev")
+        open_source(cut).splits["dev"].size()
 
 
 @pytest.mark.parametrize("name", ["validation[:0]", "validation[:x]", "validation[5:6]"])
@@ -191,7 +191,7 @@ def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None
     config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
     sentence = rf"has no rows in its split {re.escape(name)} \(.*\): set dataset\.hub\.splits\.dev to another"
     with pytest.raises(UserError, match=sentence):
-        open_source(config).size("dev")
+        open_source(config).splits["dev"].size()
 
 
 @pytest.mark.parametrize(
@@ -215,5 +215,5 @@ def test_a_broken_local_copy_is_refused(tmp_path: Path, name: str, content: byte
     (tmp_path / name).write_bytes(content)
     capfd.readouterr()
     with pytest.raises(UserError, match=sentence):
-        open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).size("dev")
+        open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de")).splits["dev"].size()
     assert "Failed to read" not in capfd.readouterr().err

@@ -62,7 +62,7 @@ def test_a_pair_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(datasets, "load_dataset_builder", load)
     source = open_source(DatasetConfig(hub=PAIR, source="en", target="ja"))
     with pytest.raises(UserError, match=r"somebody/captions has no tables in en-ja or ja-en: set dataset\.source and"):
-        source.size("dev")
+        source.splits["dev"].size()
 
 
 def test_another_commit_of_a_branch_makes_another_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_out_of_reach_the_cache_may_have_the_pair_the_other_way(
     _hub(monkeypatch, tmp_path, {"main": "1" * 40}, missing=["en-de"])
     source = open_source(DatasetConfig(hub=PAIR, source="en", target="de"))
     assert source.identity().endswith(" " + "1" * 40)
-    assert source.size("dev") == 1
+    assert source.splits["dev"].size() == 1
 
 
 def test_tables_that_change_their_roles_make_another_corpus(tmp_path: Path) -> None:
@@ -119,6 +119,6 @@ def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pyt
     monkeypatch.setattr(datasets, "load_dataset_builder", load)
     sentence = r"^somebody/captions could not be loaded \(Couldn't reach 'somebody/captions' on the Hub\): "
     with pytest.raises(UserError, match=sentence + r"where the hub cannot be reached, set dataset\.folder=DIR to"):
-        open_source(DatasetConfig(hub=HUB, source="en", target="de")).size("train")
+        open_source(DatasetConfig(hub=HUB, source="en", target="de")).splits["train"].size()
     logging.getLogger("huggingface_hub").warning("heard again")
     assert caplog.messages == ["heard again"]

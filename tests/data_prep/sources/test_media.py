@@ -214,7 +214,7 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
         "workers": 1,
     }
     config = DatasetConfig.model_validate(plain, strict=False)
-    assert list(open_source(config).examples("dev")) == [Example("2.png", "one", more_references=("two", "three"))]
+    assert list(open_source(config).splits["dev"].read()) == [Example("2.png", "one", more_references=("two", "three"))]
     corpus = prepared(config, tmp_path)
     train, dev = corpus.split("train"), corpus.split("dev")
     assert train.column("source") == ["0.png", "0.png", "1.png", "1.png"]

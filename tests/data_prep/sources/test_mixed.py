@@ -48,7 +48,7 @@ def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> Non
     }
     rows = [range(5, 6), range(28, 33), range(79, 81), range(99, 100)]
     expected = [found["train"][place][0] for run in rows for place in run]
-    assert [one.source for one in open_source(_config(folder)).examples_at("train", rows)] == expected
+    assert [one.source for one in open_source(_config(folder)).splits["train"].read(rows)] == expected
 
 
 def test_an_epoch_has_each_corpus_by_its_weight(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,24 +50,24 @@ def texts(tmp_path: Path) -> Path:
 
 def test_texts_beside_the_target(texts: Path) -> None:
     source = open_source(_config(texts, "de2", "de3"))
-    assert [*source.examples("train")] == [Example("a house", "ein Haus"), Example("two dogs", "zwei Hunde")]
-    assert [example.more_references for example in source.examples("dev")] == [("ein Kater",), ("",)]
-    assert [example.more_references for example in source.examples("test")] == [
+    assert [*source.splits["train"].read()] == [Example("a house", "ein Haus"), Example("two dogs", "zwei Hunde")]
+    assert [example.more_references for example in source.splits["dev"].read()] == [("ein Kater",), ("",)]
+    assert [example.more_references for example in source.splits["test"].read()] == [
         ("Vogel", "ein Vögelchen"),
         (" ", "neuer"),
     ]
-    assert [source.size(split) for split in SPLITS] == [2, 2, 2]
-    assert source.places("test") == (f"{texts}/test.en, line", f"{texts}/test.de, line")
-    assert {*source.columns("test")} == {"en", "de", "de2", "de3"}
+    assert [source.splits[split].size() for split in SPLITS] == [2, 2, 2]
+    assert source.splits["test"].sides == (f"{texts}/test.en, line", f"{texts}/test.de, line")
+    assert {*source.splits["test"].columns()} == {"en", "de", "de2", "de3"}
 
 
 def test_compressed_texts_beside_the_target(texts: Path) -> None:
     (texts / "test.de3.gz").write_bytes(gzip.compress((texts / "test.de3").read_bytes()))
     (texts / "test.de3").unlink()
     source = open_source(_config(texts, "de3"))
-    assert [example.more_references for example in source.examples("test")] == [("ein Vögelchen",), ("neuer",)]
-    assert [example.more_references for example in source.examples("dev")] == [(), ()]
-    assert "de3" in source.columns("test")
+    assert [example.more_references for example in source.splits["test"].read()] == [("ein Vögelchen",), ("neuer",)]
+    assert [example.more_references for example in source.splits["dev"].read()] == [(), ()]
+    assert "de3" in source.splits["test"].columns()
 
 
 def test_texts_of_unequal_length_are_refused(texts: Path) -> None:
@@ -75,8 +75,8 @@ def test_texts_of_unequal_length_are_refused(texts: Path) -> None:
     with pytest.raises(
         UserError, match=r"test\.en has 2 lines and .*test\.de3 has 1: line N of one must belong to line N"
     ):
-        open_source(_config(texts, "de2", "de3")).size("test")
-    assert open_source(_config(texts, "de2")).size("test") == 2
+        open_source(_config(texts, "de2", "de3")).splits["test"].size()
+    assert open_source(_config(texts, "de2")).splits["test"].size() == 2
 
 
 def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,9 +113,9 @@ def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> N
 def test_a_cut_leaves_references_whole(texts: Path) -> None:
     cut = {"truncate_source": 1, "truncate_target": 1}
     source = open_source(_config(texts, "de3", cleaning=cut))
-    assert next(source.examples("train")) == Example("a", "ein")
-    assert next(source.examples("test")) == Example("a", "ein Vogel", "", ("ein Vögelchen",))
-    assert {*source.columns("dev")} == {"en", "de", "de2"}
+    assert next(source.splits["train"].read()) == Example("a", "ein")
+    assert next(source.splits["test"].read()) == Example("a", "ein Vogel", "", ("ein Vögelchen",))
+    assert {*source.splits["dev"].columns()} == {"en", "de", "de2"}
 
 
 def _tsv(path: Path, rows: Rows) -> None:
@@ -156,10 +156,10 @@ def test_columns(tmp_path: Path, layout: str) -> None:
     write(tmp_path / f"dev{ending}", [pair])
     write(tmp_path / f"test{ending}", [{"ref2": "c"} | pair | {"ref1": "b"}, {"ref2": ""} | pair | {"ref1": "d"}])
     source = open_source(_config(tmp_path, "ref1", "ref2"))
-    assert [*source.examples("train")] == [Example("a bird", "ein Vogel")]
-    [dev] = source.examples("dev")
+    assert [*source.splits["train"].read()] == [Example("a bird", "ein Vogel")]
+    [dev] = source.splits["dev"].read()
     assert dev[:2] == ("a bird", "ein Vogel") and not any(dev.more_references)
-    assert [example.more_references for example in source.examples("test")] == [("b", "c"), ("d", "")]
+    assert [example.more_references for example in source.splits["test"].read()] == [("b", "c"), ("d", "")]
     with pytest.raises(
         UserError,
         match=r"has references ref3: did you mean ref2\? .*de, en, ref1, ref2; set dataset\.references",
@@ -171,9 +171,9 @@ def test_columns_without_names(tmp_path: Path) -> None:
     for split in SPLITS:
         (tmp_path / f"{split}.tsv").write_text("b\tx\ta\tc\n", encoding="utf-8")
     source = open_source(_config(tmp_path, "4", "1", source=3, target=2))
-    assert [*source.examples("train")] == [Example("a", "x")]
-    assert [*source.examples("test")] == [Example("a", "x", "", ("c", "b"))]
-    assert source.columns("test") == ["1", "2", "3", "4"]
+    assert [*source.splits["train"].read()] == [Example("a", "x")]
+    assert [*source.splits["test"].read()] == [Example("a", "x", "", ("c", "b"))]
+    assert source.splits["test"].columns() == ["1", "2", "3", "4"]
 
 
 def test_a_key_that_only_some_lines_have(tmp_path: Path) -> None:
@@ -210,16 +210,16 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
     for split in SPLITS:
         _jsonl(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": target}])
     with pytest.raises(UserError, match=rf"train\.jsonl, line 2, column de {sentence}$"):
-        open_source(_config(tmp_path)).size("train")
+        open_source(_config(tmp_path)).splits["train"].size()
     with pytest.raises(UserError, match=r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source"):
-        open_source(_config(tmp_path, source="de", target="en")).size("train")
+        open_source(_config(tmp_path, source="de", target="en")).splits["train"].size()
 
 
 def test_an_empty_list_in_parquet_is_refused_by_its_row(tmp_path: Path) -> None:
     for split in SPLITS:
         _parquet(tmp_path / f"{split}.parquet", [{"en": "a", "de": ["b"]}, {"en": "a", "de": []}])
     with pytest.raises(UserError, match=r"test\.parquet, row 2, column de holds an empty list: expected the target"):
-        open_source(_config(tmp_path)).size("test")
+        open_source(_config(tmp_path)).splits["test"].size()
 
 
 def test_a_target_that_is_empty_is_refused_though_it_has_references(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ def config(tmp_path: Path) -> DatasetConfig:
 def test_sources_are_cut_everywhere_and_targets_in_training(config: DatasetConfig) -> None:
     cut = config.model_copy(update={"cleaning": CleaningConfig(truncate_source=3, truncate_target=2)})
     source, whole = open_source(cut), open_source(config)
-    assert [*source.examples("train")] == [Example("one two three", "eins zwei")]
+    assert [*source.splits["train"].read()] == [Example("one two three", "eins zwei")]
     for split in ("dev", "test"):
-        assert [*source.examples(split)] == [Example("one two three", "eins zwei drei")]
-    assert [*whole.examples("train")] == [Example("one two three  four", "eins zwei drei")]
-    assert source.size("train") == 1
-    assert (source.identity(), source.places("dev"), source.notes()) == (
+        assert [*source.splits[split].read()] == [Example("one two three", "eins zwei drei")]
+    assert [*whole.splits["train"].read()] == [Example("one two three  four", "eins zwei drei")]
+    assert source.splits["train"].size() == 1
+    assert (source.identity(), source.splits["dev"].sides, source.notes()) == (
         whole.identity(),
-        whole.places("dev"),
+        whole.splits["dev"].sides,
         whole.notes(),
     )
 
@@ -39,7 +39,7 @@ def test_links_stay_with_pairs_that_are_not_cut(monkeypatch: pytest.MonkeyPatch)
     source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook", cleaning=limits))
     whole = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
     seen = set()
-    for cut, example in zip(source.examples("dev"), whole.examples("dev"), strict=True):
+    for cut, example in zip(source.splits["dev"].read(), whole.splits["dev"].read(), strict=True):
         seen.add(cut == example)
         assert cut == example or (len(cut.source.split()) == 5 and cut.links == "")
     assert seen == {True, False}

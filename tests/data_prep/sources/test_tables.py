@@ -80,7 +80,7 @@ def test_every_format(tmp_path: Path, read, pairs, layout: str, compressed: bool
     back = {split: [(target, source) for source, target in rows] for split, rows in pairs.items()}
     assert read(_config(tmp_path, "de", "en")) == back
     place = f"{tmp_path}/dev{ending}{'.gz' if compressed else ''}, column"
-    assert open_source(_config(tmp_path)).places("dev") == (f"{place} en, row", f"{place} de, row")
+    assert open_source(_config(tmp_path)).splits["dev"].sides == (f"{place} en, row", f"{place} de, row")
 
 
 @pytest.mark.parametrize(("ending", "mark"), [(".tsv", "\t"), (".csv", ",")])
@@ -95,12 +95,12 @@ def test_columns_without_names_have_numbers(tmp_path: Path, read, pairs, ending:
 
 def test_csv_may_hold_commas_quotes_and_lines_in_a_field(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.csv", b'en,de\r\n"a, ""b""\r\nc","d\n"\r\n')
-    assert [*open_source(config).examples("train")] == [Example('a, "b"\nc', "d\n")]
+    assert [*open_source(config).splits["train"].read()] == [Example('a, "b"\nc', "d\n")]
 
 
 def test_tsv_has_no_quotes_and_marks_are_left_out(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.tsv", '\ufeffen\tde\r\n"a\tb"\r\n'.encode())
-    assert [*open_source(config).examples("train")] == [Example('"a', 'b"')]
+    assert [*open_source(config).splits["train"].read()] == [Example('"a', 'b"')]
     assert open_source(config).notes() == [f"{tmp_path}/train.tsv: byte-order mark and carriage returns left out"]
 
 
@@ -119,31 +119,31 @@ BLANKS = {
 def test_blank_lines_are_no_rows(tmp_path: Path, kind: str, blank: str) -> None:
     name, text = BLANKS[kind]
     source = open_source(_folder(tmp_path, name, text.format(*[blank] * 5).encode()))
-    assert [*source.examples("train")] == [Example("a", "b"), Example("", ""), Example("c", "d")]
-    assert source.size("train") == 3
+    assert [*source.splits["train"].read()] == [Example("a", "b"), Example("", ""), Example("c", "d")]
+    assert source.splits["train"].size() == 3
 
 
 def test_a_blank_line_in_a_field_of_csv_stays(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.csv", b'en,de\n"a\n\n\nb",c\n\n')
-    assert [*open_source(config).examples("train")] == [Example("a\n\n\nb", "c")]
+    assert [*open_source(config).splits["train"].read()] == [Example("a\n\n\nb", "c")]
 
 
 def test_a_field_of_csv_may_be_long(tmp_path: Path) -> None:
     long = "word " * 100_000
     config = _folder(tmp_path, "train.csv", f"en,de\n{long},b\n".encode())
-    assert [*open_source(config).examples("train")] == [Example(long, "b")]
+    assert [*open_source(config).splits["train"].read()] == [Example(long, "b")]
 
 
 def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_LONGEST_FIELD", 200_000)
     config = _folder(tmp_path, "train.csv", b'en,de\na,"b\n' + b"c,d\n" * 60_000)
     with pytest.raises(UserError, match=r"is not CSV \(field larger than field limit \(200000\)\): mend its quotation"):
-        open_source(config).size("train")
+        open_source(config).splits["train"].size()
 
 
 def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
     config = _folder(tmp_path, "train.jsonl", b'{"en": "a", "de": null}\n{"en": "", "de": "b"}\n')
-    assert [*open_source(config).examples("train")] == [Example("a", ""), Example("", "b")]
+    assert [*open_source(config).splits["train"].read()] == [Example("a", ""), Example("", "b")]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_an_empty_cell_is_an_empty_text(tmp_path: Path) -> None:
 def test_bad_tables_are_refused(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
     source = open_source(_folder(tmp_path, name, content))
     with pytest.raises(UserError, match=sentence):
-        source.size("train")
+        source.splits["train"].size()
 
 
 def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> None:
@@ -247,4 +247,4 @@ def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"train\.jsonl, line 2 is not JSON \(its key en comes twice\): expected an obj"
     ):
-        list(JsonLinesFile(tmp_path / "train.jsonl", ("en", "de")).examples())
+        list(JsonLinesFile(tmp_path / "train.jsonl", ("en", "de")).read())

@@ -23,7 +23,7 @@ def _memory(folder: Path, segment: str, before: str = _DOCTYPE, languages: tuple
 def _text(path: Path, sides: tuple[str, str] = ("en", "de")) -> str:
     memory = TmxFile(path, sides)
     assert memory.size() == 1
-    return next(memory.examples()).source
+    return next(memory.read()).source
 
 
 @pytest.mark.parametrize("before", [_DOCTYPE, "", "<!DOCTYPE tmx []>", "<!DOCTYPE tmx [%further;]>"])

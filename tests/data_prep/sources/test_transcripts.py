@@ -60,7 +60,7 @@ def configured(folder: Path, **changed: Any) -> DatasetConfig:
 def refusal(folder: Path, **changed: Any) -> str:
     with pytest.raises(UserError) as refused:
         source = open_source(configured(folder, **changed))
-        source.size("train")
+        source.splits["train"].size()
     return str(refused.value)
 
 
@@ -91,7 +91,10 @@ def test_without_them_a_corpus_is_as_it_always_was(folder: Path, tmp_path: Path)
 
 def test_dev_is_cut_by_names_alone(folder: Path) -> None:
     found = [
-        [example.source for example in open_source(configured(folder, target=target, transcript="")).examples("dev")]
+        [
+            example.source
+            for example in open_source(configured(folder, target=target, transcript="")).splits["dev"].read()
+        ]
         for target in ("french", "mbosi")
     ]
     # Where the text is blank, a sound stays in train.
