@@ -192,12 +192,13 @@ ALONE = ProcessGroup()
 
 
 @contextlib.contextmanager
-def accumulating(replica: nn.Module, *, ends: bool) -> Iterator[None]:
-    """Around the forward and the backward pass of a part of an update; only the last part, which `ends` it, is talked
-    about. (Around the backward pass alone it would have no effect.)"""
+def synchronized(module: nn.Module, *, when: bool) -> Iterator[None]:
+    """A context of a forward and a backward pass of what `data_parallel` returned. `when` it is the last pass of an
+    update, gradients are reduced over all processes, else each process adds up its own. (Around the backward pass alone
+    it would have no effect.)"""
     with contextlib.ExitStack() as stack:
-        if isinstance(replica, DistributedDataParallel) and not ends:
-            stack.enter_context(replica.no_sync())
+        if isinstance(module, DistributedDataParallel) and not when:
+            stack.enter_context(module.no_sync())
         with collective():
             yield
 

@@ -35,10 +35,11 @@ from mt.export.graphs import write_graphs
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
 from mt.onnx.translator import decode_ids as decode_by_onnx
-from mt.optim.optimizer import build_optimizer
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, Precision, SearchConfig
 from mt.storage import write_json
-from mt.training.loop import Progress, updates
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
 
 SEARCHES: dict[str, SearchConfig] = {
     "beam5": BeamConfig(beam_size=5, batch_tokens=1 << 20),

@@ -24,8 +24,9 @@ from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
 from mt.device import AT_ONCE, choose, keep_programs, peak_memory
-from mt.optim.optimizer import build_optimizer
-from mt.training.loop import Progress, updates
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
 
 ROWS = {
     "input_feeding_bf16": ("input_feeding", "bf16"),

@@ -15,9 +15,10 @@ from mt.cli import CONF
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer, rate
 from mt.parsing import parse
-from mt.training.loop import Progress, updates
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer, learning_rate
+from mt.training.progress import Progress
 
 PUBLISHED: Any = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
 # (experiment, update, epoch, rate)
@@ -86,7 +87,7 @@ def test_an_experiment_has_the_published_values(name: str):
 @pytest.mark.parametrize(("name", "update", "epoch", "expected"), RATES)
 def test_an_experiment_has_the_published_schedule(name: str, update: int, epoch: int, expected: float):
     options = composed(f"experiment={name}").optimizer
-    assert rate(options, update=update, epoch=epoch, bad_validations=[0]) == pytest.approx(expected, rel=1e-5)
+    assert learning_rate(options, update=update, epoch=epoch, bad_validations=[0]) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

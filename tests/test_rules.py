@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ),
     ("mt.distributed",),
     ("mt.ops",),
-    ("mt.data", "mt.models", "mt.optim", "mt.search", "mt.metrics", "mt.plots"),
+    ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.scoring",),
     ("mt.config",),
     ("mt.checkpoint", "mt.decoding", "mt.delays", "mt.streaming", "mt.translation"),

@@ -12,7 +12,7 @@ from mt.metrics.settings import PLAIN, Settings
 from mt.models.seq2seq import Seq2Seq
 from mt.scoring import metrics_of, notes_of
 from mt.training.console import heading
-from mt.training.loop import Progress
+from mt.training.progress import Progress
 
 CHINESE = [["今天从早上开始下雨3度"], ["他们昨天卖了3本书"]]
 

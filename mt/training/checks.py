@@ -5,14 +5,14 @@ from typing import Any
 import torch
 
 from mt.config import Config
+from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
 from mt.decoding import decodes_hard, require_wait_k
 from mt.distributed import ProcessGroup, code
 from mt.errors import UserError, nearest
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import DecayConfig
-from mt.training.loop import batches_per_update
+from mt.training.batches import batches_per_update
 
 
 def chosen_metric(config: Config) -> str:

@@ -15,7 +15,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.progress import SECONDS, Bar, say_beside
 from mt.scoring import notes_of
 from mt.search.config import is_online
-from mt.training.loop import Progress
+from mt.training.progress import Progress
 
 _LABEL = 8
 """Columns of the names at the start."""
@@ -51,7 +51,7 @@ class Console:
             self._bar.update()
 
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
-        """After each line of the log. means: of `Window`."""
+        """After each line of the log. means: of `LogWindow`."""
         if self._bar is not None:
             self._bar.note({"epoch": progress.epoch, "loss": f"{means['loss']:.3f}"})
         if self._lines and time.monotonic() - self._said >= self._seconds:

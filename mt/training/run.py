@@ -12,8 +12,10 @@ from mt.errors import Interrupted, UserError, explained
 from mt.evaluation.report import origin, report, weights_name
 from mt.metrics import score_names
 from mt.storage import write_json
+from mt.training.batches import total_updates
 from mt.training.console import heading, scores_shown
-from mt.training.loop import Window, total_updates, updates
+from mt.training.loop import updates
+from mt.training.progress import LogWindow
 from mt.training.selection import improves
 from mt.training.signals import interruption
 from mt.training.state import Run, averaged, keep, save, save_average
@@ -157,7 +159,7 @@ def log_window(run: Run, lr: float) -> None:
     means = progress.window.means() | {"lr": lr}
     if progress.loss_scale:
         means["loss_scale"] = progress.loss_scale.factor
-    progress.window, progress.last_speed = Window(), means["tokens_per_second"]
+    progress.window, progress.last_speed = LogWindow(), means["tokens_per_second"]
     run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
     run.console.logged(progress, means)
 

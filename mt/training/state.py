@@ -18,7 +18,6 @@ from mt.generators import own_generators
 from mt.inference import Translator
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer
 from mt.storage import mend, point, remove, subfolder
 from mt.training.checks import chosen_metric, require_alike, require_fit, require_work
 from mt.training.console import Console
@@ -27,8 +26,9 @@ from mt.training.freezing import freeze
 from mt.training.initialisation import initialise
 from mt.training.limits import with_limits
 from mt.training.log import Log, NoLog
-from mt.training.loop import Progress
-from mt.training.resumption import load_snapshot, moments, restore_generators, restore_moments, snapshot
+from mt.training.optimizer import build_optimizer, moments, restore_moments
+from mt.training.progress import Progress
+from mt.training.resumption import load_snapshot, restore_generators, snapshot
 from mt.training.signals import Signals
 
 

@@ -17,7 +17,7 @@ from mt.training.console import scores_shown
 PROGRAM = """
 import time
 from mt.training.console import Console
-from mt.training.loop import Progress
+from mt.training.progress import Progress
 
 console, progress = Console(seconds={seconds}), Progress(seconds=1e-3)
 console.say("begun")

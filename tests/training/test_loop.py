@@ -12,8 +12,11 @@ from mt.data.batches import batch_order, collate
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer
-from mt.training.loop import Progress, Update, Window, updates, updates_per_epoch
+from mt.training.batches import updates_per_epoch
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import LogWindow, Progress
+from mt.training.update import Update
 from tests.training.seen import Seen
 
 
@@ -118,7 +121,7 @@ def test_a_window_has_means_over_tokens_and_its_own_speed() -> None:
     def update(loss: float, norm: float, lr: float, tokens: int) -> Update:
         return Update(loss, 2 * loss, 0.5, gradient_norm=norm, lr=lr, tokens=tokens, ends_epoch=False)
 
-    window = Window()
+    window = LogWindow()
     window.add(update(1.0, 2.0, 0.1, 100), 0.5)
     window.add(update(4.0, 4.0, 0.2, 300), 1.5)
     assert window.means() == {

@@ -12,9 +12,10 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer
 from mt.training import scaling
-from mt.training.loop import Progress, Window, updates
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import LogWindow, Progress
 from mt.training.scaling import LossScale
 from mt.training.update import Update
 
@@ -140,10 +141,10 @@ def test_its_numbers_are_those_of_torch() -> None:
     assert (theirs.get_scale(), theirs.get_growth_interval()) == (ours.factor, scaling.PATIENCE)
     assert (theirs.get_growth_factor(), theirs.get_backoff_factor()) == (2, 0.5)
     for finite in [True] * scaling.PATIENCE + [False, True]:
-        ours.after(finite)
+        ours.adjust(finite=finite)
     assert ours == LossScale(65536.0, good=1, left_out=1)
     highest = LossScale(scaling.MOST, good=scaling.PATIENCE - 1)
-    highest.after(True)
+    highest.adjust(finite=True)
     assert highest.factor == scaling.MOST
 
 
@@ -171,11 +172,11 @@ def test_a_loss_that_is_no_number_is_divergence_at_once(trainer: Callable[..., T
 
 
 def test_a_window_has_the_mean_norm_of_what_was_learnt_from() -> None:
-    window = Window()
+    window = LogWindow()
     for norm in (1.0, torch.inf, 2.0, torch.nan):
         window.add(Update(2.0, 2.0, 0.0, gradient_norm=norm, lr=0.1, tokens=10, ends_epoch=False), 0.5)
     means = window.means()
     assert (means["gradient_norm"], means["loss"], means["tokens_per_second"]) == (1.5, 2.0, 20.0)
-    alone = Window()
+    alone = LogWindow()
     alone.add(Update(2.0, 2.0, 0.0, gradient_norm=torch.inf, lr=0.1, tokens=10, ends_epoch=False), 0.5)
     assert alone.means()["gradient_norm"] == 0

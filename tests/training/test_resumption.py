@@ -15,12 +15,13 @@ from torch import Tensor, nn
 
 from mt import checkpoint
 from mt.config import Config
+from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.optim.optimizer import OptimizerConfig, build_optimizer
 from mt.parsing import Options, parse
 from mt.training import resumption
-from mt.training.loop import Progress
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
 from mt.training.state import resume
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]

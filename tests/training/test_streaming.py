@@ -11,7 +11,7 @@ from data_prep.stream import open_corpus
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.training.loop import updates_per_epoch
+from mt.training.batches import updates_per_epoch
 from mt.training.run import complete
 from mt.training.state import begin, resume
 

@@ -11,10 +11,11 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.inference import load
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer
 from mt.parsing import parse
 from mt.search.config import WaitKConfig
-from mt.training.loop import Progress, updates
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
 from mt.training.run import complete
 from mt.training.state import begin, resume
 

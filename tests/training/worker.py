@@ -31,9 +31,10 @@ from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
-from mt.optim.optimizer import build_optimizer
 from mt.parsing import parse
-from mt.training.loop import Progress, updates
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
 from tests.training.seen import Seen
 
 UPDATES = 20

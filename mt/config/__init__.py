@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.config.optimizer import AdamConfig, OptimizerConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.errors import UserError
@@ -18,7 +19,6 @@ from mt.metrics.bleu import require_tokenizer
 from mt.metrics.rouge import require_rouge_tokenizer
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import ModelConfig
-from mt.optim.optimizer import AdamConfig, OptimizerConfig
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 from mt.scoring import metrics_of
 from mt.search.config import BeamConfig, SearchConfig

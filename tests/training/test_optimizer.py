@@ -8,9 +8,10 @@ from torch import nn
 
 from mt.cli import CONF
 from mt.config import Config
+from mt.config.optimizer import OptimizerConfig
 from mt.errors import UserError
-from mt.optim.optimizer import MOMENTS, OptimizerConfig, build_optimizer, rate, set_rate
 from mt.parsing import parse
+from mt.training.optimizer import MOMENTS, build_optimizer, learning_rate, set_learning_rate
 
 
 def config(**options: Any) -> OptimizerConfig:
@@ -18,7 +19,7 @@ def config(**options: Any) -> OptimizerConfig:
 
 
 def rates(chosen: OptimizerConfig, points: list[int], epoch: int = 1) -> list[float]:
-    return [rate(chosen, update=update, epoch=epoch, bad_validations=[0]) for update in points]
+    return [learning_rate(chosen, update=update, epoch=epoch, bad_validations=[0]) for update in points]
 
 
 def test_warmup_rises_linearly_to_the_full_rate() -> None:
@@ -150,7 +151,7 @@ def test_a_floor_does_not_raise_the_warmup() -> None:
 )
 def test_plateau_falls_after_bad_validations(bad: list[int], expected: float) -> None:
     plateau = config(lr=1.0, warmup=0, schedule={"name": "plateau", "factor": 0.5, "patience": 1})
-    assert rate(plateau, update=50, epoch=3, bad_validations=bad) == pytest.approx(expected)
+    assert learning_rate(plateau, update=50, epoch=3, bad_validations=bad) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_every_option_reaches_the_optimizer_of_torch(name: str, kind: type, opti
     assert [*group["params"]] == [model.weight]
     assert {key: group[key] for key in options} == options
     assert (group["lr"], group["weight_decay"]) == (0.1, 0.2)
-    set_rate(optimizer, 0.5)
+    set_learning_rate(optimizer, 0.5)
     assert group["lr"] == 0.5
 
 
@@ -230,5 +231,5 @@ def test_adagrad_divides_by_all_gradients_so_far() -> None:
 
 
 def test_an_option_of_another_optimizer_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas: choices: lr, name, schedule, "):
+    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas here: it is an option of optimizer\.name=adam"):
         config(name="sgd", betas=[0.9, 0.98])

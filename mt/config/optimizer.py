@@ -1,17 +1,8 @@
-"""The options of optimizers and of learning-rate schedules.
+"""The options of optimizers and of learning-rate schedules; `mt.training.optimizer` says what is done with them."""
 
-Updates are those of `torch.optim`. A schedule is a pure function of how far training is, and no scheduler of torch, so
-that it has no state that a checkpoint must keep, and can be changed where a run goes on.
-"""
-
-import math
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
-import torch
 from pydantic import Field, model_validator
-from torch import nn
 
 from mt.errors import UserError
 from mt.parsing import MAX_COUNT, Options
@@ -20,8 +11,6 @@ MAX_LR = 1e4
 """Bound of every learning rate."""
 Beta = Annotated[float, Field(ge=0, lt=1)]
 """Decay of a running mean."""
-HOLD = 1000
-"""Updates at the full rate, the warm-up among them, where `hold` does not say."""
 
 
 class ConstantConfig(Options):
@@ -148,60 +137,3 @@ class AdagradConfig(_Common):
 OptimizerConfig = Annotated[
     SGDConfig | AdamConfig | AdamWConfig | AdadeltaConfig | AdagradConfig, Field(discriminator="name")
 ]
-
-
-def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer of `torch.optim` with these options, of the parameters that are trained: what is frozen needs no
-    gradient. Its rate is to be set before each update (`set_rate`)."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    lr = config.lr
-    weight_decay = config.weight_decay
-    match config:
-        case SGDConfig():
-            return torch.optim.SGD(parameters, lr, weight_decay=weight_decay)
-        case AdamConfig(betas=betas, eps=eps):
-            kind = torch.optim.AdamW if isinstance(config, AdamWConfig) else torch.optim.Adam
-            return kind(parameters, lr, betas, eps, weight_decay, fused=True)
-        case AdadeltaConfig(rho=rho, eps=eps):
-            return torch.optim.Adadelta(parameters, lr, rho, eps, weight_decay)
-        case AdagradConfig(initial_accumulator_value=initial):
-            return torch.optim.Adagrad(parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial)
-
-
-def set_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
-    """Sets the learning rate of the next update."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-
-
-MOMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "sgd": (),
-        "adam": ("exp_avg", "exp_avg_sq"),
-        "adamw": ("exp_avg", "exp_avg_sq"),
-        "adadelta": ("square_avg", "acc_delta"),
-        "adagrad": ("sum",),
-    }
-)
-"""What each optimizer keeps of a parameter beside `step`, the number of its updates: tensors of its shape, under the
-names of `torch.optim`."""
-
-
-def rate(config: OptimizerConfig, *, update: int, epoch: int, bad_validations: list[int]) -> float:
-    """The learning rate of one update.
-
-    update, epoch: counted from 1. bad_validations: the lengths of the runs of validations without a new best, in order.
-    """
-    lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
-    match config.schedule:
-        case InverseSqrtConfig(hold=chosen):
-            hold = max(HOLD, config.warmup) if chosen is None else chosen
-            return lr * min(1.0, (hold / update) ** 0.5)
-        case PlateauConfig(factor=factor, patience=patience):
-            return lr * factor ** sum(bad // (patience + 1) for bad in bad_validations)
-        case DecayConfig() as decay:
-            reached = update if decay.unit == "updates" else epoch
-            periods = max(0, reached - decay.after) / decay.every
-            fallen = lr * decay.factor ** (math.ceil(periods) if decay.staircase else periods)
-            return max(fallen, min(decay.floor, lr))
-    return lr

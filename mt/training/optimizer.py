@@ -1,0 +1,127 @@
+"""The optimizers of `torch.optim`, their learning rate, and their moments, which checkpoints keep.
+
+A schedule is a pure function of how far training is, and no scheduler of torch, so that it has no state that a
+checkpoint must keep, and can be changed where a run goes on.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import torch
+from torch import Tensor, nn
+
+from mt import checkpoint
+from mt.config.optimizer import (
+    AdadeltaConfig,
+    AdagradConfig,
+    AdamConfig,
+    AdamWConfig,
+    DecayConfig,
+    InverseSqrtConfig,
+    OptimizerConfig,
+    PlateauConfig,
+    SGDConfig,
+)
+from mt.errors import UserError
+from mt.training.freezing import trained
+
+HOLD = 1000
+"""Updates at the full rate, the warm-up among them, where `hold` does not say."""
+MOMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "sgd": (),
+        "adam": ("exp_avg", "exp_avg_sq"),
+        "adamw": ("exp_avg", "exp_avg_sq"),
+        "adadelta": ("square_avg", "acc_delta"),
+        "adagrad": ("sum",),
+    }
+)
+"""What each optimizer keeps of a parameter beside `step`, the number of its updates: tensors of its shape, under the
+names of `torch.optim`."""
+
+
+def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Optimizer:
+    """Makes the optimizer of `torch.optim` with these options, of the parameters that are trained: what is frozen needs
+    no gradient. Its rate is to be set before each update (`set_learning_rate`)."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    lr = config.lr
+    weight_decay = config.weight_decay
+    match config:
+        case SGDConfig():
+            return torch.optim.SGD(parameters, lr, weight_decay=weight_decay)
+        case AdamConfig(betas=betas, eps=eps):
+            kind = torch.optim.AdamW if isinstance(config, AdamWConfig) else torch.optim.Adam
+            return kind(parameters, lr, betas, eps, weight_decay, fused=True)
+        case AdadeltaConfig(rho=rho, eps=eps):
+            return torch.optim.Adadelta(parameters, lr, rho, eps, weight_decay)
+        case AdagradConfig(initial_accumulator_value=initial):
+            return torch.optim.Adagrad(parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial)
+
+
+def learning_rate(config: OptimizerConfig, update: int, epoch: int, bad_validations: Sequence[int]) -> float:
+    """Returns the learning rate of one update.
+
+    update, epoch: counted from 1. bad_validations: the lengths of the runs of validations without a new best, in order.
+    """
+    lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
+    match config.schedule:
+        case InverseSqrtConfig(hold=chosen):
+            hold = max(HOLD, config.warmup) if chosen is None else chosen
+            return lr * min(1.0, (hold / update) ** 0.5)
+        case PlateauConfig(factor=factor, patience=patience):
+            return lr * factor ** sum(bad // (patience + 1) for bad in bad_validations)
+        case DecayConfig() as decay:
+            reached = update if decay.unit == "updates" else epoch
+            periods = max(0, reached - decay.after) / decay.every
+            fallen = lr * decay.factor ** (math.ceil(periods) if decay.staircase else periods)
+            return max(fallen, min(decay.floor, lr))
+    return lr
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """Sets the learning rate of the next update."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+
+
+def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Returns the state of an optimizer as `<parameter>.<moment>`, without parameters that never had a gradient."""
+    return {
+        f"{name}.{key}": value.contiguous()
+        for name, parameter in model.named_parameters()
+        for key, value in optimizer.state.get(parameter, {}).items()
+    }
+
+
+def restore_moments(
+    folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: torch.optim.Optimizer, update: int
+) -> None:
+    """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are.
+
+    Nothing of them is trusted: a fused optimizer walks through its moments by the size of the parameter. update: that
+    of the checkpoint. Raises UserError where a moment does not fit its parameter.
+    """
+    path = folder / checkpoint.TRAINING
+    keys = MOMENTS[config.name]
+    names = ("step", *keys) if keys else ()
+    number = torch.zeros(())
+    expected = {
+        f"{name}.{key}": number if key == "step" else parameter for name, parameter in trained(model) for key in names
+    }
+    tensors = checkpoint.load_training(folder, expected)
+    for name, parameter in trained(model):
+        present = [key for key in names if f"{name}.{key}" in tensors]
+        if not present:
+            continue
+        if len(present) < len(names):
+            raise UserError(f"{path} lacks a moment of {name}, and has others: copy the checkpoint again")
+        step = tensors[f"{name}.step"]
+        if not 0 <= step <= update:
+            raise UserError(f"{path}: {name}.step is {step} after {update} updates: copy the checkpoint again")
+        # Adam's fused update counts where the parameter is, the others on the CPU. Copies, since what was loaded may be
+        # a view of the file.
+        state = {key: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for key in keys}
+        count = step.to(parameter.device, copy=True) if isinstance(config, AdamConfig) else step.clone()
+        optimizer.state[parameter] = {"step": count, **state}
