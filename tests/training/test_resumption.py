@@ -20,7 +20,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.parsing import Options, parse
 from mt.training import resumption
-from mt.training.optimizer import build_optimizer
+from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.progress import Progress
 from mt.training.state import resume
 
@@ -68,7 +68,7 @@ def test_every_optimizer_goes_on_to_the_bit(name: str, tmp_path: Path) -> None:
     optimizer = build_optimizer(config, straight)
     for _ in range(3):
         step(straight, optimizer)
-    save_file(resumption.moments(straight, optimizer), tmp_path / checkpoint.TRAINING)
+    save_file(moments(straight, optimizer), tmp_path / checkpoint.TRAINING)
     weights = {key: tensor.clone() for key, tensor in straight.state_dict().items()}
     generator = torch.get_rng_state()
     step(straight, optimizer)
@@ -76,7 +76,7 @@ def test_every_optimizer_goes_on_to_the_bit(name: str, tmp_path: Path) -> None:
     resumed = model()
     resumed.load_state_dict(weights)
     again = build_optimizer(config, resumed)
-    resumption.restore_moments(tmp_path, config, resumed, again, 3)
+    restore_moments(tmp_path, config, resumed, again, 3)
     torch.set_rng_state(generator)
     step(resumed, again)
     for one, other in zip(straight.parameters(), resumed.parameters(), strict=True):
@@ -224,7 +224,7 @@ def test_a_run_of_gpus_goes_on_without_any(
     states = [torch.full((16,), i, dtype=torch.uint8) for i in (1, 2)]
     monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
     found = json.loads((last / "progress.json").read_text())
-    made = resumption.snapshot(Progress(**found["progress"]))
+    made = resumption.snapshot(Progress(**found["progress"]), {})
     assert made["random_cuda"] == ["01" * 16, "02" * 16]
     monkeypatch.undo()
     (last / "progress.json").write_text(json.dumps(made))
