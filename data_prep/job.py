@@ -58,10 +58,7 @@ class Job:
     def recipe(self, work: Path) -> Recipe:
         """What makes its shards in the folder `work`."""
         config = self.config
-        lowercase = (config.tokenizer.side("source").lowercase, config.tokenizer.side("target").lowercase)
-        return Recipe(
-            work / "parts", self.mark, config.cleaning, open_reader(config), work / TOKENIZERS, lowercase=lowercase
-        )
+        return Recipe(work / "parts", self.mark, config.cleaning, open_reader(config), work / TOKENIZERS)
 
     def spans(self, recipe: Recipe) -> Spans:
         mixed = [train.size() for train in self.source.mixed]

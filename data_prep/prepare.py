@@ -153,7 +153,7 @@ def _merge(job: Job, work: Path, evaluation: Evaluation) -> None:
     for split, examples in evaluation.items():
         path = made / split / "data-00000.arrow"
         table = writer.text_table(examples)
-        draft.unwritten[split] = writer.write_shard(path, table, draft.tokenizers, recipe.reader, recipe.lowercase)
+        draft.unwritten[split] = writer.write_shard(path, table, draft.tokenizers, recipe.reader)
         writer.finish_split(made / split, [path.name], recipe.reader.field, transcribed=recipe.transcribed)
     with Bar("merge train", len(found), "shards", shown=job.progress) as shown:
         digests = {}

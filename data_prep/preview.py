@@ -43,7 +43,7 @@ def preview(config: DatasetConfig) -> Iterator[str]:
             tokenizers = sampling.learn(config, sample)
             sides: tuple[Side, ...] = ("source", "target") if build_field(config.field).written else ("target",)
             lost: dict[str, dict[str, Unwritten]] = {
-                split: {side: _unwritten(config, examples, tokenizers, side) for side in sides}
+                split: {side: _unwritten(examples, tokenizers, side) for side in sides}
                 for split, examples in {"train": sample, **evaluation}.items()
             }
             draft = Draft(evaluation, _cleaned(job, recipe), tokenizers, lost)
@@ -65,14 +65,13 @@ def preview(config: DatasetConfig) -> Iterator[str]:
         yield f"  target  {' '.join(draft.tokenizers.target.split(example.target))}"
 
 
-def _unwritten(config: DatasetConfig, examples: list[Example], tokenizers: Tokenizers, side: Side) -> Unwritten:
+def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> Unwritten:
     """What of one side of the examples its tokenizer cannot write."""
     tokenizer = getattr(tokenizers, side)
     texts = [
         text for one in examples for text in ([one.source] if side == "source" else [one.target, *one.more_references])
     ]
-    lowercase = config.tokenizer.side(side).lowercase
-    return unwritten(tokenizer, pa.array(texts, pa.string()), tokenizer.encode_column(texts), lowercase=lowercase)
+    return unwritten(tokenizer, pa.array(texts, pa.string()), tokenizer.encode_column(texts))
 
 
 def _cleaned(job: Job, recipe: shards.Recipe) -> Cleaned:

@@ -52,8 +52,6 @@ class Recipe:
     reader: Reader
     tokenizers: Path | None
     """None: for a look at the text, which is not encoded then."""
-    lowercase: tuple[bool, bool] = (False, False)
-    """Whether capitals of sources and targets are compared as small letters."""
 
     @functools.cached_property
     def belongs(self) -> tuple[str, str]:
@@ -211,7 +209,7 @@ def _shard(recipe: Recipe, name: str, start: int, block: pa.Table) -> Shard:
             with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
                 stream.write_table(kept)
         else:
-            lost = writer.write_shard(draft, kept, Tokenizers.load(recipe.tokenizers), recipe.reader, recipe.lowercase)
+            lost = writer.write_shard(draft, kept, Tokenizers.load(recipe.tokenizers), recipe.reader)
         size, digest = draft.stat().st_size, sha256(draft)
     return Shard(name, len(kept), size, digest, len(block), dropped, shown, lost)
 

@@ -9,10 +9,10 @@ from mt.metrics.latency import unsuited
 from mt.metrics.settings import PLAIN, Settings
 
 
-def metrics_of(dataset: DatasetConfig, *, lowercase: bool | None = None) -> list[Metric]:
+def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metric]:
     """The metrics of a dataset, for its target language.
 
-    lowercase: whether capitals are compared as small letters; None: where the tokenizer writes no others.
+    lowercase: whether capitals are compared as small letters, since the tokenizer of the target writes no others.
 
     Raises UserError where one cannot be used here: its tokenizer is not installed.
     """
@@ -20,7 +20,7 @@ def metrics_of(dataset: DatasetConfig, *, lowercase: bool | None = None) -> list
         target_language=dataset.target,
         bleu_tokenizer=dataset.bleu_tokenizer,
         rouge=replace(PLAIN, tokenizer=dataset.rouge_tokenizer),
-        lowercase=writes_lowercase(dataset) if lowercase is None else lowercase,
+        lowercase=lowercase,
     )
     return build(dataset.metrics, settings)
 
@@ -33,8 +33,3 @@ def notes_of(dataset: DatasetConfig, references: References, *, online: bool) ->
     found = notes(metrics_of(dataset), references)
     latency = unsuited(dataset.latency_unit, [group[0] for group in references]) if online else None
     return found if latency is None else [*found, latency]
-
-
-def writes_lowercase(dataset: DatasetConfig) -> bool:
-    """Whether the tokenizer of the target lower-cases, so that no model can write a capital."""
-    return dataset.tokenizer.side("target").lowercase

@@ -24,12 +24,8 @@ def dataset(**options) -> DatasetConfig:
 def test_metrics_have_all_that_a_dataset_says_of_them() -> None:
     [plain] = metrics_of(dataset(metrics=("rouge",)))
     assert plain.settings == Settings(target_language="zh")
-    tokenizer = {"joint": False, "source": {"lowercase": True}}
-    [metric] = metrics_of(dataset(metrics=("rouge",), bleu_tokenizer="char", rouge_tokenizer="zh", tokenizer=tokenizer))
+    [metric] = metrics_of(dataset(metrics=("rouge",), bleu_tokenizer="char", rouge_tokenizer="zh"))
     assert metric.settings == Settings("zh", "char", type(PLAIN)(tokenizer="zh"))
-    for tokenizer in ({"lowercase": True}, {"joint": False, "target": {"lowercase": True}}):
-        [metric] = metrics_of(dataset(metrics=("bleu",), tokenizer=tokenizer))
-        assert metric.settings.lowercase
     [metric] = metrics_of(PHRASEBOOK.model_copy(update={"metrics": ("bleu",)}), lowercase=True)
     assert metric.settings.lowercase
 

@@ -5,15 +5,17 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from mt.checkpoint import locate
 from mt.comparison.columns import Column, as_csv, as_latex, as_markdown, as_text, escaped
 from mt.comparison.results import LATENCIES, Results
 from mt.comparison.runs import FinishedRun, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
+from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.metrics import Metric
 from mt.metrics.base import References
 from mt.metrics.significance import LEVEL, SAMPLES, Paired
-from mt.scoring import metrics_of, writes_lowercase
+from mt.scoring import metrics_of
 
 
 class Fact(NamedTuple):
@@ -178,7 +180,7 @@ def _scaled(fact: Fact, results: Results) -> float | None:
 
 def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
     """By what runs are compared. Raises UserError as `Config.metrics`."""
-    lowercase = any(writes_lowercase(run.config.dataset) for run in runs)
+    lowercase = any(Tokenizers.load(locate(run.folder, "best")).target.lowercases for run in runs)
     return metrics_of(runs[0].config.dataset, lowercase=lowercase)
 
 

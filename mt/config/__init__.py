@@ -102,9 +102,9 @@ class Config(ModelConfig):
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
     has it. fp16: in float16, with dynamic loss scaling (Micikevicius et al. 2018), for GPUs that are older."""
 
-    def metrics(self) -> list[Metric]:
+    def metrics(self, *, lowercase: bool = False) -> list[Metric]:
         """Those of `mt.scoring.metrics_of`, by which training, comparison and scripts score."""
-        return metrics_of(self.dataset)
+        return metrics_of(self.dataset, lowercase=lowercase)
 
     @model_validator(mode="after")
     def _front_end_reads_the_field(self) -> Self:

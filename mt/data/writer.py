@@ -49,13 +49,12 @@ def write_shard(
     text: pa.Table,
     tokenizers: Tokenizers,
     reader: Reader = TEXT_READER,
-    lowercase: tuple[bool, bool] = (False, False),
 ) -> dict[str, Unwritten]:
     """Encode the examples of a table of `TEXT` and write them as one file of a split. Returns what of their `source`s
     (where these are texts) and `target`s, all references among them, the tokenizers cannot write.
 
-    Their references are the column `references` where the table has one, else the target alone. lowercase: whether
-    capitals are compared as small letters, in sources and in targets. Raises SourceError if a source cannot be read.
+    Their references are the column `references` where the table has one, else the target alone. Raises SourceError if a
+    source cannot be read.
     """
     schema = _schema(reader.field, transcribed=tokenizers.transcript is not None)
     size = min(_CHUNK, reader.field.shard_size or _CHUNK)
@@ -66,12 +65,12 @@ def write_shard(
             writer.write_batch(batch)
             if reader.field.written:
                 ids = batch["source_ids"]
-                lost["source"].append(unwritten(tokenizers.source, batch["source"], ids, lowercase=lowercase[0]))
+                lost["source"].append(unwritten(tokenizers.source, batch["source"], ids))
             texts, ids = batch["target"], batch["target_ids"]
             if "references" in chunk.schema.names:
                 texts = batch["references"].flatten()
                 ids = tokenizers.target.encode_column(texts.to_pylist())
-            lost["target"].append(unwritten(tokenizers.target, texts, ids, lowercase=lowercase[1]))
+            lost["target"].append(unwritten(tokenizers.target, texts, ids))
     return {side: Unwritten.joined(parts) for side, parts in lost.items()}
 
 

@@ -68,7 +68,7 @@ def evaluate(
     translations = [best for best, *_ in translator.decode(encoded, search, texts=given, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
-    for metric in translator.config.metrics():
+    for metric in translator.config.metrics(lowercase=translator.tokenizers.target.lowercases):
         scores |= metric.score([translation.text for translation in translations], references)
     unit = unit or translator.config.dataset.latency_unit
     speech = translator.field.milliseconds is not None

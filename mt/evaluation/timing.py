@@ -12,7 +12,6 @@ from mt.errors import UserError
 from mt.inference import Translator
 from mt.metrics.score import Score
 from mt.metrics.timing import Timed, parse_spans, timing
-from mt.scoring import writes_lowercase
 from mt.streaming.words import TargetWords
 from mt.translation import Translation
 
@@ -45,7 +44,7 @@ def spoken(translator: Translator, translations: Sequence[Translation], split: S
     unit = _unit([targets[i] for i in known], [len(each) for each in spans])
     positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
     place = positions * (translator.field.milliseconds or 1)
-    lowercase = writes_lowercase(translator.config.dataset)
+    lowercase = translator.tokenizers.target.lowercases
     found = [
         _timed(translator.tokenizers.target, translations[i], unit, place)._replace(
             reference=units(targets[i], unit), spans=each

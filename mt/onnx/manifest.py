@@ -40,6 +40,6 @@ class ExportedConfig(Options):
     search: SearchConfig
     init_from: str | None = None
 
-    def metrics(self) -> list[Metric]:
+    def metrics(self, *, lowercase: bool = False) -> list[Metric]:
         """As `Config.metrics`."""
-        return metrics_of(self.dataset)
+        return metrics_of(self.dataset, lowercase=lowercase)

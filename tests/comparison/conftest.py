@@ -10,6 +10,7 @@ import pytest
 
 from mt.checkpoint import FORMAT
 from mt.config import Config
+from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.parsing import parse
 from mt.plots import heatmap, save
 
@@ -48,7 +49,10 @@ def make_run(tmp_path: Path) -> MakeRun:
             "sha256": {},
         }
         (best / "meta.json").write_text(json.dumps(meta | {"format": FORMAT}))
-        (best / "config.json").write_text(json.dumps(parse(options, Config).model_dump(mode="json")))
+        config = parse(options, Config)
+        (best / "config.json").write_text(json.dumps(config.model_dump(mode="json")))
+        characters = TokenizerConfig(model_type="char", lowercase=config.dataset.tokenizer.lowercase)
+        Tokenizers.train(characters, [("this", "this")]).save(best)
         search = {"name": "beam", "beam_size": 5, "mode": "soft"}
         (folder / "results.json").write_text(json.dumps({"search": search, "perplexity": 4.0, **results}))
         written = hypotheses or [group[0] for group in REFERENCES]

@@ -10,6 +10,8 @@ import pytest
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
+from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
+from mt.data.tokenizer.training import proto_of
 from mt.evaluation.score import evaluate
 from mt.evaluation.simultaneous import simultaneous
 from mt.evaluation.timing import spoken
@@ -48,10 +50,20 @@ class Referenced:
 
 def measuring(translator: Translator, *, lowercase: bool = False) -> Translator:
     config = translator.config
-    tokenizer = config.dataset.tokenizer.model_copy(update={"lowercase": lowercase})
-    dataset = config.dataset.model_copy(update={"metrics": MEASURED, "tokenizer": tokenizer})
+    dataset = config.dataset.model_copy(update={"metrics": MEASURED})
     translator.config = config.model_copy(update={"dataset": dataset})
+    if lowercase:
+        source, target = translator.tokenizers
+        translator.tokenizers = Tokenizers(source, lowercasing(target))
     return translator
+
+
+def lowercasing(tokenizer: Tokenizer) -> Tokenizer:
+    """The same pieces, of texts in lower case."""
+    rules = proto_of(train(TokenizerConfig(model_type="char", lowercase=True), ["a"]).model).normalizer_spec
+    proto = proto_of(tokenizer.model)
+    proto.normalizer_spec.CopyFrom(rules)
+    return Tokenizer(proto.SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -115,12 +127,11 @@ def test_units_of_a_sound_are_right_without_regard_to_case(configure: Callable[.
         text, 0.0, (), (), EMPTY, words_read=np.full(len(ids), 500), source_words=900, ids=tuple(ids)
     )
     split = Referenced(corpus.split("dev"), [text.title()], " ".join("100-200" for _ in words))
-    measuring(translator, lowercase=True)
-    scores = spoken(translator, [translation], split)
+    cased = spoken(measuring(translator), [translation], split)
+    scores = spoken(measuring(translator, lowercase=True), [translation], split)
     assert (
         scores["emission_ms"].signature.startswith(f"n:{len(words)}|")
         and "|case:lc|" in scores["emission_ms"].signature
     )
-    cased = spoken(measuring(translator), [translation], split)
     # Punctuation and numbers have no case.
     assert int(cased["emission_ms"].signature[2:].partition("|")[0]) < len(words)

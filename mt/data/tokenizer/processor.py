@@ -4,6 +4,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,11 @@ class Tokenizer:
     def rewrites(self) -> bool:
         """Whether the model normalises text by rules of its own: what it knows may come back otherwise then."""
         return bool(_ModelProto.FromString(self.model).normalizer_spec.precompiled_charsmap)
+
+    @functools.cached_property
+    def lowercases(self) -> bool:
+        """Whether the model makes small letters of capitals before it cuts a text, so that nothing writes one."""
+        return self._processor.normalize(ascii_uppercase).strip(SPACE) == ascii_lowercase
 
     def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
         """What `encode` gives, as an Arrow column. A word is cut once, however often it occurs in the texts."""

@@ -37,10 +37,10 @@ class Unwritten(NamedTuple):
         return whole
 
 
-def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray, *, lowercase: bool = False) -> Unwritten:
-    """What of the texts the tokenizer cannot write.
+def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwritten:
+    """What of the texts the tokenizer cannot write. Capitals are no loss to one that makes small letters of them.
 
-    ids: of the texts, by which most of them need no look. lowercase: whether scores take capitals for small letters.
+    ids: of the texts, by which most of them need no look.
     """
     if tokenizer.rewrites:
         suspected = texts.to_pylist()
@@ -48,6 +48,7 @@ def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray, *, lower
         unknown = np.flatnonzero(numbers(ids.values) == UNK)
         rows = np.unique(np.searchsorted(numbers(ids.offsets), unknown, side="right") - 1)
         suspected = texts.take(pa.array(rows)).to_pylist()
+    lowercase = tokenizer.lowercases
     lines = [normalize(text).split() for text in suspected]
     words = [*dict.fromkeys(word for line in lines for word in line)]
     lost = {
