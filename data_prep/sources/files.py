@@ -71,7 +71,9 @@ class LocalFiles:
     def _notes(self) -> list[str]:
         paths = dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
         marked = ((path, _marks(path)) for path in paths if path.suffix not in _MARKLESS)
-        return [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
+        left_out = [f"{path}: {' and '.join(marks)} left out" for path, marks in marked if marks]
+        memories = [pairs for pairs in self._splits.values() if isinstance(pairs, TmxFile)]
+        return [*left_out, *dict.fromkeys(note for memory in memories for note in memory.notes())]
 
 
 class ParallelText:

@@ -1,10 +1,12 @@
 """Translation memories (TMX 1.4), read piece by piece: memory holds one unit."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
 from data_prep.sources.base import Records
+from data_prep.sources.cells import Columns
 from data_prep.sources.languages import choose, normalised
 from data_prep.sources.segments import Segment, character
 from data_prep.sources.tables import TableFile
@@ -17,14 +19,31 @@ _BLOCK = 1 << 16
 
 class TmxFile(TableFile):
     """A unit is a pair where it has both languages, `en` also as `EN-GB` or `en_gb`; others are left out. Of several
-    variants in one language the first is read; a unit with several regions of one is refused, where none is named."""
+    variants in one language the first is read; a unit with several regions of one is refused, where none is named.
+    Where one unit has one region and another unit another, both are read, and `notes` says so."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        super().__init__(path, columns)
+        self._codes: dict[str, set[str]] = {side: set() for side in columns[:2]}
+        """As what each side has been read so far."""
 
     def records(self) -> Records:
         for line, unit in self._units():
             origin = f"{self._path}, line {line}"
             source, target = (choose(side, unit, origin) for side in self._columns[:2])
             if source is not None and target is not None and source != target:
+                for side, code in zip(self._columns, (source, target), strict=False):
+                    self._codes[side].add(code)
                 yield origin, Example(unit[source], unit[target])
+
+    def notes(self) -> list[str]:
+        """Says which sides are in several regions or scripts, as far as the file has been read."""
+        return [
+            f"{self._path}: {side} is {' in some units, '.join(sorted(codes))} in others: set dataset.source and "
+            "dataset.target to one of them to read that alone"
+            for side, codes in self._codes.items()
+            if len(codes) > 1
+        ]
 
     def columns(self) -> dict[str, None]:
         """Names the languages, also without their regions."""

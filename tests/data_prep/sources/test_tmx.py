@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from data_prep.sources import open_source
 from data_prep.sources.tmx import TmxFile
+from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 
 _DOCTYPE = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
@@ -99,3 +101,22 @@ def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, encoding: st
     path.write_text(path.read_text().replace('"1.0"', f'"1.0" encoding="{encoding}"', 1))
     with pytest.raises(UserError, match=r"train\.tmx says that it is in an encoding that cannot be read \(.*convert"):
         _text(path)
+
+
+@pytest.mark.parametrize("codes", [("zh-CN", "zh-TW"), ("pt_BR", "pt"), ("sr-Latn", "sr-Cyrl")])
+def test_units_in_several_regions_or_scripts_are_told(tmp_path: Path, codes: tuple[str, str]) -> None:
+    language = codes[0][:2]
+    units = (_memory(tmp_path, "a", languages=("en", code)).read_text("utf-8").partition("<tu>") for code in codes)
+    (head, _, first), (_, _, second) = units
+    path = tmp_path / "train.tmx"
+    path.write_text(f"{head}<tu>{first.removesuffix('</body></tmx>')}\n<tu>{second}", encoding="utf-8")
+    config = DatasetConfig(
+        source="en", target=language, folder=str(tmp_path), splits={"train": "train", "dev": "train", "test": None}
+    )
+    source = open_source(config)
+    assert source.splits["train"].size() == 2
+    some, others = sorted(code.lower().replace("_", "-") for code in codes)
+    assert source.notes()[0] == (
+        f"{path}: {language} is {some} in some units, {others} in others: set dataset.source and dataset.target to "
+        "one of them to read that alone"
+    )
