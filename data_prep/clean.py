@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from mt.comparable import is_blank
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.fields import SourceError
@@ -18,7 +19,7 @@ def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str 
     if source is None:
         source = target
     shorter, longer = sorted((count_words(source), count_words(target)))
-    if shorter == 0:
+    if is_blank(source) or is_blank(target):
         return "empty"
     if shorter < config.min_length:
         return f"shorter than {config.min_length} words (min_length)"
@@ -84,7 +85,7 @@ def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[s
     for number, example in enumerate(examples, start=1):
         for text, place in zip((example.source, example.target), places, strict=True):
             words = count_words(text)
-            if words == 0:
+            if is_blank(text):
                 raise UserError(
                     f"{place} {number} is empty, and dev and test are scored line by line: "
                     "fill it in, or remove the line from both sides"
@@ -94,4 +95,4 @@ def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[s
                     f"{place} {number} has {words:,} words, more than the {config.max_evaluation_length:,} of "
                     "dataset.cleaning.max_evaluation_length: raise that, or remove the line from both sides"
                 )
-        yield example._replace(more_references=tuple(text for text in example.more_references if text.strip()))
+        yield example._replace(more_references=tuple(text for text in example.more_references if not is_blank(text)))

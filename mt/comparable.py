@@ -33,6 +33,15 @@ def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) ->
     return " ".join(composed.split())
 
 
+def is_blank(text: str) -> bool:
+    r"""Whether a text shows nothing, so that nothing can be compared with it: blanks, and characters without a width.
+
+    >>> is_blank(" \u3000\u200b"), is_blank(" \u200b.")
+    (True, False)
+    """
+    return all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text)
+
+
 def composed(texts: Iterable[str]) -> bool:
     """Whether composition leaves all of the texts as they are."""
     return all(unicodedata.is_normalized("NFC", text) for text in texts)

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import get_args
 
 from mt.command_line import Parser
+from mt.comparable import is_blank
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, build, notes
@@ -123,7 +124,7 @@ def score_log(options: argparse.Namespace) -> dict[str, Score]:
     referenced = [instance for instance in instances if instance.reference is not None]
     groups = [[instance.reference.strip("\r\n")] for instance in referenced if instance.reference is not None]
     for line, instance in enumerate(instances, start=1):
-        if instance.reference is not None and not instance.reference.strip():
+        if instance.reference is not None and is_blank(instance.reference):
             raise UserError(f"{options.hypothesis}, line {line} has a blank reference: remove that line")
     hypotheses = [instance.prediction for instance in referenced]
     scores = _scored(names, options, options.target_language, hypotheses, groups) if referenced else {}
@@ -156,7 +157,7 @@ def print_likelihoods(options: argparse.Namespace) -> None:
     )
     for path, lines in zip(pairs, texts, strict=True):
         for number, line in enumerate(lines, start=1):
-            if not line.strip():
+            if is_blank(line):
                 raise UserError(
                     f"{path}, line {number} is blank, and a pair has two sides: remove that line from both files"
                 )
@@ -183,7 +184,7 @@ def _refuse(options: argparse.Namespace, names: Sequence[str], task: str) -> Non
 
 def _references(texts: Sequence[str], paths: Sequence[Path], line: int) -> list[str]:
     """What there is to compare line n with: a blank line is no reference. Raises UserError where all are blank."""
-    if written := [text for text in texts if text.strip()]:
+    if written := [text for text in texts if not is_blank(text)]:
         return written
     where = f"{paths[0]}, line {line} is blank" if len(paths) == 1 else f"line {line} is blank in all references"
     raise UserError(f"{where}, and a hypothesis cannot be scored against nothing: remove that line from every file")

@@ -53,13 +53,15 @@ def test_dev_and_test_stay_whole() -> None:
 
 
 def test_blank_references_are_none() -> None:
-    pairs = [Example("a", "b", "0-0", ("", "c", " \t", "d ")), Example("a", "b", "", (" ",))]
+    pairs = [Example("a", "b", "0-0", ("", "c", " \t", "d ", "\u200b")), Example("a", "b", "", (" ",))]
     assert list(checked(pairs, CleaningConfig(), PLACES)) == [Example("a", "b", "0-0", ("c", "d ")), Example("a", "b")]
 
 
 def test_an_empty_line_of_test_is_refused() -> None:
-    with pytest.raises(UserError, match=r"d/test\.de, line 2 is empty, .*: fill it in, or remove the line"):
-        list(checked([Example("a", "b"), Example("a", " ")], CleaningConfig(), PLACES))
+    for blank in (" ", "\u3000", "\u200b \ufeff", "\u00ad"):
+        with pytest.raises(UserError, match=r"d/test\.de, line 2 is empty, .*: fill it in, or remove the line"):
+            list(checked([Example("a", "b"), Example("a", blank)], CleaningConfig(), PLACES))
+        assert drop_reason("a", blank, CleaningConfig()) == drop_reason("a", "", CleaningConfig())
 
 
 def test_a_line_of_100_000_tokens_in_test_is_refused() -> None:

@@ -27,7 +27,7 @@ def test_a_blank_line_of_further_references_is_none(write, call):
     hypotheses = write("hyp", "the cat sat on the mat\n\nit rains today I think\n")
     first = write("ref0", "the cat sat on a mat\nnobody wrote anything here\nit snows today I think\n")
     more = write("ref1", "\nnobody has written this\n \u00a0\u3000\n")
-    third = write("ref2", "the cat sat on the mat\n\n\n")
+    third = write("ref2", "the cat sat on the mat\n\u200b\n\n")
 
     def scored(*files):
         return json.loads(
