@@ -18,7 +18,7 @@ from data_prep.sources import Source, open_reader, open_source, place
 from data_prep.summary import Evaluation
 from mt.data import corpus
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import SourceError, TextConfig
+from mt.data.fields import SourceError
 from mt.data.files import sha256
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
@@ -26,8 +26,6 @@ from mt.errors import UserError, nearest
 TOKENIZERS = "tokenizers"
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}
 _NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "shuffle_buffer", "weight", *_SCORING}
-_LATER = {"field": TextConfig(), "format": "files", "digits": None, "transcript": "", "mix": ()}
-"""Options that corpora of this format were made without: where they are as usual, those corpora are not made again."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,8 @@ def _models(config: TokenizerConfig) -> list[str]:
 
 def settings_of(config: DatasetConfig) -> dict[str, Any]:
     """The options that decide what the corpus holds."""
-    later = {name for name, usual in _LATER.items() if getattr(config, name) == usual}
-    settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS | later)
-    if config.mix:  # folders may move, and weights are of training
-        settings["mix"] = len(config.mix)
-    return settings
+    settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
+    return settings | {"mix": len(config.mix)}  # folders may move, and weights are of training
 
 
 def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:

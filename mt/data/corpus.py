@@ -22,7 +22,7 @@ from mt.parsing import Options, parse
 if TYPE_CHECKING:  # preparation would wait for torch
     from torch import Tensor
 
-FORMAT = 7
+FORMAT = 8
 """Raised whenever the columns, `meta.json`, or what preparation does to the text, change."""
 
 SPLITS = ("train", "dev", "test")
