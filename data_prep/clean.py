@@ -12,7 +12,7 @@ from mt.errors import UserError
 
 
 def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:
-    """Why a training pair is dropped, with the option that says so, or None. Duplicates: see `data_prep.shards`.
+    """Says why a training pair is dropped, with the option, or returns None. Duplicates: see `data_prep.shards`.
 
     source: None where it is no text.
     """
@@ -34,19 +34,21 @@ def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str 
 def drop_reasons(
     sources: Sequence[str], targets: Sequence[str], config: CleaningConfig, reader: Reader
 ) -> list[str | None]:
-    """`drop_reason` of each pair, and that of sources that are no text and not fit for training.
+    """Returns `drop_reason` of each pair, and that of sources that are no text and not fit for training.
 
     Raises SourceError where one cannot be read at all.
     """
     if reader.field.written:
         return [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
-    found = [drop_reason(None, target, config) for target in targets]
-    before: tuple[str, str | None] | None = None
+    reasons = [drop_reason(None, target, config) for target in targets]
+    read: str | None = None
+    unfit: str | None = None
     for number, source in enumerate(sources):
-        if before is None or source != before[0]:
-            before = source, _unfit(source, reader)
-        found[number] = before[1] or found[number]
-    return found
+        if source != read:  # pairs of one source come one after another
+            read = source
+            unfit = _unfit(source, reader)
+        reasons[number] = unfit or reasons[number]
+    return reasons
 
 
 def require_readable(source: str, reader: Reader) -> None:
@@ -56,6 +58,7 @@ def require_readable(source: str, reader: Reader) -> None:
 
 
 def _unfit(source: str, reader: Reader) -> str | None:
+    """Says why a source that is no text is not fit for training."""
     try:
         reader.require_readable(source)
     except SourceError as error:
@@ -66,33 +69,33 @@ def _unfit(source: str, reader: Reader) -> str | None:
 
 
 def _character_ratio(source: str, target: str) -> float:
-    """Characters of the longer text per character of the shorter; neither is blank."""
+    """Divides the characters of the longer text by those of the shorter; neither is blank."""
     shorter, longer = sorted((len(source.strip()), len(target.strip())))
     return longer / shorter
 
 
-def checked(examples: Iterable[Example], config: CleaningConfig, places: tuple[str, str]) -> Iterator[Example]:
-    """The pairs of dev or test: scores need every line, so a bad one is refused rather than dropped.
+def checked(examples: Iterable[Example], config: CleaningConfig, sides: tuple[str, str]) -> Iterator[Example]:
+    """Yields the pairs of dev or test: scores need every line, so a bad one is refused rather than dropped.
 
     A further reference that is blank is none; the other texts stay as they are.
 
     Args:
-        places: what to call the two sides in an error, such as `data/test.en, line`.
+        sides: what to call them in an error, such as `data/test.en, line`.
 
     Raises:
         UserError: a side is empty, or longer than `max_evaluation_length`.
     """
     for number, example in enumerate(examples, start=1):
-        for text, place in zip((example.source, example.target), places, strict=True):
+        for text, side in zip((example.source, example.target), sides, strict=True):
             words = count_words(text)
             if is_blank(text):
                 raise UserError(
-                    f"{place} {number} is empty, and dev and test are scored line by line: "
+                    f"{side} {number} is empty, and dev and test are scored line by line: "
                     "fill it in, or remove the line from both sides"
                 )
             if words > config.max_evaluation_length:
                 raise UserError(
-                    f"{place} {number} has {words:,} words, more than the {config.max_evaluation_length:,} of "
+                    f"{side} {number} has {words:,} words, more than the {config.max_evaluation_length:,} of "
                     "dataset.cleaning.max_evaluation_length: raise that, or remove the line from both sides"
                 )
         yield example._replace(more_references=tuple(text for text in example.more_references if not is_blank(text)))

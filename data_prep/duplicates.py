@@ -1,4 +1,4 @@
-"""Which pairs equal one before them, found on disk: memory holds `_KEYS` keys at a time, however many there are.
+"""Pairs that equal one before them, looked for on disk: memory holds `_KEYS` keys at a time, however many there are.
 
 64 bits stand for a pair: of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
 """
@@ -16,7 +16,7 @@ _PLACED = np.dtype([("key", "<u8"), ("place", "<u8")])
 
 
 def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
-    """For each file of keys its rows, in order, whose key stands before them in it or in a file before it.
+    """Yields for each file of keys its rows, in order, whose key stands before them in it or in a file before it.
 
     Args:
         files: 8 bytes a key.
@@ -34,15 +34,16 @@ def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
         # What repeats within a batch is known already, so that no bucket is large for one frequent pair.
         _append(folder / f"places-{start}", start + _others(len(keys), first))
         placed = np.empty(len(first), _PLACED)
-        placed["key"], placed["place"] = keys[first], start + first
+        placed["key"] = keys[first]
+        placed["place"] = start + first
         _scatter(placed, placed["key"] % np.uint64(buckets), folder, "keys")
     for bucket in range(buckets):
-        placed = _taken(folder / f"keys-{bucket}", _PLACED)
+        placed = _pop(folder / f"keys-{bucket}", _PLACED)
         again = placed["place"][_others(len(placed), _first(placed["key"]))]
         batch_of = np.searchsorted(starts, again.astype(np.int64), side="right") - 1
         _scatter(again, starts[batch_of], folder, "places")
     for batch, start in zip(batches, starts.tolist(), strict=True):
-        places = np.sort(_taken(folder / f"places-{start}", _KEY)).astype(np.int64) - start
+        places = np.sort(_pop(folder / f"places-{start}", _KEY)).astype(np.int64) - start
         ends = [0, *itertools.accumulate(sizes[number] for number in batch)]
         cuts = np.searchsorted(places, ends)
         yield from (places[a:b] - end for a, b, end in zip(cuts[:-1], cuts[1:], ends[:-1], strict=True))
@@ -50,23 +51,26 @@ def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
 
 
 def _batches(sizes: Sequence[int]) -> list[range]:
-    """Numbers of successive files with `_KEYS` keys together, about."""
-    found, start, held = [], 0, 0
+    """Returns the numbers of successive files with about `_KEYS` keys together."""
+    batches = []
+    start = 0
+    keys = 0
     for number, size in enumerate(sizes):
-        if held and held + size > _KEYS:
-            found.append(range(start, number))
-            start, held = number, 0
-        held += size
-    return [*found, range(start, len(sizes))] if len(sizes) else []
+        if keys and keys + size > _KEYS:
+            batches.append(range(start, number))
+            start = number
+            keys = 0
+        keys += size
+    return [*batches, range(start, len(sizes))] if len(sizes) else []
 
 
 def _first(keys: np.ndarray) -> np.ndarray:
-    """Where each key comes first."""
+    """Returns where each key comes first, in order."""
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
 def _others(count: int, chosen: np.ndarray) -> np.ndarray:
-    """The places below `count` that are not chosen."""
+    """Returns the places below `count` that are not chosen."""
     left = np.ones(count, dtype=bool)
     left[chosen] = False
     return np.flatnonzero(left)
@@ -86,8 +90,8 @@ def _append(path: Path, rows: np.ndarray) -> None:
         file.write((rows if rows.dtype == _PLACED else rows.astype(_KEY)).tobytes())
 
 
-def _taken(path: Path, dtype: np.dtype) -> np.ndarray:
-    """The rows of a file, which is deleted; none where there is no file."""
+def _pop(path: Path, dtype: np.dtype) -> np.ndarray:
+    """Returns the rows of a file, which is deleted; none where there is no file."""
     if not path.is_file():
         return np.empty(0, dtype)
     rows = np.fromfile(path, dtype)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mt.errors import UserError
 
 _WATCH = 'trap "" INT TERM; read -r line || printf "%s\\n" "$1" >&2'
-"""A shell waits until it is told of the end, or there is nobody left to tell it."""
+"""A shell waits for a line that says that all is done, or for the end of who would write it."""
 
 
 @contextlib.contextmanager
@@ -35,7 +35,7 @@ def guarded() -> Iterator[None]:
 
 
 def _watch(sentence: str) -> subprocess.Popen[bytes] | None:
-    """None where there is no shell to be had."""
+    """Starts the shell; None where there is none."""
     try:
         command = ["/bin/sh", "-c", _WATCH, "sh", sentence]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -44,6 +44,6 @@ def _watch(sentence: str) -> subprocess.Popen[bytes] | None:
 
 
 def _limit() -> str:
-    """The limit of this process' memory, where it has one."""
+    """Says what this process' memory is limited to, where it is."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     return "" if most == resource.RLIM_INFINITY else f" within the {most / 1e9:.1f} GB of its limit (ulimit -v)"

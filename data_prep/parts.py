@@ -1,4 +1,4 @@
-"""How the raw training pairs are counted off, and shared out between machines."""
+"""How the raw training pairs are divided into chunks, and the chunks between machines."""
 
 import itertools
 import re
@@ -19,44 +19,43 @@ class Part(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """`2/5`. Raises UserError where it is none."""
-        found = _PART.fullmatch(text)
-        if found is None or int(found[1]) > int(found[2]):
+        """Reads `2/5`. Raises UserError where the text is no part."""
+        match = _PART.fullmatch(text)
+        if match is None or int(match[1]) > int(match[2]):
             raise UserError(
                 f"part={text} is no part: write part=1/5 to part=5/5 for five shares, and part={MERGE} at the end"
             )
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
     def of_count(self, count: int) -> range:
-        """Its share of `count` things, whose numbers run from 0."""
+        """Returns its share of `count` things, whose numbers run from 0."""
         return range(count * (self.number - 1) // self.of, count * self.number // self.of)
 
 
 WHOLE = Part(1, 1)
 
 
-class Spans:
-    """Raw pairs of one corpus or several, counted off in spans of one size, but for the last of each corpus: what is
-    cut inside a span depends on no part."""
+class Chunk(NamedTuple):
+    """Successive raw pairs, which are finished together or done again."""
 
-    def __init__(self, portions: Sequence[int], size: int) -> None:
-        """portions: the pairs of each corpus. size: of a span."""
-        ends = [*itertools.accumulate(portions, initial=0)]
-        self._rows = [
-            (number, range(first, min(first + size, end)))
-            for number, (start, end) in enumerate(itertools.pairwise(ends))
-            for first in range(start, end, size)
-        ]
-        self.total = ends[-1]
-        self.number = len(self._rows)
+    rows: range
+    """The places of the pairs, from 0."""
+    corpus: int
+    """The number of the corpus that they are of, where train is mixed of several."""
 
-    def rows(self, span: int) -> range:
-        """The places of a span's pairs, from 0."""
-        return self._rows[span][1]
 
-    def portion(self, span: int) -> int:
-        """The number of the corpus that they are of."""
-        return self._rows[span][0]
+def chunks(sizes: Sequence[int], most: int) -> list[Chunk]:
+    """Divides the raw pairs of one corpus or several into chunks of `most`, but for the last of each corpus: what is in
+    a chunk depends on no part.
+
+    sizes: the pairs of each corpus.
+    """
+    ends = itertools.accumulate(sizes, initial=0)
+    return [
+        Chunk(range(first, min(first + most, end)), corpus)
+        for corpus, (start, end) in enumerate(itertools.pairwise(ends))
+        for first in range(start, end, most)
+    ]

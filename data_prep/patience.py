@@ -8,15 +8,19 @@ from collections.abc import Iterator
 
 from mt.terminal import say
 
-_FIRST, _NEXT = 3.0, 30.0  # seconds
+_FIRST = 3.0  # seconds
+_NEXT = 30.0
 
 
 @contextlib.contextmanager
-def patiently(doing: str, told: bool = True) -> Iterator[None]:
-    """Says what is being done where it takes longer than three seconds, and again every half minute. told: else not."""
+def patiently(doing: str, shown: bool = True) -> Iterator[None]:
+    """Says what is being done where it takes longer than three seconds, and again every half minute.
+
+    shown: False says nothing.
+    """
     ended = threading.Event()
-    watch = threading.Thread(target=_tell, args=(doing, ended), daemon=True)
-    if told:
+    watch = threading.Thread(target=_repeat, args=(doing, ended), daemon=True)
+    if shown:
         with contextlib.suppress(RuntimeError):  # where no thread can begin, it goes on without
             watch.start()
     try:
@@ -27,8 +31,9 @@ def patiently(doing: str, told: bool = True) -> Iterator[None]:
             watch.join()
 
 
-def _tell(doing: str, ended: threading.Event) -> None:
-    began, wait = time.monotonic(), _FIRST
+def _repeat(doing: str, ended: threading.Event) -> None:
+    began = time.monotonic()
+    wait = _FIRST
     while not ended.wait(wait):
         passed = time.monotonic() - began
         with contextlib.suppress(OSError, ValueError):  # standard error may be closed

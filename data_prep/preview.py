@@ -9,10 +9,10 @@ from typing import Literal
 import pyarrow as pa
 
 from data_prep import sampling, shards
-from data_prep.job import Job, placed, read_evaluation, total
-from data_prep.merge import repeated
+from data_prep.merge import duplicate_rows
 from data_prep.parts import WHOLE
-from data_prep.summary import Cleaned, Draft, report, require_pairs
+from data_prep.preparation import Preparation, origin_named, read_evaluation, total
+from data_prep.summary import Counts, Summary, report, require_pairs
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -27,46 +27,47 @@ _SHOWN = 5
 
 
 def preview(config: DatasetConfig) -> Iterator[str]:
-    """Lines: sizes and what cleaning drops, length histograms, unknown rates, and tokenised pairs.
+    """Yields lines: sizes and what cleaning drops, length histograms, unknown rates, and tokenised pairs.
 
     The training text lies in the system's temporary folder meanwhile.
 
     Raises:
         UserError: as `data_prep.prepare.prepare`.
     """
-    job = Job.of(config, Path(), progress=True, runner="processes")
-    evaluation = read_evaluation(config, job.source)
+    preparation = Preparation.of(config, Path(), progress=True, runner="processes")
+    evaluation = read_evaluation(config, preparation.source)
+    written = build_field(config.field).written
     try:
-        with tempfile.TemporaryDirectory() as folder, placed(config):
-            recipe = replace(job.recipe(Path(folder)), tokenizers=None)
-            sample = sampling.sample(job.source.splits["train"].read, total(config, job.source), config, recipe.reader)
+        with tempfile.TemporaryDirectory() as folder, origin_named(config):
+            builder = replace(preparation.builder(Path(folder)), tokenizers=None)
+            rows = total(config, preparation.source)
+            sample = sampling.sample(preparation.train.read, rows, config, builder.reader)
             tokenizers = sampling.learn(config, sample)
-            sides: tuple[Side, ...] = ("source", "target") if build_field(config.field).written else ("target",)
-            lost: dict[str, dict[str, Unwritten]] = {
+            sides: tuple[Side, ...] = ("source", "target") if written else ("target",)
+            unwritten_texts: dict[str, dict[str, Unwritten]] = {
                 split: {side: _unwritten(examples, tokenizers, side) for side in sides}
                 for split, examples in {"train": sample, **evaluation}.items()
             }
-            draft = Draft(evaluation, _cleaned(job, recipe), tokenizers, lost)
+            summary = Summary(evaluation, _counts(preparation, builder), tokenizers, unwritten_texts)
     except OSError as error:
         raise UserError(
             f"the training text does not fit into the temporary folder ({error}): set TMPDIR to a larger one, or look "
             "at the first pairs with dataset.limit=100000"
         ) from error
-    yield from job.source.notes()
+    yield from preparation.source.notes()
     sample = sample[:: -(-len(sample) // _MEASURED)]
-    yield from report(config, draft)
-    yield from _dropped(draft)
-    written = build_field(config.field).written
-    yield from _lengths(draft, sample, written)
-    yield from _unknown(draft, written)
+    yield from report(config, summary)
+    yield from _dropped(summary)
+    yield from _lengths(summary, sample, written)
+    yield from _unknown(summary, written)
     yield "tokenised training pairs:"
     for example in sample[:: max(1, len(sample) // _SHOWN)][:_SHOWN]:
-        yield f"  source  {' '.join(draft.tokenizers.source.split(example.source)) if written else example.source}"
-        yield f"  target  {' '.join(draft.tokenizers.target.split(example.target))}"
+        yield f"  source  {' '.join(tokenizers.source.split(example.source)) if written else example.source}"
+        yield f"  target  {' '.join(tokenizers.target.split(example.target))}"
 
 
 def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> Unwritten:
-    """What of one side of the examples its tokenizer cannot write."""
+    """Finds what of one side of the examples its tokenizer cannot write."""
     tokenizer = getattr(tokenizers, side)
     texts = [
         text for one in examples for text in ([one.source] if side == "source" else [one.target, *one.more_references])
@@ -74,31 +75,31 @@ def _unwritten(examples: list[Example], tokenizers: Tokenizers, side: Side) -> U
     return unwritten(tokenizer, pa.array(texts, pa.string()), tokenizer.encode_column(texts))
 
 
-def _cleaned(job: Job, recipe: shards.Recipe) -> Cleaned:
-    """The training pairs, cleaned in the folder of the recipe."""
-    spans = job.spans(recipe)
-    with Bar("clean train", spans.total, "pairs") as shown:
-        for count in shards.make(job.source.splits["train"].read, spans, WHOLE, recipe, job.config.workers):
-            shown.update(count)
-    records = (shards.load(recipe, span) for span in range(spans.number))
-    found = [shard for record in records if record for shard in record.shards]
-    train = Cleaned.of(found)
-    for _ in repeated(found, recipe, train):
+def _counts(preparation: Preparation, builder: shards.ShardBuilder) -> Counts:
+    """Cleans the training pairs in the folder of the builder, and counts them."""
+    chunks = preparation.chunks(builder)
+    with Bar("clean train", sum(len(chunk.rows) for chunk in chunks), "pairs") as bar:
+        for count in shards.build(preparation.train.read, chunks, WHOLE, builder, preparation.config.workers):
+            bar.update(count)
+    manifests = (shards.load(builder, chunk) for chunk in range(len(chunks)))
+    cleaned = [shard for manifest in manifests if manifest for shard in manifest.shards]
+    train = Counts.of(cleaned)
+    for _ in duplicate_rows(cleaned, builder, train):
         pass
     require_pairs(train)
     return train
 
 
-def _dropped(draft: Draft) -> Iterator[str]:
-    for reason, (number, source, target) in draft.train.shown.items():
+def _dropped(summary: Summary) -> Iterator[str]:
+    for reason, (number, source, target) in summary.train.shown.items():
         yield f"dropped as {reason}, for example{f' pair {number:,}' if number else ''}: {source!r} | {target!r}"
 
 
-def _lengths(draft: Draft, sample: list[Example], written: bool) -> Iterator[str]:
+def _lengths(summary: Summary, sample: list[Example], written: bool) -> Iterator[str]:
     """written: whether sources are text, whose pieces are counted too."""
-    sides = {"target": [len(ids) for ids in draft.tokenizers.target.encode([example.target for example in sample])]}
+    sides = {"target": [len(ids) for ids in summary.tokenizers.target.encode([example.target for example in sample])]}
     if written:
-        ids = draft.tokenizers.source.encode([example.source for example in sample])
+        ids = summary.tokenizers.source.encode([example.source for example in sample])
         sides = {"source": [len(one) for one in ids], **sides}
     yield f"length in pieces (of {len(sample):,} training pairs)   {'   '.join(sides)}"
     lower = 1
@@ -110,11 +111,11 @@ def _lengths(draft: Draft, sample: list[Example], written: bool) -> Iterator[str
         lower = upper + 1
 
 
-def _unknown(draft: Draft, written: bool) -> Iterator[str]:
-    for split, examples in draft.evaluation.items():
-        rates = {"target": _unknown_rate(draft.tokenizers.target, [example.target for example in examples])}
+def _unknown(summary: Summary, written: bool) -> Iterator[str]:
+    for split, examples in summary.evaluation.items():
+        rates = {"target": _unknown_rate(summary.tokenizers.target, [example.target for example in examples])}
         if written:
-            source = _unknown_rate(draft.tokenizers.source, [example.source for example in examples])
+            source = _unknown_rate(summary.tokenizers.source, [example.source for example in examples])
             rates = {"source": source, **rates}
         yield f"unknown pieces in {split}: {', '.join(f'{side} {rate:.2%}' for side, rate in rates.items())}"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from data_prep.parallel import ordered
-from data_prep.shards import blocks, cleaned
+from data_prep.shards import blocks, clean
 from data_prep.sources import Read
 from data_prep.summary import listed
 from mt.data.corpus import Example
@@ -17,11 +17,12 @@ from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader
 from mt.errors import UserError
 
-_RUNS, _LONGEST = 1_000, 100
+_RUNS = 1_000
+_LONGEST = 100
 
 
 def drawn(total: int, size: int) -> Iterator[range]:
-    """About `size` of `total` rows (or all), in short runs spread over all of them; the seed is fixed.
+    """Yields about `size` of `total` rows (or all), in short runs spread over all of them; the seed is fixed.
 
     Runs, because a file is passed over quickly between them. A thousand or more, of a hundred rows at the most, each at
     a random place of a stretch of its own.
@@ -32,28 +33,29 @@ def drawn(total: int, size: int) -> Iterator[range]:
     generator = np.random.default_rng(0)
     runs = -(-size // min(_LONGEST, max(1, size // _RUNS)))
     for run in range(runs):
-        begin, end = total * run // runs, total * (run + 1) // runs
+        begin = total * run // runs
+        end = total * (run + 1) // runs
         length = size * (run + 1) // runs - size * run // runs
         start = begin + int(generator.integers(end - begin - length + 1))
         yield range(start, start + length)
 
 
 def sample(read: Read, total: int, config: DatasetConfig, reader: Reader) -> list[Example]:
-    """The pairs that cleaning keeps of `drawn` rows, in order, equal ones once where duplicates are dropped.
+    """Returns the pairs that cleaning keeps of `drawn` rows, in order, equal ones once where duplicates are dropped.
 
     Raises UserError where there are none.
     """
     rows = [*drawn(total, config.tokenizer.sample)]
     tasks = ((block, config.cleaning, reader) for block in blocks(read(rows), reader.field.shard_size))
-    found: list[Example] = []
+    examples: list[Example] = []
     dropped: Counter[str] = Counter()
     count = 0
-    for kept, reasons, size in ordered(_kept, tasks, config.workers):
-        columns = [column.to_pylist() for column in kept.columns]
-        found += (Example(a, b, links, transcript=said) for a, b, links, said in zip(*columns, strict=True))
+    for pairs, reasons, size in ordered(_clean, tasks, config.workers):
+        columns = [column.to_pylist() for column in pairs.columns]
+        examples += (Example(a, b, links, transcript=words) for a, b, links, words in zip(*columns, strict=True))
         dropped.update(reasons)
         count += size
-    if not found:
+    if not examples:
         whole = sum(map(len, rows)) == total
         raise UserError(
             f"cleaning dropped all {count:,} {'training pairs' if whole else 'pairs of a sample'} ({listed(dropped)}): "
@@ -61,19 +63,19 @@ def sample(read: Read, total: int, config: DatasetConfig, reader: Reader) -> lis
         )
     if config.cleaning.drop_duplicates:
         first: dict[tuple[str, str], Example] = {}
-        for example in found:
+        for example in examples:
             first.setdefault((example.source, example.target), example)
-        found = [*first.values()]
-    return found
+        return [*first.values()]
+    return examples
 
 
 def learn(config: DatasetConfig, examples: list[Example]) -> Tokenizers:
-    """The vocabularies of these pairs. Raises UserError as `Tokenizers.train`."""
+    """Learns the vocabularies of these pairs. Raises UserError as `Tokenizers.train`."""
     pairs = [(example.source, example.target) for example in examples]
     transcripts = [example.transcript for example in examples] if config.transcript else None
     return Tokenizers.train(config.tokenizer, pairs, source=build_field(config.field).written, transcripts=transcripts)
 
 
-def _kept(block: pa.Table, cleaning: CleaningConfig, reader: Reader) -> tuple[pa.Table, dict[str, int], int]:
-    kept, dropped, _ = cleaned(block, 1, cleaning, reader)
-    return kept, dropped, len(block)
+def _clean(block: pa.Table, cleaning: CleaningConfig, reader: Reader) -> tuple[pa.Table, dict[str, int], int]:
+    pairs, dropped, _ = clean(block, 1, cleaning, reader)
+    return pairs, dropped, len(block)

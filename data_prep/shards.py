@@ -1,6 +1,6 @@
 """Training pairs cleaned and encoded, in shards: the work that a preparation shares out.
 
-The raw pairs are counted off in spans, and a span is cut into blocks of about `_CHARACTERS`; a block becomes a shard.
+The raw pairs are divided into chunks, and a chunk is cut into blocks of about `_CHARACTERS`; a block becomes a shard.
 So a shard depends on the text and the settings alone, whoever makes it. Memory holds a few blocks at a time.
 """
 
@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from data_prep.clean import drop_reasons
 from data_prep.parallel import Runner, ordered
-from data_prep.parts import Part, Spans
+from data_prep.parts import Chunk, Part
 from data_prep.sources import Read
 from mt.data import corpus, writer
 from mt.data.corpus import Example
@@ -31,32 +31,31 @@ from mt.input_files import read_text
 from mt.storage import own_draft
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
-_SPAN = 1 << 17  # raw pairs of text; a preparation that is cut short does again what it has not finished of a few
+_CHUNK = 1 << 17  # raw pairs of text; a preparation that is cut short does again what it has not finished of a few
 _KEY = 8  # bytes that stand for a pair
 SHOWN = 100  # characters of a dropped side that are shown
 
-
-Shown = tuple[int | None, str, str]
+DroppedPair = tuple[int | None, str, str]
 """A pair that is dropped: its number from 1 (a duplicate: None), source and target, cut."""
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What makes shards of raw pairs. It can be sent to other processes."""
+class ShardBuilder:
+    """Cleans, encodes and writes raw pairs. It can be sent to other processes."""
 
     folder: Path
-    """Where shards and the records of spans lie."""
-    mark: str
-    """The fingerprint of the corpus."""
+    """Where shards, and the manifests of chunks, are written."""
+    fingerprint: str
+    """Of the corpus."""
     cleaning: CleaningConfig
     reader: Reader
     tokenizers: Path | None
     """None: for a look at the text, which is not encoded then."""
 
     @functools.cached_property
-    def belongs(self) -> tuple[str, str]:
-        """What the records of its spans have: the mark, and the digest of the tokenizers."""
-        return self.mark, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""
+    def made_of(self) -> tuple[str, str]:
+        """The fingerprint, and the digest of the tokenizers, which the manifests of its chunks have."""
+        return self.fingerprint, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""
 
     @property
     def transcribed(self) -> bool:
@@ -64,13 +63,13 @@ class Recipe:
         return self.tokenizers is not None and Tokenizers.load(self.tokenizers).transcript is not None
 
     @property
-    def span(self) -> int:
-        """Raw pairs of a span."""
-        return self.reader.field.shard_size or _SPAN
+    def chunk_size(self) -> int:
+        """Raw pairs of a chunk."""
+        return self.reader.field.shard_size or _CHUNK
 
-    def forget(self, span: int) -> None:
-        """What was made of it does not count."""
-        self.path(_span(span), "json").unlink(missing_ok=True)
+    def forget(self, chunk: int) -> None:
+        """Deletes the manifest of a chunk, so that what was made of it does not count."""
+        self.path(_name(chunk), "json").unlink(missing_ok=True)
 
     def path(self, name: str, ending: str = "arrow") -> Path:
         return self.folder / f"{name}.{ending}"
@@ -78,7 +77,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Shard:
-    """What is known of one."""
+    """What a manifest says of a shard."""
 
     name: str
     rows: int
@@ -90,78 +89,88 @@ class Shard:
     """Raw pairs."""
     dropped: dict[str, int]
     """Raw pairs that cleaning drops, by reason; without duplicates."""
-    shown: dict[str, Shown]
+    shown: dict[str, DroppedPair]
     """The first pair that each reason drops."""
     unwritten: dict[str, Unwritten] = field(default_factory=dict)
     """What of its texts the tokenizers cannot write, by side."""
 
     @property
-    def span(self) -> int:
+    def chunk(self) -> int:
+        """The number of its chunk."""
         return int(self.name.partition("-")[0])
 
 
 @dataclass(frozen=True)
-class Record:
-    """A finished span."""
+class Manifest:
+    """What is written about a chunk once it is finished."""
 
-    mark: str
+    fingerprint: str
     tokenizers: str
     """The digest of those that encoded it."""
     part: tuple[int, int]
     """The part that made it."""
     shards: tuple[Shard, ...]
 
+    @property
+    def made_of(self) -> tuple[str, str]:
+        """As of `ShardBuilder`."""
+        return self.fingerprint, self.tokenizers
 
-def make(
-    read: Read, spans: Spans, part: Part, recipe: Recipe, workers: int | None, runner: Runner = "processes"
+
+def build(
+    read: Read,
+    chunks: Sequence[Chunk],
+    part: Part,
+    builder: ShardBuilder,
+    workers: int | None,
+    runner: Runner = "processes",
 ) -> Iterator[int]:
-    """Makes the shards of a part, but for spans that are finished already. Gives the raw pairs of each span as it is
+    """Makes the shards of a part, but for chunks that are finished already. Yields the raw pairs of each chunk as it is
     done."""
-    mark, tokenizers = recipe.belongs
-    recipe.folder.mkdir(exist_ok=True)
-    todo: list[int] = []
-    for span in part.of_count(spans.number):
-        record = load(recipe, span)
-        if record is not None and (record.mark, record.tokenizers) == recipe.belongs:
-            yield len(spans.rows(span))
+    builder.folder.mkdir(exist_ok=True)
+    unfinished: list[int] = []
+    for chunk in part.of_count(len(chunks)):
+        manifest = load(builder, chunk)
+        if manifest is not None and manifest.made_of == builder.made_of:
+            yield len(chunks[chunk].rows)
         else:
-            todo.append(span)
-    found = ordered(_shard, _tasks(read, spans, tuple(todo), recipe), workers, runner)
-    for span, group in itertools.groupby(found, key=lambda shard: shard.span):
-        _save(recipe, span, Record(mark, tokenizers, part, tuple(group)))
-        todo.remove(span)
-        yield len(spans.rows(span))
-    for span in todo:  # a stream may end before the number of pairs that was allowed it
-        _save(recipe, span, Record(mark, tokenizers, part, ()))
+            unfinished.append(chunk)
+    tasks = _tasks(read, {chunk: chunks[chunk].rows for chunk in unfinished}, builder)
+    shards = ordered(_build_shard, tasks, workers, runner)
+    for chunk, group in itertools.groupby(shards, key=lambda shard: shard.chunk):
+        _save(builder, chunk, Manifest(*builder.made_of, part, tuple(group)))
+        unfinished.remove(chunk)
+        yield len(chunks[chunk].rows)
+    for chunk in unfinished:  # a stream may end before the number of pairs that was allowed it
+        _save(builder, chunk, Manifest(*builder.made_of, part, ()))
 
 
-def load(recipe: Recipe, span: int) -> Record | None:
-    """What is known of a finished span; None where there is none, or a file of it is not whole."""
+def load(builder: ShardBuilder, chunk: int) -> Manifest | None:
+    """Reads the manifest of a finished chunk; None where there is none, or a file of it is not whole."""
     try:
-        plain = json.loads(read_text(recipe.path(_span(span), "json")))
+        plain = json.loads(read_text(builder.path(_name(chunk), "json")))
         shards = tuple(Shard(**shard) for shard in plain.pop("shards"))
-        whole = all(_is_whole(recipe, shard) for shard in shards)
-        return Record(**plain, shards=shards) if whole else None
+        whole = all(_is_whole(builder, shard) for shard in shards)
+        return Manifest(**plain, shards=shards) if whole else None
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return None
 
 
 def _tasks(
-    read: Read, spans: Spans, todo: Sequence[int], recipe: Recipe
-) -> Iterator[tuple[Recipe, str, int, pa.Table]]:
-    """The blocks of the spans, each with the name of its shard and the number (from 1) of its first pair."""
-    examples = read([spans.rows(span) for span in todo])
-    for span in todo:
-        rows = spans.rows(span)
+    read: Read, chunks: Mapping[int, range], builder: ShardBuilder
+) -> Iterator[tuple[ShardBuilder, str, int, pa.Table]]:
+    """Yields the blocks of the chunks, each with the name of its shard and the number (from 1) of its first pair."""
+    examples = read(chunks.values())
+    for chunk, rows in chunks.items():
         start = rows.start + 1
-        cut = blocks(itertools.islice(examples, len(rows)), recipe.reader.field.shard_size)
+        cut = blocks(itertools.islice(examples, len(rows)), builder.reader.field.shard_size)
         for number, block in enumerate(cut):
-            yield recipe, f"{_span(span)}-{number:05}", start, block
+            yield builder, f"{_name(chunk)}-{number:05}", start, block
             start += len(block)
 
 
 def blocks(examples: Iterable[Example], most: int | None = None) -> Iterator[pa.Table]:
-    """The examples in tables of `TEXT`, of about `_CHARACTERS` each, and of `most` examples at the most."""
+    """Yields the examples in tables of `TEXT`, of about `_CHARACTERS` each, and of `most` examples at the most."""
     # Lists of strings, because the garbage collector would look through a list of pairs again and again.
     columns: tuple[list[str], ...] = [], [], [], []
     size = 0
@@ -173,57 +182,60 @@ def blocks(examples: Iterable[Example], most: int | None = None) -> Iterator[pa.
         size += len(source) + len(target)
         if size >= _CHARACTERS or len(columns[0]) == most:
             yield pa.table([*columns], corpus.TEXT)
-            columns, size = ([], [], [], []), 0
+            columns = [], [], [], []
+            size = 0
     if columns[0]:
         yield pa.table([*columns], corpus.TEXT)
 
 
-def cleaned(
+def clean(
     block: pa.Table, start: int, cleaning: CleaningConfig, reader: Reader
 ) -> tuple[pa.Table, dict[str, int], dict[str, Any]]:
-    """The pairs that cleaning keeps, how many it drops, and the first that each reason drops; see `Shard`.
+    """Returns the pairs that cleaning keeps, how many it drops, and the first that each reason drops; see `Shard`.
 
     start: the number of the first pair.
     """
-    sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
+    sources = block["source"].to_pylist()
+    targets = block["target"].to_pylist()
     reasons = drop_reasons(sources, targets, cleaning, reader)
     shown: dict[str, Any] = {}
     for number, reason in enumerate(reasons):
         if reason is not None:
             shown.setdefault(reason, (start + number, sources[number][:SHOWN], targets[number][:SHOWN]))
-    kept = block.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
-    return kept, dict(Counter(reason for reason in reasons if reason is not None)), shown
+    fit = block.filter(pa.array([reason is None for reason in reasons], pa.bool_()))
+    return fit, dict(Counter(reason for reason in reasons if reason is not None)), shown
 
 
-def _shard(recipe: Recipe, name: str, start: int, block: pa.Table) -> Shard:
+def _build_shard(builder: ShardBuilder, name: str, start: int, block: pa.Table) -> Shard:
     """Writes the pairs that cleaning keeps and, where duplicates are dropped, 8 bytes that stand for each."""
-    kept, dropped, shown = cleaned(block, start, recipe.cleaning, recipe.reader)
-    if recipe.cleaning.drop_duplicates:
-        pairs = pc.binary_join_element_wise(kept["source"], kept["target"], "\n").cast(pa.binary()).to_pylist()
-        with own_draft(recipe.path(name, "keys")) as draft:
-            draft.write_bytes(b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in pairs))
-    path = recipe.path(name)
-    lost: dict[str, Unwritten] = {}
-    with own_draft(path) as draft:
-        if recipe.tokenizers is None:
+    pairs, dropped, shown = clean(block, start, builder.cleaning, builder.reader)
+    if builder.cleaning.drop_duplicates:
+        joined = pc.binary_join_element_wise(pairs["source"], pairs["target"], "\n").cast(pa.binary()).to_pylist()
+        with own_draft(builder.path(name, "keys")) as draft:
+            draft.write_bytes(b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in joined))
+    unwritten: dict[str, Unwritten] = {}
+    with own_draft(builder.path(name)) as draft:
+        if builder.tokenizers is None:
             with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
-                stream.write_table(kept)
+                stream.write_table(pairs)
         else:
-            lost = writer.write_shard(draft, kept, Tokenizers.load(recipe.tokenizers), recipe.reader)
-        size, digest = draft.stat().st_size, sha256(draft)
-    return Shard(name, len(kept), size, digest, len(block), dropped, shown, lost)
+            tokenizers = Tokenizers.load(builder.tokenizers)
+            unwritten = writer.write_shard(draft, pairs, tokenizers, builder.reader)
+        size = draft.stat().st_size
+        digest = sha256(draft)
+    return Shard(name, len(pairs), size, digest, len(block), dropped, shown, unwritten)
 
 
-def _save(recipe: Recipe, span: int, record: Record) -> None:
-    with own_draft(recipe.path(_span(span), "json")) as draft:
-        draft.write_text(json.dumps(asdict(record)), encoding="utf-8")
+def _save(builder: ShardBuilder, chunk: int, manifest: Manifest) -> None:
+    with own_draft(builder.path(_name(chunk), "json")) as draft:
+        draft.write_text(json.dumps(asdict(manifest)), encoding="utf-8")
 
 
-def _span(number: int) -> str:
-    return f"{number:07}"
+def _name(chunk: int) -> str:
+    return f"{chunk:07}"
 
 
-def _is_whole(recipe: Recipe, shard: Shard) -> bool:
-    keys = recipe.path(shard.name, "keys")
-    keyed = not recipe.cleaning.drop_duplicates or keys.stat().st_size == shard.rows * _KEY
-    return keyed and recipe.path(shard.name).stat().st_size == shard.size
+def _is_whole(builder: ShardBuilder, shard: Shard) -> bool:
+    keys = builder.path(shard.name, "keys")
+    keyed = not builder.cleaning.drop_duplicates or keys.stat().st_size == shard.rows * _KEY
+    return keyed and builder.path(shard.name).stat().st_size == shard.size

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the processes that prepare text would wait for torch
 def open_corpus(
     config: DatasetConfig, root: Path, tokenizers: Tokenizers | None = None, processes: "ProcessGroup | None" = None
 ) -> Corpus:
-    """The prepared corpus, made where it is missing; with `streaming`, to be trained on pairs of the source itself.
+    """Opens the prepared corpus, made where it is missing; with `streaming`, to train on pairs of the source itself.
 
     tokenizers: see `prepare`. processes: open it together; the first of them makes it, and each checks a share
     of its files.
@@ -47,12 +47,12 @@ def open_corpus(
 
 
 def _share(processes: "ProcessGroup | None") -> Share:
-    """Of work that the processes do together."""
+    """Returns this process' share of work that all do together."""
     return ALL if processes is None else (processes.rank, processes.size)
 
 
 class Stream:
-    """Cleaned and encoded pairs of a source, `shuffle_buffer` at a time; they are shuffled within such a part alone.
+    """Cleans and encodes the pairs of a source, `shuffle_buffer` at a time; they are shuffled within such a part alone.
 
     Duplicates stay, since nothing remembers what has been read. Of several processes all read the source, each cleans
     and encodes a share of its blocks, and they tell one another: parts are those of one process.
@@ -70,31 +70,31 @@ class Stream:
     def parts(self) -> Iterator[Split]:
         raw = itertools.islice(self._read(), self._config.limit)
         reader = open_reader(self._config)
-        given = blocks(raw, reader.field.shard_size)
-        mine = itertools.islice(given, self._rank, None, self._size)
-        tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in mine)
+        share = itertools.islice(blocks(raw, reader.field.shard_size), self._rank, None, self._size)
+        tasks = ((block, self._config.cleaning, self._tokenizers, reader) for block in share)
         encoded = ordered(_encoded_block, tasks, self._config.workers)
         for table in _cut(self._of_all(encoded), self._config.shuffle_buffer):
             yield Split(table, reader.field)
 
-    def _of_all(self, mine: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """What all processes have encoded, in the order of the source."""
+    def _of_all(self, encoded: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Yields what all processes have encoded, in the order of the source."""
         if self._gather is None:
-            yield from mine
+            yield from encoded
             return
-        while tables := [table for table in self._gather(next(mine, None)) if table is not None]:
+        while tables := [table for table in self._gather(next(encoded, None)) if table is not None]:
             yield from tables
 
 
 def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:
-    sources, targets = block["source"].to_pylist(), block["target"].to_pylist()
-    kept = [reason is None for reason in drop_reasons(sources, targets, cleaning, reader)]
-    sources, targets = (list(itertools.compress(column, kept)) for column in (sources, targets))
+    sources = block["source"].to_pylist()
+    targets = block["target"].to_pylist()
+    fit = [reason is None for reason in drop_reasons(sources, targets, cleaning, reader)]
+    sources, targets = (list(itertools.compress(column, fit)) for column in (sources, targets))
     return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader))
 
 
 def _cut(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """The rows of all tables, `size` at a time; what is left comes last."""
+    """Yields the rows of all tables, `size` at a time; what is left comes last."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)

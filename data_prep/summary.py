@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from data_prep.shards import Shard, Shown
+from data_prep.shards import DroppedPair, Shard
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
@@ -13,55 +13,54 @@ from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.errors import UserError
 
 _MUCH = 0.05
-"""The share of dropped pairs that is told loudly."""
+"""The share of dropped pairs from which on a line begins with `_LOUD`."""
 _LOUD = "!!!"
-
-Evaluation = dict[str, list[Example]]
-"""dev and test, whole."""
 
 
 @dataclass
-class Cleaned:
+class Counts:
     """What cleaning made of the training pairs."""
 
     read: int = 0
     """Raw pairs."""
     dropped: Counter[str] = field(default_factory=Counter)
     """Raw pairs that cleaning drops, by reason."""
-    shown: dict[str, Shown] = field(default_factory=dict)
+    shown: dict[str, DroppedPair] = field(default_factory=dict)
     """The first pair that each reason drops."""
-    kept_of: Counter[int] = field(default_factory=Counter)
-    """Pairs that stay, by the number of their span."""
+    by_chunk: Counter[int] = field(default_factory=Counter)
+    """Pairs that stay, by the number of their chunk."""
 
     @classmethod
     def of(cls, shards: Iterable[Shard]) -> Self:
-        """The shards together, duplicates kept."""
-        found = cls()
+        """Adds up the shards, duplicates among them."""
+        counts = cls()
         for shard in shards:
-            found.read += shard.read
-            found.dropped.update(shard.dropped)
-            found.shown = shard.shown | found.shown
-            found.kept_of[shard.span] += shard.rows
-        return found
+            counts.read += shard.read
+            counts.dropped.update(shard.dropped)
+            counts.shown = shard.shown | counts.shown
+            counts.by_chunk[shard.chunk] += shard.rows
+        return counts
 
     @property
-    def kept(self) -> int:
+    def left(self) -> int:
+        """Pairs that stay."""
         return self.read - self.dropped.total()
 
 
 @dataclass(frozen=True)
-class Draft:
+class Summary:
     """What is known of a dataset once all of it has been read."""
 
-    evaluation: Evaluation
-    train: Cleaned
+    evaluation: dict[str, list[Example]]
+    """dev and test, whole."""
+    train: Counts
     tokenizers: Tokenizers
     unwritten: dict[str, dict[str, Unwritten]] = field(default_factory=dict)
     """What of its texts the tokenizers cannot write, by split and side."""
 
 
 def unwritten_of(shards: Sequence[Shard]) -> dict[str, Unwritten]:
-    """What of the texts of all shards the tokenizers cannot write, by side."""
+    """Adds up what of the texts of all shards the tokenizers cannot write, by side."""
     sides = dict.fromkeys(side for shard in shards for side in shard.unwritten)
     return {
         side: Unwritten.joined(Unwritten(*shard.unwritten[side]) for shard in shards if side in shard.unwritten)
@@ -69,43 +68,43 @@ def unwritten_of(shards: Sequence[Shard]) -> dict[str, Unwritten]:
     }
 
 
-def report(config: DatasetConfig, draft: Draft) -> Iterator[str]:
-    """Lines on sizes, cleaning and vocabularies."""
+def report(config: DatasetConfig, summary: Summary) -> Iterator[str]:
+    """Yields lines on sizes, cleaning and vocabularies."""
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
-    train = draft.train
-    yield f"train: {train.kept:,} of {train.read:,} pairs kept{limit}; dropped: {listed(train.dropped)}"
+    train = summary.train
+    yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {listed(train.dropped)}"
     yield from _warning(train)
-    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in draft.evaluation.items())
-    yield from _vocabularies(config, draft)
-    yield from _unwritten(config, draft)
+    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in summary.evaluation.items())
+    yield from _vocabularies(config, summary)
+    yield from _unwritten(config, summary)
 
 
-def _vocabularies(config: DatasetConfig, draft: Draft) -> Iterator[str]:
+def _vocabularies(config: DatasetConfig, summary: Summary) -> Iterator[str]:
     if not build_field(config.field).written:
-        said = draft.tokenizers.transcript
-        transcript = "" if said is None else f"; char, {len(said):,} (transcript)"
-        target = f"{len(draft.tokenizers.target):,} (target)"
+        tokenizer = summary.tokenizers.transcript
+        transcript = "" if tokenizer is None else f"; char, {len(tokenizer):,} (transcript)"
+        target = f"{len(summary.tokenizers.target):,} (target)"
         yield f"vocabulary: {config.tokenizer.side('target').model_type}, {target}{transcript}"
         return
-    source, target = (f"{len(tokenizer):,}" for tokenizer in draft.tokenizers)
+    source, target = (f"{len(tokenizer):,}" for tokenizer in summary.tokenizers)
     types = [config.tokenizer.side(side).model_type for side in ("source", "target")]
     if types[0] != types[1]:
         yield f"vocabulary: {types[0]}, {source} (source); {types[1]}, {target} (target)"
     else:
-        sizes = f"{source}, joint" if draft.tokenizers.joint else f"{source} (source) and {target} (target)"
+        sizes = f"{source}, joint" if summary.tokenizers.joint else f"{source} (source) and {target} (target)"
         yield f"vocabulary: {types[0]}, {sizes}"
 
 
-def _unwritten(config: DatasetConfig, draft: Draft) -> Iterator[str]:
-    """What the tokenizers cannot write, so that no model can read or write it, and what to do."""
+def _unwritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:
+    """Yields lines on what the tokenizers cannot write, so that no model can read or write it, and what to do."""
     advice: dict[str, None] = {}
-    for split, sides in draft.unwritten.items():
-        for side, found in sides.items():
-            if found.lost:
-                loud = f"{_LOUD} " if found.lost / found.of > _MUCH else ""
+    for split, sides in summary.unwritten.items():
+        for side, texts in sides.items():
+            if texts.lost:
+                loud = f"{_LOUD} " if texts.lost / texts.of > _MUCH else ""
                 yield (
-                    f"{loud}the tokenizer does not give back {found.lost:,} of {found.of:,} {side}s of {split}, for "
-                    f"example '{found.word}', which becomes '{found.written}'"
+                    f"{loud}the tokenizer does not give back {texts.lost:,} of {texts.of:,} {side}s of {split}, "
+                    f"for example '{texts.word}', which becomes '{texts.written}'"
                 )
                 advice[_remedy(config, "source" if side == "source" else "target")] = None
     yield from advice
@@ -130,9 +129,9 @@ def _remedy(config: DatasetConfig, side: Literal["source", "target"]) -> str:
     )
 
 
-def require_pairs(train: Cleaned) -> None:
+def require_pairs(train: Counts) -> None:
     """Raises UserError where cleaning keeps none."""
-    if train.kept == 0:
+    if train.left == 0:
         raise UserError(
             f"cleaning dropped all {train.read:,} training pairs ({listed(train.dropped)}): "
             "check that the two sides are what you meant, or loosen dataset.cleaning"
@@ -140,19 +139,19 @@ def require_pairs(train: Cleaned) -> None:
 
 
 def listed(dropped: Mapping[str, int]) -> str:
-    """What was dropped, for one line, most first."""
+    """Writes what was dropped in one line, most first."""
     return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common()) or "none"
 
 
 def _size(examples: list[Example]) -> str:
-    """How many pairs, and how many references where some have more than one."""
+    """Says how many pairs there are, and how many references where some have more than one."""
     references = sum(1 + len(example.more_references) for example in examples)
     return f"{len(examples):,} pairs" + (f" with {references:,} references" if references > len(examples) else "")
 
 
-def _warning(train: Cleaned) -> Iterator[str]:
-    """What must not be overlooked where cleaning drops a large part."""
-    share = 1 - train.kept / train.read
+def _warning(train: Counts) -> Iterator[str]:
+    """Yields what must not be overlooked where cleaning drops a large part."""
+    share = 1 - train.left / train.read
     if share > _MUCH:
         yield (
             f"{_LOUD} cleaning drops {share:.1%} of the training pairs and nothing of dev and test, so that these "

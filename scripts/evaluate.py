@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from data_prep.again import again
+from data_prep.run_corpus import corpus_of_run
 from mt.arguments import (
     add_engine_option,
     add_run_options,
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"--latency-unit {options.latency_unit} is of searches that write while they read, and {search.name} "
                 "search does not: add --search online or --search wait_k, or leave it out"
             )
-        corpus = again(
+        corpus = corpus_of_run(
             translator.config,
             options.corpora,
             translator.tokenizers,

@@ -22,7 +22,7 @@ from mt.data.fields import Raw, build_field
 from mt.data.origins import MixedConfig, SplitNames
 from mt.data.writer import TEXT_READER, Reader
 
-__all__ = ["RawSplit", "Read", "Source", "open_reader", "open_source", "place"]
+__all__ = ["RawSplit", "Read", "Source", "open_reader", "open_source", "origin"]
 
 
 def open_source(config: DatasetConfig) -> Source:
@@ -60,7 +60,7 @@ def open_reader(config: DatasetConfig) -> Reader:
     return Reader(field, functools.partial(from_folder, Path(config.folder or ""), config.media, config.source))
 
 
-def place(config: DatasetConfig, source: str) -> str:
+def origin(config: DatasetConfig, source: str) -> str:
     """Says where a dataset of files names this source of an example: `train.tsv, line 3`."""
     if config.digits is not None or config.generator is not None:
         return config.name
@@ -68,9 +68,9 @@ def place(config: DatasetConfig, source: str) -> str:
         return f"{Path(config.folder or config.name, match['table'])}, row {int(match['number']) + 1}"
     folder = config.media
     for split in MANIFESTS[config.format](config).splits.values():
-        for origin, example in split.records():
+        for place, example in split.records():
             if os.path.relpath(folder / example.source.strip(), folder) == os.path.normpath(source):
-                return origin
+                return place
     return config.name
 
 

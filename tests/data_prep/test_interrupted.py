@@ -40,7 +40,7 @@ def _script(before: str) -> str:
         "import os, signal, sys, time\nfrom pathlib import Path\n"
         "from data_prep import sampling, shards\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\nfrom mt.errors import reported\n"
-        f"shards._CHARACTERS, shards._SPAN = 300, 40\n{before}\n"
+        f"shards._CHARACTERS, shards._CHUNK = 300, 40\n{before}\n"
         "with reported():\n"
         "    prepare(DatasetConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
     )
@@ -54,7 +54,7 @@ def _start(folder: Path, root: Path, before: str) -> subprocess.Popen:
 @pytest.fixture
 def uninterrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shards, "_CHARACTERS", 300)
-    monkeypatch.setattr(shards, "_SPAN", 40)
+    monkeypatch.setattr(shards, "_CHUNK", 40)
     made = prepare(_config(folder), tmp_path / "uninterrupted", progress=False)
     assert len(list((made / "train").glob("*.arrow"))) == 15
     return made
@@ -64,8 +64,8 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-# A preparation renames the settings, the tokenizers, twice each shard, of which a span has three, the record of each of
-# five spans, the list of all, dev, test, and each shard to its place.
+# A preparation renames the settings, the tokenizers, twice each shard, of which a chunk has three, the manifest of each
+# of five chunks, the list of all, dev, test, and each shard to its place.
 @pytest.mark.parametrize("renames", [4, 12, 27, 39, 45])
 def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch, renames: int
@@ -98,13 +98,13 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
 def _written(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Fills itself with the names of the shards of train that are made."""
     names: set[str] = set()
-    make: Callable = shards._shard
+    make: Callable = shards._build_shard
 
-    def noted(recipe: shards.Recipe, name: str, *rest) -> shards.Shard:
+    def noted(builder: shards.ShardBuilder, name: str, *rest) -> shards.Shard:
         names.add(name)
-        return make(recipe, name, *rest)
+        return make(builder, name, *rest)
 
-    monkeypatch.setattr(shards, "_shard", noted)
+    monkeypatch.setattr(shards, "_build_shard", noted)
     return names
 
 
@@ -154,7 +154,7 @@ def test_a_process_that_dies_is_told_in_one_sentence(
     def die(*_) -> None:
         raise BrokenProcessPool
 
-    monkeypatch.setattr(shards, "make", die)
+    monkeypatch.setattr(shards, "build", die)
     with pytest.raises(UserError, match=r"was killed, .* for want of memory: set dataset.workers to fewer processes; "):
         prepare(_config(folder), tmp_path / "died", progress=False)
 

@@ -22,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "_CHARACTERS", 400)
-    monkeypatch.setattr(shards, "_SPAN", 40)
+    monkeypatch.setattr(shards, "_CHUNK", 40)
     monkeypatch.setattr(duplicates, "_KEYS", 50)
 
 
@@ -86,7 +86,7 @@ def test_who_prepares_all_takes_what_parts_have_made(folder: Path, monkeypatch: 
     one = prepare(_config(folder), folder / "one", progress=False)
     _part(folder, "1/2")
     _part(folder, "2/2")
-    monkeypatch.setattr(shards, "_shard", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(shards, "_build_shard", lambda *_: pytest.fail("made again"))
     assert _files(prepare(_config(folder), folder / "corpora", progress=False)) == _files(one)
 
 
@@ -98,7 +98,7 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
         "import os, signal, sys\nfrom pathlib import Path\nfrom data_prep import shards\n"
         "from data_prep.parts import Part\nfrom data_prep.prepare import prepare_part\n"
         "from mt.data.dataset import DatasetConfig\n"
-        "shards._CHARACTERS, shards._SPAN = 400, 40\nrename, count = os.replace, 0\n"
+        "shards._CHARACTERS, shards._CHUNK = 400, 40\nrename, count = os.replace, 0\n"
         "def replace(old, new):\n"
         "    global count\n"
         f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -120,7 +120,7 @@ def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
     script = (
         "import contextlib, sys\nfrom pathlib import Path\nfrom data_prep import prepare, shards\n"
         "from data_prep.parts import Part\nfrom mt.data.dataset import DatasetConfig\n"
-        "shards._CHARACTERS, shards._SPAN = 400, 40\n"
+        "shards._CHARACTERS, shards._CHUNK = 400, 40\n"
         "prepare.locked = lambda *_: contextlib.nullcontext()\n"  # as on a file system that has no locks
         "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
         "prepare.prepare_part(config, Path(sys.argv[2]), Part(1, 1), progress=False)\n"
@@ -176,7 +176,7 @@ def test_parts_of_other_settings_are_refused(folder: Path) -> None:
         _merge(folder, cleaning={"drop_duplicates": True, "max_length": 20})
 
 
-@pytest.mark.parametrize("change", ["mark", "tokenizers"])
+@pytest.mark.parametrize("change", ["fingerprint", "tokenizers"])
 def test_a_part_copied_from_elsewhere_is_refused(folder: Path, change: str) -> None:
     for text in ("1/2", "2/2"):
         made = _part(folder, text)
@@ -199,13 +199,13 @@ def test_a_part_of_which_a_file_is_cut_short_is_missing(folder: Path, ending: st
 
 
 def test_text_that_changes_under_a_part_makes_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = shards.make
+    make = shards.build
 
     def change(*arguments):
         yield from make(*arguments)
         (folder / "dev.en").write_text("dog\n" * 5)
 
-    monkeypatch.setattr(shards, "make", change)
+    monkeypatch.setattr(shards, "build", change)
     with pytest.raises(UserError, match="changed while it was read"):
         _part(folder, "1/2")
     assert list((folder / "corpora").glob(".*/parts/*.json")) == []

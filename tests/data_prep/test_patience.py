@@ -12,7 +12,7 @@ def test_a_line_is_told_where_something_takes_long(
     monkeypatch.setattr(patience, "_FIRST", 0.05)
     with patiently("reading DIR"):
         pass
-    with patiently("reading DIR", told=False):
+    with patiently("reading DIR", shown=False):
         time.sleep(0.2)
     assert capsys.readouterr().err == ""
     with patiently("reading DIR"):

@@ -170,7 +170,7 @@ def test_a_dry_run_without_room_is_told_in_one_sentence(folder: Path, monkeypatc
     def full(*_, **__) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("data_prep.shards.make", full)
+    monkeypatch.setattr("data_prep.shards.build", full)
     with pytest.raises(UserError, match=r"temporary folder \(No space left on device\): set TMPDIR to a larger one"):
         list(preview(_config(folder)))
 

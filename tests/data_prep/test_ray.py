@@ -34,7 +34,7 @@ def test_ray_makes_the_corpus_of_processes(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom data_prep import shards\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import PHRASEBOOK\n"
-        "shards._CHARACTERS, shards._SPAN = 100_000, 5_000\n"
+        "shards._CHARACTERS, shards._CHUNK = 100_000, 5_000\n"
         "config = PHRASEBOOK.model_copy(update={'workers': 2})\n"
         "print(prepare(config, Path(sys.argv[1]), progress=False, runner=sys.argv[2]))\n"
     )

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from data_prep import shards
-from data_prep.merge import repeated
-from data_prep.parts import WHOLE, Part, Spans
+from data_prep.merge import duplicate_rows
+from data_prep.parts import WHOLE, Part, chunks
 from data_prep.sources.base import Read, reading
-from data_prep.summary import Cleaned
+from data_prep.summary import Counts
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.writer import TEXT_READER
@@ -21,28 +21,30 @@ def _reads(pairs: list[Example]) -> Read:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few characters to a shard, and few pairs to a span."""
+    """Few characters to a shard, and few pairs to a chunk."""
     monkeypatch.setattr(shards, "_CHARACTERS", 40)
-    monkeypatch.setattr(shards, "_SPAN", 7)
+    monkeypatch.setattr(shards, "_CHUNK", 7)
 
 
-def _recipe(folder: Path, mark: str = "m", cleaning: CleaningConfig | None = None) -> shards.Recipe:
-    return shards.Recipe(folder, mark, cleaning or CleaningConfig(drop_duplicates=True), TEXT_READER, None)
+def _builder(folder: Path, fingerprint: str = "f", cleaning: CleaningConfig | None = None) -> shards.ShardBuilder:
+    return shards.ShardBuilder(folder, fingerprint, cleaning or CleaningConfig(drop_duplicates=True), TEXT_READER, None)
 
 
-def _make(pairs: list[Example], recipe: shards.Recipe, part: Part = WHOLE, workers: int = 1) -> list[shards.Shard]:
+def _make(
+    pairs: list[Example], builder: shards.ShardBuilder, part: Part = WHOLE, workers: int = 1
+) -> list[shards.Shard]:
     """The shards of the whole, once a part of it has been made."""
-    spans = Spans([len(pairs)], recipe.span)
-    count = sum(shards.make(_reads(pairs), spans, part, recipe, workers))
-    assert count == sum(len(spans.rows(span)) for span in part.of_count(spans.number))
-    records = [shards.load(recipe, span) for span in range(spans.number)]
-    return [shard for record in records if record for shard in record.shards]
+    all_chunks = chunks([len(pairs)], builder.chunk_size)
+    count = sum(shards.build(_reads(pairs), all_chunks, part, builder, workers))
+    assert count == sum(len(all_chunks[number].rows) for number in part.of_count(len(all_chunks)))
+    manifests = [shards.load(builder, number) for number in range(len(all_chunks))]
+    return [shard for manifest in manifests if manifest for shard in manifest.shards]
 
 
-def _kept(recipe: shards.Recipe, found: list[shards.Shard]) -> list[Example]:
+def _kept(builder: shards.ShardBuilder, found: list[shards.Shard]) -> list[Example]:
     tables = []
     for shard in found:
-        with pa.memory_map(str(recipe.path(shard.name))) as file:
+        with pa.memory_map(str(builder.path(shard.name))) as file:
             tables.append(pa.ipc.open_stream(file).read_all())
     return [Example(**row) for table in tables for row in table.to_pylist()]
 
@@ -53,32 +55,32 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
-    recipe = _recipe(tmp_path)
-    found = _make(pairs, recipe)
-    assert _kept(recipe, found) == [pairs[0], *pairs[2:]]
-    train = Cleaned.of(found)
-    assert [rows.tolist() for rows in repeated(found, recipe, train)] == [[2]]
-    assert (train.read, train.kept, train.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
+    builder = _builder(tmp_path)
+    found = _make(pairs, builder)
+    assert _kept(builder, found) == [pairs[0], *pairs[2:]]
+    train = Counts.of(found)
+    assert [rows.tolist() for rows in duplicate_rows(found, builder, train)] == [[2]]
+    assert (train.read, train.left, train.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
     assert train.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": (None, "a", "b")}
 
 
 def test_duplicates_may_stay(tmp_path: Path) -> None:
-    recipe = _recipe(tmp_path, cleaning=CleaningConfig())
-    found = _make([Example("a", "b"), Example("a", "b")], recipe)
-    assert [rows.tolist() for rows in repeated(found, recipe, Cleaned())] == [[]]
+    builder = _builder(tmp_path, cleaning=CleaningConfig())
+    found = _make([Example("a", "b"), Example("a", "b")], builder)
+    assert [rows.tolist() for rows in duplicate_rows(found, builder, Counts())] == [[]]
 
 
 def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
-    recipe = _recipe(tmp_path)
-    found = _make([Example("a b", "c"), Example("a", "b c")], recipe)
-    assert [rows.tolist() for rows in repeated(found, recipe, Cleaned())] == [[]]
+    builder = _builder(tmp_path)
+    found = _make([Example("a b", "c"), Example("a", "b c")], builder)
+    assert [rows.tolist() for rows in duplicate_rows(found, builder, Counts())] == [[]]
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("of", [2, 3, 9, 40])
 def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> None:
     pairs = [Example(f"word {number} {'x' * (number % 30)}", "Wort") for number in range(60)]
-    one, many = _recipe(tmp_path / "one"), _recipe(tmp_path / "many")
+    one, many = _builder(tmp_path / "one"), _builder(tmp_path / "many")
     whole = _make(pairs, one)
     assert len(whole) > 9
     for number in range(of, 0, -1):
@@ -91,33 +93,33 @@ def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> N
 @pytest.mark.usefixtures("small")
 def test_what_is_finished_is_not_made_again_unless_it_does_not_belong(tmp_path: Path) -> None:
     pairs = [Example(f"word {number}", "Wort") for number in range(40)]
-    recipe = _recipe(tmp_path)
-    found = _make(pairs, recipe)
-    assert _make([Example("never read", "nie")] * 40, recipe) == found
+    builder = _builder(tmp_path)
+    found = _make(pairs, builder)
+    assert _make([Example("never read", "nie")] * 40, builder) == found
     (tmp_path / f"{found[0].name}.arrow").write_bytes(b"cut")
-    assert shards.load(recipe, 0) is None
-    assert _make([*pairs[:7], *[Example("never read", "nie")] * 33], recipe) == found
-    (tmp_path / "0000001.json").write_text(json.dumps({"mark": "m"}))
-    assert shards.load(recipe, 1) is None
-    assert _make(pairs, recipe) == found
-    other = _make([Example("other", "Wort")] * 40, _recipe(tmp_path, mark="other"))
-    assert {text.source for text in _kept(recipe, other)} == {"other"}
+    assert shards.load(builder, 0) is None
+    assert _make([*pairs[:7], *[Example("never read", "nie")] * 33], builder) == found
+    (tmp_path / "0000001.json").write_text(json.dumps({"fingerprint": "f"}))
+    assert shards.load(builder, 1) is None
+    assert _make(pairs, builder) == found
+    other = _make([Example("other", "Wort")] * 40, _builder(tmp_path, fingerprint="other"))
+    assert {text.source for text in _kept(builder, other)} == {"other"}
 
 
 @pytest.mark.usefixtures("small")
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
     pairs = [Example(f"word {number % 30}", "Wort") for number in range(60)]
-    alone, together = _recipe(tmp_path / "alone"), _recipe(tmp_path / "together")
+    alone, together = _builder(tmp_path / "alone"), _builder(tmp_path / "together")
     assert _make(pairs, alone) == _make(pairs, together, workers=2)
     assert _files(alone.folder) == _files(together.folder)
 
 
 def test_a_stream_may_end_early(tmp_path: Path) -> None:
-    recipe = _recipe(tmp_path)
-    spans = Spans([3 * recipe.span], recipe.span)
-    assert list(shards.make(_reads([Example("a", "b")]), spans, WHOLE, recipe, 1)) == [recipe.span]
-    records = [shards.load(recipe, span) for span in range(3)]
-    assert [len(record.shards) for record in records if record] == [1, 0, 0]
+    builder = _builder(tmp_path)
+    all_chunks = chunks([3 * builder.chunk_size], builder.chunk_size)
+    assert list(shards.build(_reads([Example("a", "b")]), all_chunks, WHOLE, builder, 1)) == [builder.chunk_size]
+    manifests = [shards.load(builder, number) for number in range(3)]
+    assert [len(manifest.shards) for manifest in manifests if manifest] == [1, 0, 0]
 
 
 @settings(max_examples=20)

@@ -216,7 +216,7 @@ def test_carriage_returns_alone_are_refused(folder: Path, tmp_path: Path) -> Non
 def test_text_that_grows_while_it_is_read_makes_no_corpus(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sides: list[str]
 ) -> None:
-    make = shards.make
+    make = shards.build
 
     def grow(*arguments) -> Iterator[int]:
         for side in sides:
@@ -224,7 +224,7 @@ def test_text_that_grows_while_it_is_read_makes_no_corpus(
                 file.write("more\n")
         return make(*arguments)
 
-    monkeypatch.setattr(shards, "make", grow)
+    monkeypatch.setattr(shards, "build", grow)
     config = _config(folder, tokenizer={"model_type": "char", "vocab_size": 100}, workers=1)
     with pytest.raises(UserError, match="changed while it was read: start again"):
         prepare(config, tmp_path / "corpora", progress=False)

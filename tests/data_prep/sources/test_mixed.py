@@ -85,7 +85,7 @@ def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
 
 
 def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "_SPAN", 8)
+    monkeypatch.setattr(shards, "_CHUNK", 8)
     config = _config(folder)
     one = prepare(config, folder / "one", progress=False)
     for number in (3, 1, 2):

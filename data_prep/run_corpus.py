@@ -20,14 +20,14 @@ class Trained(Protocol):
     def init_from(self) -> str | None: ...
 
 
-def again(config: Trained, root: Path, tokenizers: Tokenizers, run: str, otherwise: str = "") -> Corpus:
-    """The corpus that a run was trained on; prepared again where it is missing.
+def corpus_of_run(config: Trained, root: Path, tokenizers: Tokenizers, run: str, otherwise: str = "") -> Corpus:
+    """Opens the corpus that a run was trained on; prepared again where it is missing.
 
     root: where corpora are kept. tokenizers: the run's. run, otherwise: its name, and what else can be done, for the
     sentence of the UserError where the corpus has changed.
     """
-    given = None if config.init_from is None else tokenizers
-    corpus = Corpus.open(prepare(config.dataset, root, tokenizers=given))
+    inherited = None if config.init_from is None else tokenizers
+    corpus = Corpus.open(prepare(config.dataset, root, tokenizers=inherited))
     if corpus.tokenizers.digest() != tokenizers.digest():
         raise UserError(
             f"the corpus of {run} would now be prepared with another vocabulary, so its training text has changed: "

@@ -12,28 +12,28 @@ from mt.storage import locked
 from mt.terminal import say
 
 SETTINGS = "settings.json"
-"""The options of the corpus, in its workshop."""
+"""The options of the corpus, in its work folder."""
 
 
-def workshop_of(folder: Path) -> Path:
-    """Where the corpus `folder` is made."""
+def work_folder_of(folder: Path) -> Path:
+    """Returns where the corpus `folder` is made."""
     return folder.with_name(f".{folder.name}.partial")
 
 
 @contextlib.contextmanager
-def alone(folder: Path, progress: bool) -> Iterator[None]:
-    """For one process at a time."""
-    with told(folder):
+def exclusive(folder: Path, progress: bool) -> Iterator[None]:
+    """Lets one process at a time make corpora in the folder that holds `folder`."""
+    with system_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent / ".lock", waiting(folder.parent, progress)):
             yield
 
 
 @contextlib.contextmanager
-def workshop(folder: Path) -> Iterator[Path]:
-    """The folder to make the corpus `folder` in. An interruption leaves it, to go on from."""
-    work = workshop_of(folder)
-    with told(folder):
+def work_folder(folder: Path) -> Iterator[Path]:
+    """Makes the folder to make the corpus `folder` in. An interruption leaves it, to go on from."""
+    work = work_folder_of(folder)
+    with system_errors(folder):
         work.parent.mkdir(parents=True, exist_ok=True)
         _discard_links(work)
         work.mkdir(exist_ok=True)
@@ -41,9 +41,9 @@ def workshop(folder: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def told(folder: Path) -> Iterator[None]:
-    """What the system refuses becomes a sentence."""
-    work = workshop_of(folder)
+def system_errors(folder: Path) -> Iterator[None]:
+    """Makes a sentence of what the system refuses."""
+    work = work_folder_of(folder)
     try:
         yield
     except BrokenPipeError:

@@ -11,12 +11,12 @@ from typing import Any
 
 from data_prep.clean import checked, require_readable
 from data_prep.parallel import Runner, require
-from data_prep.parts import Spans
+from data_prep.parts import Chunk, chunks
 from data_prep.patience import patiently
-from data_prep.shards import Recipe
-from data_prep.sources import Source, open_reader, open_source, place
-from data_prep.summary import Evaluation
+from data_prep.shards import ShardBuilder
+from data_prep.sources import RawSplit, Source, open_reader, open_source, origin
 from mt.data import corpus
+from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.files import sha256
@@ -29,14 +29,14 @@ _NOT_IN_THE_CORPUS = {"name", "folder", "media_folder", "licence", "workers", "s
 
 
 @dataclass(frozen=True)
-class Job:
-    """A corpus to make."""
+class Preparation:
+    """A corpus that is to be made."""
 
     config: DatasetConfig
     source: Source
-    mark: str
-    """The fingerprint."""
+    fingerprint: str
     folder: Path
+    """Where it will be."""
     progress: bool
     """Show bars, and print what cleaning dropped."""
     runner: Runner
@@ -46,25 +46,37 @@ class Job:
     @classmethod
     def of(
         cls, config: DatasetConfig, root: Path, progress: bool, runner: Runner, tokenizers: Tokenizers | None = None
-    ) -> "Job":
+    ) -> "Preparation":
         require(runner)
         with patiently(f"reading {config.folder or config.name} and what it names", progress):
             source = open_source(config)
-            mark = fingerprint(config, source, tokenizers)
-        return cls(config, source, mark, root / f"{config.name}-{mark[:12]}", progress, runner, tokenizers)
+            digest = fingerprint(config, source, tokenizers)
+        folder = root / f"{config.name}-{digest[:12]}"
+        return cls(config, source, digest, folder, progress, runner, tokenizers)
 
-    def recipe(self, work: Path) -> Recipe:
-        """What makes its shards in the folder `work`."""
+    @property
+    def train(self) -> RawSplit:
+        return self.source.splits["train"]
+
+    def builder(self, work: Path) -> ShardBuilder:
+        """Returns what makes its shards in the folder `work`."""
         config = self.config
-        return Recipe(work / "parts", self.mark, config.cleaning, open_reader(config), work / TOKENIZERS)
+        return ShardBuilder(
+            folder=work / "parts",
+            fingerprint=self.fingerprint,
+            cleaning=config.cleaning,
+            reader=open_reader(config),
+            tokenizers=work / TOKENIZERS,
+        )
 
-    def spans(self, recipe: Recipe) -> Spans:
+    def chunks(self, builder: ShardBuilder) -> list[Chunk]:
+        """Divides its raw training pairs."""
         mixed = [train.size() for train in self.source.mixed]
-        return Spans(mixed or [total(self.config, self.source)], recipe.span)
+        return chunks(mixed or [total(self.config, self.source)], builder.chunk_size)
 
 
 def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | None = None) -> str:
-    """SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `Job`."""
+    """Returns the SHA-256 (hex) of all that decides what the corpus holds. tokenizers: see `Preparation`."""
     settings = settings_of(config)
     if tokenizers is not None:
         settings["tokenizer"] = tokenizers.digest()
@@ -74,20 +86,20 @@ def fingerprint(config: DatasetConfig, source: Source, tokenizers: Tokenizers | 
 
 
 def _models(config: TokenizerConfig) -> list[str]:
-    """SHA-256 (hex) of the models that the user has given to cut the source and the target, where there are any. What
-    is no file is left to whoever reads it to refuse."""
+    """Returns the SHA-256 (hex) of the models that the user has for the source and the target, where there are any.
+    What is no file is left to whoever reads it to refuse."""
     paths = [Path(name) for side in ("source", "target") if (name := config.side(side).model_file)]  # type: ignore[arg-type]
     return [sha256(path) for path in paths if path.is_file()]
 
 
 def settings_of(config: DatasetConfig) -> dict[str, Any]:
-    """The options that decide what the corpus holds."""
+    """Returns the options that decide what the corpus holds."""
     settings = config.model_dump(mode="json", exclude=_NOT_IN_THE_CORPUS)
     return settings | {"mix": len(config.mix)}  # folders may move, and weights are of training
 
 
-def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
-    """Read and check dev and test.
+def read_evaluation(config: DatasetConfig, source: Source) -> dict[str, list[Example]]:
+    """Reads and checks dev and test.
 
     Raises:
         UserError: a line is empty or too long, the sizes of a split's sides differ, or references are nowhere.
@@ -96,33 +108,33 @@ def read_evaluation(config: DatasetConfig, source: Source) -> Evaluation:
         for split in corpus.SPLITS:
             source.splits[split].size()
         _require_references(config, source)
-        found = {
+        evaluation = {
             split: list(checked(source.splits[split].read(), config.cleaning, source.splits[split].sides))
             for split in ("dev", "test")
         }
-    with placed(config), patiently(f"reading dev and test of {config.name}"):
+    with origin_named(config), patiently(f"reading dev and test of {config.name}"):
         reader = open_reader(config)
-        for example in itertools.chain.from_iterable(found.values()):
+        for example in itertools.chain.from_iterable(evaluation.values()):
             require_readable(example.source, reader)
-    return found
+    return evaluation
 
 
 def total(config: DatasetConfig, source: Source) -> int:
-    """The most raw training pairs to read; only a stream may have fewer."""
+    """Counts the most raw training pairs to read; only a stream may have fewer."""
     size = source.splits["train"].size()
     limits = [size or None, config.limit, config.tokenizer.sample if config.streaming else None]
     return min((limit for limit in limits if limit is not None), default=0)
 
 
 @contextlib.contextmanager
-def placed(config: DatasetConfig) -> Iterator[None]:
-    """A file that cannot be read is told with the line that names it."""
+def origin_named(config: DatasetConfig) -> Iterator[None]:
+    """Puts the line that names a file that cannot be read before the error."""
     try:
         yield
     except SourceError as error:
         if error.source is None:
             raise
-        raise UserError(f"{place(config, error.source)}: {error}") from error
+        raise UserError(f"{origin(config, error.source)}: {error}") from error
 
 
 def _require_references(config: DatasetConfig, source: Source) -> None:
