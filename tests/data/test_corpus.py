@@ -121,6 +121,7 @@ def test_an_interrupted_shard_leaves_no_file_of_its_name(
 
     class Interrupted:
         rewrites = False
+        lowercases = False
 
         def written(self, words: list[str]) -> list[str]:
             return words
