@@ -14,7 +14,7 @@ from mt.training.signals import leave_at_once
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.data.tokenizer import Tokenizers
     from mt.distributed import ProcessGroup
-    from mt.training.state import Run
+    from mt.training.run import Run
 
 CORPORA = Path("outputs/corpora")
 
@@ -25,10 +25,10 @@ def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGrou
     with leaving_at_interrupt(), loading():
         from mt.distributed import ALONE
         from mt.evaluation.report import table
-        from mt.training.run import complete
+        from mt.training.train import train_and_test
 
     run = _opened(composed, overrides, processes or ALONE)
-    results = complete(run)
+    results = train_and_test(run)
     say(f"{table(results)}\n\n{run.folder}")
 
 
@@ -43,7 +43,7 @@ def _opened(composed: dict[str, Any], overrides: list[str], processes: "ProcessG
     from mt.training.folder import run_of
     from mt.training.initialisation import given_tokenizers
     from mt.training.requeue import AUTO, begin_in
-    from mt.training.state import begin, resume
+    from mt.training.start import begin, resume
 
     earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
     processes.require_shared(CORPORA)

@@ -16,10 +16,10 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.averaging import average_checkpoints
 from mt.command_line import Parser
 from mt.errors import reported
 from mt.terminal import say
+from mt.training.averaging import average_checkpoints
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

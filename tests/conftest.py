@@ -20,8 +20,8 @@ from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.parsing import parse
-from mt.training.run import complete
-from mt.training.state import begin
+from mt.training.start import begin
+from mt.training.train import train_and_test
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
 SLOTS = [
@@ -124,7 +124,7 @@ def corpus(configure: Configure, corpora: Path) -> Corpus:
 def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run. It is shared: copy it before changing it."""
     run = begin(configure(), corpus, tmp_path_factory.mktemp("runs") / "trained")
-    complete(run)
+    train_and_test(run)
     return run.folder
 
 
@@ -150,5 +150,5 @@ def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.
         "search": {"name": "greedy"},
     }
     run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "hard")
-    complete(run)
+    train_and_test(run)
     return run.folder

@@ -15,8 +15,8 @@ from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
 from mt.inference import Translator
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
-from mt.training.run import train
-from mt.training.state import begin
+from mt.training.start import begin
+from mt.training.train import train
 
 SOURCES = ["the big cats see two green houses", "", "two dogs find bridges"]
 

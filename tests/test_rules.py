@@ -239,7 +239,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
     [
         (layers, "mt.ops.new", "from mt.models.base import x"),
         (layers, "mt.ops.new", "import numpy"),
-        (layers, "mt.models.new", "import mt.training.run"),
+        (layers, "mt.models.new", "import mt.training.train"),
         (layers, "mt.models.new", "from mt import search"),
         (layers, "mt.data.new", "from mt.config import Config"),
         (layers, "mt.search.new", "from mt.models.seq2seq import Seq2Seq"),
@@ -255,7 +255,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (doors, "data_prep.prepare", "import hydra"),
         (doors, "mt.metrics.rouge", "import sacrebleu"),
         (doors, "mt.evaluation.report", "import matplotlib.pyplot as plt"),
-        (doors, "mt.training.run", "from torch.utils.tensorboard import SummaryWriter"),
+        (doors, "mt.training.train", "from torch.utils.tensorboard import SummaryWriter"),
         (doors, "data_prep.new", "import pickle"),
         (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.last = 1"),
         (no_state, "mt.models.new", "class A:\n    def step(self):\n        self.count += 1"),

@@ -16,8 +16,8 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
-from mt.training.run import complete
-from mt.training.state import begin, resume
+from mt.training.start import begin, resume
+from mt.training.train import train_and_test
 from scripts import align, evaluate, translate
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
@@ -128,7 +128,7 @@ def corpus(config: Config, corpora: Path) -> Corpus:
 @pytest.fixture(scope="module")
 def run(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "run")
-    complete(run)
+    train_and_test(run)
     return run.folder
 
 
@@ -151,8 +151,8 @@ def test_it_learns_and_leaves_what_a_run_of_text_leaves(kind: str, run: Path, co
 def test_a_run_goes_on_to_the_bit(config: Config, corpus: Corpus, run: Path, tmp_path: Path):
     short = config.model_copy(update={"training": config.training.model_copy(update={"max_updates": 70})})
     stopped = begin(short, corpus, tmp_path / "run")
-    complete(stopped)
-    complete(resume(config, corpus, stopped.folder))
+    train_and_test(stopped)
+    train_and_test(resume(config, corpus, stopped.folder))
     ours, theirs = (load_file(one / "checkpoints/last/model.safetensors") for one in (stopped.folder, run))
     assert all(torch.equal(ours[name], tensor) for name, tensor in theirs.items())
 

@@ -7,7 +7,8 @@ from mt.data.corpus import Corpus
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.storage import mend, subfolder
-from mt.training.state import Run, begin
+from mt.training.run import Run
+from mt.training.start import begin
 
 AUTO = "auto"
 """What `resume=` takes in place of a run folder."""

@@ -5,8 +5,8 @@ from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
 from mt.evaluation.timing import boundaries
 from mt.training.console import scores_shown
+from mt.training.run import Run
 from mt.training.selection import advice, improves
-from mt.training.state import Run
 
 _ALIGNED = 100
 """Updates before which an attention cannot be expected to align, so that nothing is said of it; nor in a warm-up."""

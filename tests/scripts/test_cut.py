@@ -15,8 +15,8 @@ from mt.cli import agreed, merged
 from mt.data.corpus import Corpus
 from mt.evaluation.report import report, table
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
-from mt.training.run import complete
-from mt.training.state import begin, resume
+from mt.training.start import begin, resume
+from mt.training.train import train_and_test
 
 ROOT = Path(__file__).parents[2]
 LINES = ["two cats see houses", "", "the green birds find streets"]
@@ -37,7 +37,7 @@ def expanding(configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory
     config = configure(changes).model_copy(update={"dataset": dataset})
     corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
     run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "expanding")
-    complete(run)
+    train_and_test(run)
     return run.folder
 
 

@@ -22,8 +22,8 @@ from mt.parsing import parse
 from mt.search.config import OnlineConfig
 from mt.staircase import staircase
 from mt.streaming.words import TargetWords
-from mt.training.run import complete
-from mt.training.state import begin
+from mt.training.start import begin
+from mt.training.train import train_and_test
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -68,7 +68,7 @@ def sounds(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="module")
 def run(sounds: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = begin(parse(PLAIN, Config), sounds, tmp_path_factory.mktemp("runs") / "run")
-    complete(run)
+    train_and_test(run)
     return run.folder
 
 

@@ -9,7 +9,8 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
 from mt.training import validation
-from mt.training.state import Run, begin
+from mt.training.run import Run
+from mt.training.start import begin
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from safetensors.torch import load_file
 
 import mt
 from mt import checkpoint
-from mt.averaging import average_checkpoints
 from mt.errors import UserError
 from mt.evaluation.report import origin
-from mt.training.run import train
-from mt.training.state import Run
+from mt.training.averaging import average_checkpoints
+from mt.training.run import Run
+from mt.training.train import train
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 
 from mt import checkpoint
 from mt.evaluation.report import origin
-from mt.training.run import choose_best, train
-from mt.training.state import Run, resume
+from mt.training.run import Run
+from mt.training.start import resume
+from mt.training.train import choose_best, train
 
 
 def names(run: Run) -> list[str]:

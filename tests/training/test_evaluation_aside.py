@@ -20,9 +20,10 @@ from mt.evaluation.report import report
 from mt.evaluation.score import Validation, dev_scores
 from mt.generators import own_generators
 from mt.models.attention import ATTENTIONS
-from mt.training import run as training, validation
-from mt.training.run import complete, train
-from mt.training.state import Run, begin, resume
+from mt.training import train as training, validation
+from mt.training.run import Run
+from mt.training.start import begin, resume
+from mt.training.train import train, train_and_test
 
 pytestmark = pytest.mark.usefixtures("foreground")
 SIZES = {
@@ -77,7 +78,7 @@ def test_validations_leave_training_as_it_is(
     with monkeypatch.context() as patch:
         patch.setattr(validation, "dev_scores", interrupted_at_its_end)
         with pytest.raises(Interrupted):
-            complete(cut)
+            train_and_test(cut)
     again = resume(often.config, corpus, cut.folder)
     train(again)
     again.close()
@@ -111,7 +112,7 @@ def test_what_an_evaluation_draws_is_its_own(
 
     def run(name: str, seed: int = 1) -> Run:
         made = begin(config(2, 3).model_copy(update={"seed": seed}), corpus, tmp_path / name)
-        complete(made)
+        train_and_test(made)
         return made
 
     quiet = run("quiet")

@@ -19,9 +19,11 @@ from mt.decoding import decode_ids
 from mt.search.config import GreedyConfig
 from mt.training import scaling
 from mt.training.loop import updates
-from mt.training.run import complete, train
+from mt.training.run import Run
+from mt.training.saving import save_unsaved
 from mt.training.scaling import LossScale
-from mt.training.state import Run, begin, keep, resume
+from mt.training.start import begin, resume
+from mt.training.train import train, train_and_test
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 
@@ -67,12 +69,12 @@ def test_a_run_goes_on_to_the_bit(
         return run
 
     straight = begun("straight")
-    complete(straight)
+    train_and_test(straight)
     assert capfd.readouterr().out.count("update 1 was left out: float16 had no numbers for its gradient") == 1
     stopped = begun("stopped")
     taken = updates(stopped.model, stopped.optimizer, corpus.training, config, stopped.progress)
     assert len(list(itertools.islice(taken, stop))) == stop
-    keep(stopped)
+    save_unsaved(stopped)
     stopped.close()
     again = resume(config, corpus, tmp_path / "stopped")
     train(again)

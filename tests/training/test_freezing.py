@@ -13,8 +13,9 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.training.freezing import freeze, train_mode
-from mt.training.run import train
-from mt.training.state import Run, begin, resume
+from mt.training.run import Run
+from mt.training.start import begin, resume
+from mt.training.train import train
 
 DEEP = {"encoder": {"name": "bilstm", "hidden_size": 16, "num_layers": 2, "dropout": 0.5}}
 

@@ -18,14 +18,14 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import reported
 from mt.parsing import parse
-from mt.training.run import complete
-from mt.training.state import begin
+from mt.training.train import train_and_test
+from mt.training.start import begin
 
 config = parse(json.loads(sys.argv[1]), Config)
 run = begin(config, Corpus.open(prepare(config.dataset, Path(sys.argv[2]))), Path(sys.argv[3]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
 with reported():
-    complete(run)
+    train_and_test(run)
 """
 
 

@@ -18,8 +18,9 @@ from mt.data.corpus import Corpus
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.errors import UserError
 from mt.training.initialisation import given_tokenizers, load_earlier
-from mt.training.run import train
-from mt.training.state import Run, begin, resume
+from mt.training.run import Run
+from mt.training.start import begin, resume
+from mt.training.train import train
 
 
 def test_the_first_validation_is_that_of_the_run(trained: Path, start: Callable[..., Run], capsys) -> None:

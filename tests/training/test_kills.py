@@ -15,9 +15,10 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.evaluation.score import Validation
-from mt.training import run as training, validation
-from mt.training.run import choose_best, train
-from mt.training.state import Run, begin, resume
+from mt.training import train as training, validation
+from mt.training.run import Run
+from mt.training.start import begin, resume
+from mt.training.train import choose_best, train
 
 CALLS = ("rename", "replace", "symlink")
 """Of `os`: what gives a file, a folder or a link its name."""

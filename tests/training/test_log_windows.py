@@ -17,11 +17,12 @@ from mt.data.corpus import Corpus
 from mt.errors import Interrupted
 from mt.evaluation import report as reporting
 from mt.evaluation.score import dev_scores
-from mt.training import run as training, validation
+from mt.training import train as training, validation
 from mt.training.log import Log
 from mt.training.requeue import begin_in
-from mt.training.run import complete
-from mt.training.state import Run, resume
+from mt.training.run import Run
+from mt.training.start import resume
+from mt.training.train import train_and_test
 
 pytestmark = pytest.mark.usefixtures("foreground")
 WRITERS = [
@@ -104,7 +105,7 @@ def test_a_death_between_the_log_and_the_checkpoint(
     began = tmp_path / "began"
     if start != "nothing":
         cut_short(config, corpus, began)
-    complete(opened(config, corpus, copied(began, tmp_path / "straight")))
+    train_and_test(opened(config, corpus, copied(began, tmp_path / "straight")))
     expected = outcome(tmp_path / "straight")
     assert [(line["kind"], line["update"]) for line in expected["lines"]] == [
         ("dev", 0), ("attention", 0), ("train", 1), ("dev", 1), ("attention", 1), ("train", 2), ("dev", 2),
@@ -117,12 +118,12 @@ def test_a_death_between_the_log_and_the_checkpoint(
         with pytest.MonkeyPatch.context() as patch:
             Deaths(patch, number)
             try:
-                complete(opened(config, corpus, folder))
+                train_and_test(opened(config, corpus, folder))
                 died = False
             except Killed:
                 pass
         if died:
-            complete(opened(config, corpus, folder))
+            train_and_test(opened(config, corpus, folder))
         assert outcome(folder) == expected, f"died before call {number}"
         number += 1
     assert number == deaths or number > 12
@@ -144,5 +145,5 @@ def cut_short(config: Config, corpus: Corpus, folder: Path) -> None:
         patch.setattr(validation, "dev_scores", signalled)
         run = begin_in(folder, config, corpus)
         with pytest.raises(Interrupted):
-            complete(run)
+            train_and_test(run)
     assert checkpoint.load_progress(folder / "checkpoints/last")["progress"]["validation_due"]

@@ -231,7 +231,5 @@ def test_adagrad_divides_by_all_gradients_so_far() -> None:
 
 
 def test_an_option_of_another_optimizer_is_refused() -> None:
-    with pytest.raises(
-        UserError, match=r"^unknown option optimizer\.betas here: it is an option of optimizer\.name=adam"
-    ):
+    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas here: it is an option of optimizer\.name"):
         config(name="sgd", betas=[0.9, 0.98])

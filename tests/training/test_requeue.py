@@ -16,7 +16,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError
 from mt.training.requeue import begin_in
-from mt.training.run import complete
+from mt.training.train import train_and_test
 
 from .test_signals import outcome, replace
 
@@ -91,7 +91,7 @@ def test_a_second_process_is_refused_and_the_first_goes_on(
     first = begin_in(tmp_path / "run", config, corpus)
     with pytest.raises(UserError, match=r"^another process trains in .*run: wait for its end, or start a new run$"):
         begin_in(tmp_path / "run", config, corpus)
-    complete(first)
+    train_and_test(first)
     # It had looked for a checkpoint before the first had one.
     with pytest.raises(
         UserError, match=r"^another process has trained in .*run meanwhile: run the same command again$"

@@ -16,8 +16,10 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.training.folder import run_of
 from mt.training.loop import updates
-from mt.training.run import choose_best, complete, train
-from mt.training.state import Run, begin, keep, resume
+from mt.training.run import Run
+from mt.training.saving import save_unsaved
+from mt.training.start import begin, resume
+from mt.training.train import choose_best, train, train_and_test
 
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
 TIMES = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}  # what two runs of the same have each for itself
@@ -34,7 +36,7 @@ def finished(folder: Path) -> tuple[dict, list, dict]:
 def test_a_finished_run_can_be_resumed(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
     folder = Path(shutil.copytree(trained, tmp_path / "again", symlinks=True))
     before = finished(folder)
-    complete(resume(configure(), corpus, folder))
+    train_and_test(resume(configure(), corpus, folder))
     after = finished(folder)
     assert after[:2] == before[:2]
     assert all(torch.equal(tensor, before[2][name]) for name, tensor in after[2].items())
@@ -49,9 +51,9 @@ def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
             {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
         )
 
-    complete(begin(config(3), corpus, tmp_path / "straight"))
-    complete(begin(config(1), corpus, tmp_path / "extended"))
-    complete(resume(config(3), corpus, tmp_path / "extended"))
+    train_and_test(begin(config(3), corpus, tmp_path / "straight"))
+    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
+    train_and_test(resume(config(3), corpus, tmp_path / "extended"))
     straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
     assert extended[:2] == straight[:2]
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
@@ -64,9 +66,9 @@ def test_the_baseline_of_a_stochastic_attention_goes_on(
         options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 600, "plots": 0}
         return configure({"training": options, "attention": {"name": "stochastic"}, "search": {"name": "greedy"}})
 
-    complete(begin(config(2), corpus, tmp_path / "straight"))
-    complete(begin(config(1), corpus, tmp_path / "extended"))
-    complete(resume(config(2), corpus, tmp_path / "extended"))
+    train_and_test(begin(config(2), corpus, tmp_path / "straight"))
+    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
+    train_and_test(resume(config(2), corpus, tmp_path / "extended"))
     straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
     assert straight[2]["decoder.attention.baseline"] < 0
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
@@ -134,7 +136,7 @@ def test_a_run_that_is_to_end_before_its_first_validation_is_validated(
     run = start({"training": {"validate_every": 100, "max_updates": 50}})
     for _ in zip(range(3), updates(run.model, run.optimizer, run.corpus.training, run.config, run.progress)):  # noqa: B905
         pass
-    keep(run)
+    save_unsaved(run)
     run.close()
     fewer = run.config.model_copy(update={"training": run.config.training.model_copy(update={"max_updates": 2})})
     again = resume(fewer, run.corpus, run.folder)
@@ -213,7 +215,7 @@ def test_a_run_of_the_format_before(run: Path, configure: Callable[..., Config],
 def test_a_copy_without_links_goes_on(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
     folder = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=False))
     before = finished(folder)
-    complete(resume(configure(), corpus, folder))
+    train_and_test(resume(configure(), corpus, folder))
     assert finished(folder)[:2] == before[:2]
     assert (folder / "checkpoints/last").is_symlink()
 

@@ -22,7 +22,7 @@ from mt.parsing import Options, parse
 from mt.training import resumption
 from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.progress import Progress
-from mt.training.state import resume
+from mt.training.start import resume
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
 

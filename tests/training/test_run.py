@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-import mt.training.run as training
+import mt.training.train as training
 from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training.folder import new_folder
-from mt.training.run import complete, train
-from mt.training.state import Run
+from mt.training.run import Run
+from mt.training.train import train, train_and_test
 from mt.training.validation import validate
 
 
@@ -185,7 +185,7 @@ def test_what_the_system_refuses_is_one_sentence(
 
     monkeypatch.setattr(checkpoint, "save_model", refuse)
     with pytest.raises(UserError) as caught:
-        complete(run)
+        train_and_test(run)
     assert str(caught.value).startswith(sentence)
     assert checkpoint.load_meta(run.checkpoints / "last").update == 2
     checkpoint.load_model(run.folder, "best")
@@ -197,7 +197,7 @@ def test_divergence_keeps_the_last_good_checkpoint(start: Callable[..., Run], sc
     gradients = itertools.count(1)
     run.model.decoder.output.bias.register_hook(lambda gradient: gradient * (np.inf if next(gradients) > 1 else 1))
     with pytest.raises(UserError, match="at update 2: training has diverged; the checkpoints before it are good"):
-        complete(run)
+        train_and_test(run)
     assert checkpoint.load_meta(run.checkpoints / "last").update == 1
 
 

@@ -15,9 +15,10 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError, explained
 from mt.training.folder import new_folder
 from mt.training.log import Log
-from mt.training.run import train
+from mt.training.run import Run
 from mt.training.signals import Signals
-from mt.training.state import Run, resume
+from mt.training.start import resume
+from mt.training.train import train
 
 
 def test_a_file_of_a_library_is_named_as_text() -> None:

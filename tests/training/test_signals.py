@@ -16,10 +16,11 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Interrupted
 from mt.evaluation.score import dev_scores
-from mt.training import run as training, validation
-from mt.training.run import complete
+from mt.training import train as training, validation
+from mt.training.run import Run
 from mt.training.signals import QUEUE, Signals
-from mt.training.state import Run, begin, resume
+from mt.training.start import begin, resume
+from mt.training.train import train_and_test
 
 pytestmark = pytest.mark.usefixtures("foreground")
 OTHERS = [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
@@ -27,7 +28,7 @@ OTHERS = [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
 
 def interrupted(run: Run, number: int) -> str:
     with pytest.raises(Interrupted) as caught:
-        complete(run)
+        train_and_test(run)
     assert caught.value.number == number
     assert caught.value.status == (75 if number in QUEUE else 128 + number)
     with pytest.raises(ValueError, match="closed file"):
@@ -55,7 +56,7 @@ def config(configure: Callable[..., Config]) -> Config:
 def straight(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[list, list, list]:
     """What a run leaves that nobody interrupts."""
     run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "straight")
-    complete(run)
+    train_and_test(run)
     return outcome(run.folder)
 
 
@@ -84,7 +85,7 @@ def test_a_signal_at_any_moment_loses_nothing(
     assert sentence == (
         f"the checkpoint of update {saved} is complete; resume with `python train.py resume={run.folder}`"
     )
-    complete(resume(config, corpus, run.folder))
+    train_and_test(resume(config, corpus, run.folder))
     assert outcome(run.folder) == straight
 
 
@@ -212,12 +213,12 @@ def test_a_handler_that_was_there_is_called_when_all_is_saved(
             replace(patch, where, int(at or 1), lambda: [os.kill(os.getpid(), number) for number in numbers])
             run = begin(config, corpus, tmp_path / "run")
             with pytest.raises(SystemExit) as end:
-                complete(run)
+                train_and_test(run)
         assert signal.getsignal(signal.SIGUSR2) is requeue
     finally:
         signal.signal(signal.SIGUSR2, before)
     assert (end.value.code, saved) == (144, [(signal.SIGUSR2, {"update": 4, "validation": 6, "test": 6}[where])])
-    complete(resume(config, corpus, run.folder))
+    train_and_test(resume(config, corpus, run.folder))
     assert outcome(run.folder) == straight
 
 

@@ -12,8 +12,8 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.batches import updates_per_epoch
-from mt.training.run import complete
-from mt.training.state import begin, resume
+from mt.training.start import begin, resume
+from mt.training.train import train_and_test
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def streamed(configure: Callable[..., Config], corpora: Path) -> Callable[[int |
 def test_a_resumed_stream_goes_on_exactly(streamed: Callable[..., tuple[Config, Corpus]], tmp_path: Path) -> None:
     config, corpus = streamed(None)
     assert updates_per_epoch(corpus.training, config) is None
-    complete(begin(config, corpus, tmp_path / "straight"))
+    train_and_test(begin(config, corpus, tmp_path / "straight"))
     straight = checkpoint.load_meta(tmp_path / "straight/checkpoints/last").update
     assert straight > 20
     for first in (3, straight // 2, straight - 2):
         folder = tmp_path / f"stopped-{first}"
-        complete(begin(*streamed(first), folder))
-        complete(resume(*streamed(None), folder))
+        train_and_test(begin(*streamed(first), folder))
+        train_and_test(resume(*streamed(None), folder))
         weights, whole = (
             load_file(at / "checkpoints/last" / checkpoint.MODEL) for at in (folder, tmp_path / "straight")
         )

@@ -30,7 +30,7 @@ OPTIONS = [
     "training.validate_every=1000000", "training.average_checkpoints=1", "training.log_every=1", "training.plots=0",
 ]  # fmt: skip
 os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # as train.py does, before it imports torch
-MODULES = ["mt.cli.processes", "mt.training.run", "mt.training.state", "data_prep.stream", "mt.__main__"]
+MODULES = ["mt.cli.processes", "mt.training.train", "mt.training.start", "data_prep.stream", "mt.__main__"]
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(MODULES)
 
@@ -78,13 +78,18 @@ def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) ->
             Trainer(
                 place,
                 texts / str(rank),
-                [*given, *(also if rank == size - 1 else ())],
+                _last_of_each([*given, *(also if rank == size - 1 else ())]),
                 {**meeting, "RANK": rank, "LOCAL_RANK": rank} if size > 1 else {},
             )
             for rank in range(size)
         ]
 
     return started
+
+
+def _last_of_each(options: Sequence[str]) -> list[str]:
+    """Without those that a later one of the same name replaces: an option may be given once."""
+    return list({option.partition("=")[0]: option for option in options}.values())
 
 
 def finish(started: Started, seconds: float = 300) -> list[tuple[int, str, str]]:

@@ -16,8 +16,8 @@ from mt.search.config import WaitKConfig
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress
-from mt.training.run import complete
-from mt.training.state import begin, resume
+from mt.training.start import begin, resume
+from mt.training.train import train_and_test
 
 MODEL = {
     "encoder": {"name": "lstm", "hidden_size": 32},
@@ -70,9 +70,9 @@ def test_a_run_goes_on_with_the_draws_that_were_due(
         options["wait_k"] = [1, 2, 3, 4]
         return configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}})
 
-    complete(begin(config(2), corpus, tmp_path / "straight"))
-    complete(begin(config(1), corpus, tmp_path / "extended"))
-    complete(resume(config(2), corpus, tmp_path / "extended"))
+    train_and_test(begin(config(2), corpus, tmp_path / "straight"))
+    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
+    train_and_test(resume(config(2), corpus, tmp_path / "extended"))
     straight, extended = (
         load(tmp_path / name, checkpoint="last", device="cpu").model.state_dict() for name in ("straight", "extended")
     )
@@ -82,7 +82,7 @@ def test_a_run_goes_on_with_the_draws_that_were_due(
 def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
     options = {"epochs": 1, "average_checkpoints": 1, "validate_every": None, "plots": 0, "wait_k": [2]}
     run = begin(configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}}), corpus, tmp_path / "a")
-    results = complete(run)
+    results = train_and_test(run)
     assert {"ap", "al", "dal"} < run.progress.best.keys() and {"ap", "al", "dal"} < results.keys()
     assert results["search"]["k"] == 2 and results["search"]["mode"] == "soft"
     translator = load(run.folder, device="cpu")

@@ -16,8 +16,8 @@ from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS
 from mt.errors import UserError
 from mt.parsing import parse
-from mt.training.run import complete
-from mt.training.state import begin
+from mt.training.start import begin
+from mt.training.train import train_and_test
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -129,7 +129,7 @@ def test_a_run_learns_them_and_is_scored_on_dev(folder: Path, tmp_path: Path) ->
     config = parse(plain, Config)
     corpus = Corpus.open(prepare(config.dataset, tmp_path, progress=False))
     run = begin(config, corpus, tmp_path / "run")
-    assert complete(run)["split"] == "dev"
+    assert train_and_test(run)["split"] == "dev"
     assert json.loads((tmp_path / "run" / "results.json").read_text())["wer"]["score"] > 0
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert max(line.get("train/auxiliary_loss", line.get("auxiliary_loss", 0)) for line in lines) > 0

@@ -1,0 +1,226 @@
+"""One run from start, or from where it stopped, to its results."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mt import checkpoint
+from mt.device import peak_memory
+from mt.distributed import LostError
+from mt.errors import Interrupted, UserError, explained
+from mt.evaluation.report import origin, report, weights_name
+from mt.metrics import score_names
+from mt.storage import write_json
+from mt.training.batches import total_updates
+from mt.training.console import heading, scores_shown
+from mt.training.loop import updates
+from mt.training.progress import LogWindow
+from mt.training.run import Run
+from mt.training.saving import checkpoints_to_average, save, save_average, save_unsaved
+from mt.training.selection import improves
+from mt.training.signals import interruption
+from mt.training.update import Update
+from mt.training.validation import cut_shown, measure, say_advice, validate
+
+
+def train_and_test(run: Run) -> dict[str, Any]:
+    """Trains to the end, then tests, draws and reports; returns what `results.json` holds.
+
+    After a signal, and where another process that trains with this one has gone, the present update is saved. Raises
+    Interrupted or LostError then, and UserError where the system refuses to write: sentences that say how to go on.
+    """
+    try:
+        # In this order: handlers of others, which may put the run into a queue again, find its folder free.
+        with run.signals:
+            with contextlib.closing(run):
+                try:
+                    train(run)
+                except (Interrupted, LostError):
+                    save_unsaved(run)
+                    raise
+                with run.signals.at_once():
+                    choose_best(run)
+                    with run.evaluating():
+                        results = final_results(run)
+            run.signals.check()
+        return results
+    except LostError as error:
+        if run.signals.received:  # which the others had first
+            raise interruption(run.signals.received, _how_to_go_on(run)) from None
+        raise LostError(_how_to_go_on(run)) from error
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
+        raise interruption(run.signals.received or number, _how_to_go_on(run)) from None
+    except OSError as error:
+        raise UserError(f"{explained(error, run.folder)}; {_how_to_go_on(run)}") from error
+
+
+def final_results(run: Run) -> dict[str, Any]:
+    """Scores the test split, or dev where there is none, with the present weights, and writes `results.json`."""
+    progress = run.progress
+    name = run.corpus.scored
+    results = report(run.translator, run.corpus.split(name), name, run.folder, progress=run.console.bars)
+    results["checkpoint"] = run.processes.decided_by_first(lambda: origin(run.folder, "best"))
+    results["updates"] = progress.update
+    results["training_seconds"] = progress.seconds
+    results["training_tokens"] = progress.tokens
+    # The mean over the whole run hides what changed in its course.
+    results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
+    results["training_tokens_per_second_last"] = progress.last_speed
+    results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
+    if run.processes.is_first:
+        write_json(run.folder / "results.json", results)
+    run.log.hyperparameters(run.config.model_dump(), results, run.metric)
+    return results
+
+
+def _how_to_go_on(run: Run) -> str:
+    last = checkpoint.newest(run.folder)
+    if last is None:
+        return f"{run.folder} holds no checkpoint yet, so start again"
+    update = checkpoint.load_meta(last).update
+    return f"the checkpoint of update {update} is complete; resume with `python train.py resume={run.folder}`"
+
+
+def train(run: Run) -> None:
+    """Makes updates, and logs, validates and saves as often as the options say, to the end or until a signal comes."""
+    progress = run.progress
+    total = total_updates(run.corpus.training, run.config)
+    run.console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.processes))
+    run.log.layout(score_names(run.config.dataset.metrics))
+    if run.config.training.validate_first and not (progress.update or progress.validations):
+        progress.validation_due = True
+    if note := _nothing_left(run, total):
+        run.console.say(note)
+    if stopped_early(run) or (progress.validation_due and not validate_and_save(run)):
+        return
+    with run.console.training(progress, total):
+        began = time.perf_counter()
+        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes):
+            _count(run, update, time.perf_counter() - began)
+            progress.validation_due = _validation_due(run, update, total)
+            if progress.validation_due or _is_multiple(progress.update, run.config.training.log_every):
+                log_window(run, update.lr)
+            stop_signal = requested_stop(run)
+            save_due = _is_multiple(progress.update, run.config.training.save_every)
+            if (progress.validation_due or stop_signal or save_due) and not validate_and_save(run):
+                return
+            if stop_signal:
+                raise interruption(stop_signal)
+            began = time.perf_counter()
+    if not progress.validations:  # fewer updates were asked for than an interrupted run had done
+        progress.validation_due = True
+        validate_and_save(run)
+
+
+def _count(run: Run, update: Update, seconds: float) -> None:
+    """Counts an update, which took so many seconds, for the log and on the console."""
+    run.progress.seconds += seconds
+    run.progress.window.add(update, seconds)
+    run.console.updated()
+    scale = run.progress.loss_scale
+    if update.left_out and scale is not None and scale.left_out == 1:
+        run.console.say(scale.notice(run.progress.update))
+
+
+def _validation_due(run: Run, update: Update, total: int | None) -> bool:
+    """Whether the dev split is to be scored after this update: every so often, and after the last one."""
+    options = run.config.training
+    progress = run.progress
+    is_last = progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
+    if options.validate_every is None:
+        return update.ends_epoch or is_last
+    return is_last or _is_multiple(progress.update, options.validate_every)
+
+
+def _is_multiple(update: int, period: int | None) -> bool:
+    return period is not None and update % period == 0
+
+
+def _nothing_left(run: Run, total: int | None) -> str:
+    """Returns a sentence where a run that is resumed has no update to make; "" else."""
+    progress = run.progress
+    options = run.config.training
+    if stopped_early(run):
+        return (
+            f"nothing is left to train: the run has stopped early; raise training.patience={options.patience} to go on"
+        )
+    if progress.epoch > options.epochs or (total is not None and progress.update >= total):
+        more = "training.epochs" if options.max_updates is None else "training.max_updates or training.epochs"
+        return f"nothing is left to train after update {progress.update:,}: raise {more} to go on"
+    return ""
+
+
+def requested_stop(run: Run) -> int:
+    """Returns the signal that asks the run to end after this update, whichever of its processes has received it; 0:
+    none. Asked once in an update, for all that follows from it."""
+    return run.processes.maximum(run.signals.received or 0)
+
+
+def validate_and_save(run: Run) -> bool:
+    """Validates where that is due, and saves in any case; returns whether there is reason to go on."""
+    is_due = run.progress.validation_due
+    is_best = False
+    if is_due:
+        with run.evaluating():
+            is_best = validate(run)
+    run.progress.validation_due = False
+    save(run, is_best=is_best)
+    if is_due and stopped_early(run):
+        run.console.say(f"stopped: no new best {run.metric} in {run.config.training.patience} validations")
+        return False
+    return True
+
+
+def log_window(run: Run, lr: float) -> None:
+    """Logs the means over the updates since the line before. lr: the learning rate of the last of them."""
+    progress = run.progress
+    means = progress.window.means() | {"lr": lr}
+    if progress.loss_scale:
+        means["loss_scale"] = progress.loss_scale.factor
+    progress.window = LogWindow()
+    progress.last_speed = means["tokens_per_second"]
+    run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
+    run.console.logged(progress, means)
+
+
+def stopped_early(run: Run) -> bool:
+    patience = run.config.training.patience
+    return patience is not None and run.progress.bad_validations[-1] >= patience
+
+
+def choose_best(run: Run) -> None:
+    """Leaves the best weights in the model, after trying the average of the last validations'."""
+    folders = run.processes.decided_by_first(lambda: checkpoints_to_average(run))
+    say_advice(run, at_the_end=True)
+    if len(folders) > 1:
+        _try_average(run, folders)
+    name = run.processes.decided_by_first(lambda: _load_best(run))
+    run.processes.broadcast_weights(run.model)
+    run.console.say(f"testing the {name}")
+
+
+def _try_average(run: Run, folders: Sequence[Path]) -> None:
+    """Scores the mean of the weights of some checkpoints, and saves it as the best one where it is."""
+    if run.processes.is_first:
+        checkpoint.fill(run.model, checkpoint.average(folders))
+    run.processes.broadcast_weights(run.model)
+    with run.evaluating():
+        validation = measure(run)
+    is_best = improves(validation.scores, run.progress.best, run.metric)
+    note = "  (best)" if is_best else "  (not better than the best)"
+    name = f"average of the last {len(folders)}"
+    run.console.say(scores_shown(name, validation.scores, note + cut_shown(validation)))
+    if is_best:
+        run.progress.best = validation.scores
+        save_average(run, run.progress.validations[-len(folders) :])
+
+
+def _load_best(run: Run) -> str:
+    """Loads the weights of the best checkpoint; returns their name."""
+    model, _, _ = checkpoint.load_model(run.folder, "best")
+    run.model.load_state_dict(model.state_dict())
+    return weights_name(origin(run.folder, "best"))
