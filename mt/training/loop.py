@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 
 from mt.config import Config
 from mt.data.corpus import Training
@@ -59,7 +58,7 @@ def updates(
                 sums.append(batch_sums)
             unscale_gradients(model, scale, processes)
             losses = _mean_losses(sums, group.tokens, processes)
-            norm = float(clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
+            norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations)
             update = Update(*losses, norm, lr, group.tokens, group.ends_epoch)
             update.require_finite(progress.update + 1, scale)

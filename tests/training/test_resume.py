@@ -86,9 +86,7 @@ def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored:
     run = start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}})
     train(run)
     run.close()
-    raised = run.config.model_copy(
-        update={"training": run.config.training.model_copy(update={"average_checkpoints": 3})}
-    )
+    raised = retrained(run, average_checkpoints=3)
     again = resume(raised, run.corpus, run.folder)
     choose_best(again)
     again.close()
@@ -104,10 +102,8 @@ def finished_with(scores: list[float], start: Callable[..., Run], scored: Callab
     return run
 
 
-def longer(run: Run, max_updates: int) -> Config:
-    return run.config.model_copy(
-        update={"training": run.config.training.model_copy(update={"max_updates": max_updates})}
-    )
+def retrained(run: Run, **training: int) -> Config:
+    return run.config.model_copy(update={"training": run.config.training.model_copy(update=training)})
 
 
 @pytest.mark.parametrize(("later", "best"), [([35, 20], "average"), ([45, 20], "update-0000004")])
@@ -117,13 +113,13 @@ def test_a_later_validation_has_to_beat_an_average_that_won(
     run = finished_with([10, 30, 20, 40], start, scored, max_updates=3)
     assert os.readlink(run.checkpoints / "best") == "average" and run.progress.best["bleu"] == 40
     scored(later)
-    again = resume(longer(run, 4), run.corpus, run.folder)
+    again = resume(retrained(run, max_updates=4), run.corpus, run.folder)
     assert again.progress.best["bleu"] == 40 and os.readlink(run.checkpoints / "best") == "average"
     train(again)
     # And after a second end, before which nothing was averaged.
     again.close()
     assert os.readlink(run.checkpoints / "best") == best
-    last = resume(longer(run, 4), run.corpus, run.folder)
+    last = resume(retrained(run, max_updates=4), run.corpus, run.folder)
     last.close()
     assert last.progress.best["bleu"] == again.progress.best["bleu"] == max(40, later[0])
     assert os.readlink(run.checkpoints / "best") == best
@@ -134,11 +130,11 @@ def test_a_run_that_is_to_end_before_its_first_validation_is_validated(
 ) -> None:
     scored([10])
     run = start({"training": {"validate_every": 100, "max_updates": 50}})
-    for _ in zip(range(3), updates(run.model, run.optimizer, run.corpus.training, run.config, run.progress)):  # noqa: B905
-        pass
+    endless = updates(run.model, run.optimizer, run.corpus.training, run.config, run.progress)
+    assert len([next(endless) for _ in range(3)]) == 3
     save_unsaved(run)
     run.close()
-    fewer = run.config.model_copy(update={"training": run.config.training.model_copy(update={"max_updates": 2})})
+    fewer = retrained(run, max_updates=2)
     again = resume(fewer, run.corpus, run.folder)
     train(again)
     again.close()

@@ -78,18 +78,13 @@ def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) ->
             Trainer(
                 place,
                 texts / str(rank),
-                _last_of_each([*given, *(also if rank == size - 1 else ())]),
+                [*given, *(also if rank == size - 1 else ())],
                 {**meeting, "RANK": rank, "LOCAL_RANK": rank} if size > 1 else {},
             )
             for rank in range(size)
         ]
 
     return started
-
-
-def _last_of_each(options: Sequence[str]) -> list[str]:
-    """Without those that a later one of the same name replaces: an option may be given once."""
-    return list({option.partition("=")[0]: option for option in options}.values())
 
 
 def finish(started: Started, seconds: float = 300) -> list[tuple[int, str, str]]:

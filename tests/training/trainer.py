@@ -15,5 +15,6 @@ for stream, path in ((1, job["out"]), (2, job["err"])):
     os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), stream)
 os.environ.update(job["environment"])
 os.chdir(job["folder"])
-sys.argv = ["train.py", *job["arguments"]]
+once = {argument.partition("=")[0]: argument for argument in job["arguments"]}  # a later one replaces an earlier
+sys.argv = ["train.py", *once.values()]
 command()
