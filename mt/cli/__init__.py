@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 
 from mt.cli import launch
 from mt.cli.choices import CONF, RECIPE_KEYS, check_choice, implied
-from mt.cli.flags import read_flags
+from mt.cli.flags import read_flags, require_package
 from mt.cli.manual import manual
 from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
@@ -112,7 +112,8 @@ def composed(main: Main, name: str) -> None:
                 sys.exit(1)
             return
         # A sweeper of Hydra's plugins is Hydra's to run.
-        _run(main, name, Job(lines), flags, roots)
+        with require_package(arguments.package):
+            _run(main, name, Job(lines), flags, roots)
 
 
 def _of_hydra(override: Override) -> bool:

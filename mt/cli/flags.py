@@ -1,12 +1,16 @@
 """The flags of `train.py` and of preparation, which are Hydra's, and the refusal of what they cannot do."""
 
 import argparse
+import contextlib
+import io
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 from hydra._internal.utils import get_args_parser
 
 from mt.command_line import Parser
-from mt.errors import UserError
+from mt.errors import UserError, shown
 
 _DOINGS = {"--cfg": "cfg", "--info": "info", "--run": "run", "--multirun": "multirun", "--shell-completion": ""}
 _COMPLETIONS = ("install=", "uninstall=", "query=")
@@ -27,8 +31,29 @@ def read_flags() -> argparse.Namespace:
     given = [flag for flag, name in _DOINGS.items() if getattr(options, name or "shell_completion")]
     if len(given) > 1:
         raise UserError(f"{' and '.join(given)} do not go together: give one of them")
+    for flag, folder in (("dir", options.config_dir), ("path", options.config_path)):
+        if folder is not None and not Path(folder).is_dir():
+            raise UserError(f"--config-{flag} {shown(folder)} is no folder: give one of configuration files")
     if options.shell_completion:
         told = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
         if len(told) != 1 or (told[0].startswith("query=") and "COMP_LINE" not in os.environ):
             raise UserError("--shell-completion is for one shell: add install=bash, install=zsh or install=fish")
     return options
+
+
+@contextlib.contextmanager
+def require_package(package: str | None) -> Iterator[None]:
+    """Around what shows a part of the configuration: where there is none of this name, Hydra's own line becomes a
+    UserError."""
+    if package is None:
+        yield
+        return
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as line:
+            yield
+    except SystemExit:
+        if "not found in config" not in line.getvalue():
+            raise
+        raise UserError(
+            f"--package {shown(package)} is no part of the configuration: give a group or an option, such as dataset"
+        ) from None

@@ -70,6 +70,8 @@ def _sentence(error: Exception) -> str:
         return f"{error.full_key} cannot be read ({_first_line(error)}): give it a plain value"
     if cause is not None and (merging := re.match("Error merging override (.*)", str(error))):
         return f"{shown(merging[1])} is not possible ({_first_line(cause)}): give a value of the option's kind"
+    if primary := re.match("Cannot find primary config '(.*?)'", str(error)):
+        return f"--config-name {shown(primary[1])} is no configuration file of ours or of yours: leave it out"
     return " ".join(str(error).split())
 
 
