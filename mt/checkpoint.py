@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file, save_model
+from safetensors.torch import save_file, save_model
 from torch import Tensor
 
 from mt import weights
@@ -175,7 +175,7 @@ def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Ten
         if name not in expected or shape != list(expected[name].shape):
             wanted = list(expected[name].shape) if name in expected else "no such tensor"
             raise UserError(f"{path} does not fit its model: {name} has shape {shape}, expected {wanted}; {_REMEDY}")
-    tensors = load_file(path)
+    tensors = weights.load(path, _REMEDY)
     for name, tensor in tensors.items():
         if tensor.dtype != (dtype := expected[name].dtype):
             raise UserError(f"{path} does not fit its model: {name} is {tensor.dtype}, expected {dtype}; {_REMEDY}")
@@ -183,8 +183,16 @@ def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Ten
 
 
 def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """The mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1)."""
-    states = [load_file(folder / MODEL) for folder in folders]
+    """The mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1).
+
+    Raises UserError where a file is missing, damaged, or has other tensors than the first.
+    """
+    expected = weights.shapes(folders[0] / MODEL, _REMEDY)
+    for folder in folders:
+        _verify(folder)
+        if weights.shapes(folder / MODEL, _REMEDY) != expected:
+            raise UserError(f"{folder / MODEL} has other tensors than {folders[0] / MODEL}: {_REMEDY}")
+    states = [weights.load(folder / MODEL, _REMEDY) for folder in folders]
     return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
 
 

@@ -21,10 +21,12 @@ _NO_MEMORY = re.compile(
 """What torch says where a size is beyond the memory, or beyond what can be counted."""
 READER_GONE = "nobody reads standard output any more"
 _LONGEST = 10_000  # characters of a sentence
+_FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space")
 _REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space"),
+    **_FULL,
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give yourself permission to write there"),
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "a file is where a folder should be: remove it, or name another"),
+    errno.EISDIR: "a folder is where a file should be: remove it, or name another",
     **dict.fromkeys((errno.ENOENT, errno.ESTALE), "look whether it was moved or deleted meanwhile"),
 }
 
@@ -76,6 +78,14 @@ def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
     where = named or (folder if remedy else None)
     parts = (where, error.strerror or error, remedy)
     return ": ".join(str(part) for part in parts if part is not None)
+
+
+def unwritten(name: object, error: OSError, remedy: str) -> str:
+    """The sentence for a file of the user's choice that the system refused to write.
+
+    remedy: where the choice is at fault, and not a full disk.
+    """
+    return f"{name} cannot be written ({error.strerror or error}): {_FULL.get(error.errno or 0, remedy)}"
 
 
 def sentence(error: Exception) -> str:

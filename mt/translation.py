@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mt.backdrop import Backdrop, Sound
-from mt.errors import UserError
+from mt.errors import UserError, unwritten
+from mt.input_files import require_regular
 from mt.metrics.alignment import Link, project
 from mt.search.windows import Windows
 
@@ -102,9 +104,11 @@ class Translation:
         if not isinstance(path, str | Path) or not Path(path).name:
             raise UserError(f"{path!r} names no file: give a path that ends in .png, .pdf or .svg")
         try:
+            if os.path.lexists(path):
+                require_regular(Path(path))  # a device is no file to replace
             save(self.figure(), Path(path))
         except OSError as error:
-            raise UserError(f"{path} cannot be written ({error.strerror}): give a file in an existing folder") from None
+            raise UserError(unwritten(path, error, "give a file in an existing folder")) from None
 
     def __repr__(self) -> str:
         tokens, source = (

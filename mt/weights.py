@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from mt.errors import UserError
-from mt.input_files import require_regular
+from mt.input_files import reason, require_regular
 
 Form = Literal["float32", "bfloat16", "int8"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -54,11 +54,17 @@ def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def read(path: Path, remedy: str) -> dict[str, Tensor]:
     """The tensors of a file, in float32. remedy: for the sentence where it has int8 numbers without their scale."""
+    tensors = load(path, remedy)
     try:
-        require_regular(path)
-        return widened(load_file(path))
+        return widened(tensors)
     except KeyError as missing:
         raise UserError(f"{path} lacks the tensor {missing}: {remedy}") from None
+
+
+def load(path: Path, remedy: str) -> dict[str, Tensor]:
+    """The tensors of a file, as they are in it. Raises UserError where it is no such file."""
+    with _readable(path, remedy):
+        return load_file(path)
 
 
 @contextlib.contextmanager
@@ -76,12 +82,8 @@ def writing(path: Path) -> Iterator[None]:
 
 def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
     """Of all tensors of a file, none of which is read. Raises UserError where it is no such file."""
-    try:
-        require_regular(path)
-        with safe_open(path, framework="pt") as tensors:
-            return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is not a safetensors file ({error}): {remedy}") from None
+    with _readable(path, remedy), safe_open(path, framework="pt") as tensors:
+        return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
 
 
 def with_scales(found: Mapping[str, list[int]]) -> dict[str, list[int]]:
@@ -93,6 +95,15 @@ def with_scales(found: Mapping[str, list[int]]) -> dict[str, list[int]]:
 def count(found: Mapping[str, list[int]]) -> int:
     """The numbers of a model in a file of these shapes, scales not among them."""
     return sum(math.prod(shape) for name, shape in found.items() if not name.endswith(SCALE))
+
+
+@contextlib.contextmanager
+def _readable(path: Path, remedy: str) -> Iterator[None]:
+    try:
+        require_regular(path)
+        yield
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is not a safetensors file ({reason(error)}): {remedy}") from None
 
 
 def _quantized(tensor: Tensor) -> tuple[Tensor, Tensor]:

@@ -33,7 +33,7 @@ from typing import TextIO
 
 from mt.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
 from mt.command_line import Parser, whole_number
-from mt.errors import UserError, reported
+from mt.errors import UserError, reported, unwritten
 from mt.metrics.alignment import to_pharaoh
 from mt.reading import Reading
 from mt.search.config import SearchConfig
@@ -143,7 +143,7 @@ def _named(option: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UserError(f"{option} {path} cannot be written ({error.strerror}): give another") from error
+        raise UserError(unwritten(f"{option} {path}", error, "give another")) from error
 
 
 if __name__ == "__main__":

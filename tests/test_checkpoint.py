@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import point
 
@@ -87,10 +88,38 @@ def test_average_is_the_mean(run: Path, last: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(last, tmp_path / "other"))
     one = load_file(last / checkpoint.MODEL)
     save_file({name: tensor + 2 for name, tensor in one.items()}, other / checkpoint.MODEL)
+    reseal(other)
     mean = checkpoint.average([last, other, other, last])
     assert mean.keys() == one.keys()
     for name, tensor in one.items():
         torch.testing.assert_close(mean[name], tensor + 1)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "cut", "other"])
+def test_an_average_reads_whole_checkpoints_of_one_model(kind: str, last: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(last, tmp_path / "other"))
+    model, tensors = other / checkpoint.MODEL, load_file(last / checkpoint.MODEL)
+    content = model.read_bytes()
+    model.unlink()
+    if kind == "pipe":
+        os.mkfifo(model)
+    elif kind == "device":
+        model.symlink_to("/dev/zero")
+    elif kind == "cut":
+        model.write_bytes(content[:99])
+        reseal(other)
+    else:
+        save_file({name: tensor.repeat(2) if tensor.dim() == 1 else tensor for name, tensor in tensors.items()}, model)
+        reseal(other)
+    with pytest.raises(UserError, match=f"^{other}/{checkpoint.MODEL} (is|has) .*: (copy|restore)"):
+        checkpoint.average([last, other])
+
+
+def reseal(folder: Path) -> None:
+    """Writes the sum of the model's file, which was changed, into `meta.json`."""
+    meta = json.loads((folder / "meta.json").read_text())
+    meta["sha256"][checkpoint.MODEL] = hashlib.sha256((folder / checkpoint.MODEL).read_bytes()).hexdigest()
+    (folder / "meta.json").write_text(json.dumps(meta))
 
 
 def test_filling_a_model_reaches_its_shared_tables(last: Path) -> None:

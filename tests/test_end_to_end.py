@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 
 from mt.__main__ import main
 from mt.errors import UserError
+from tests.once import once
 
 ROOT = Path(__file__).parents[1]
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
@@ -37,7 +38,7 @@ OPTIONS = [
 def train(texts: Path, tmp_path: Path, foreground: None) -> Callable[..., subprocess.Popen]:
     def started(*arguments: str) -> subprocess.Popen:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(ROOT / "train.py"), *arguments]
+        command = [sys.executable, str(ROOT / "train.py"), *once(*arguments)]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True)
 

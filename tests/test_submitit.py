@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from mt.cli import CONF
+from tests.once import once
 
 from .test_end_to_end import OPTIONS, finish, records, timeless, train
 
@@ -38,7 +39,7 @@ def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
     train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
 ) -> None:
     options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=4", "training.save_every=null"]
-    options += ["training.validate_every=1000", "training.plots=0"]
+    options = once(*options, "training.validate_every=1000", "training.plots=0")
     finish(train(*options, f"folder={tmp_path / 'straight'}"))
     sweep, run = tmp_path / "sweep", tmp_path / "run"
     job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")

@@ -1,9 +1,11 @@
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 import mt
-from mt.errors import UserError
+from mt.errors import UserError, unwritten
 from mt.inference import Translator
 from mt.search.config import GreedyConfig, OnlineConfig
 
@@ -56,4 +58,10 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
         UserError, match=r"absent/one\.png cannot be written \(No such file or directory\): give a file"
     ):
         found.plot(tmp_path / "absent" / "one.png")
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(UserError, match=r"pipe\.png cannot be written \(is a named pipe, and no regular file\): give"):
+        found.plot(tmp_path / "pipe.png")
+    (tmp_path / "pipe.png").unlink()
+    with pytest.raises(UserError, match=r"^one\.png cannot be written \(No space left on device\): free disk space$"):
+        raise UserError(unwritten("one.png", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "give another"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.png", "two.png"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-NAMES = ("align", "average", "compare", "evaluate", "export", "nearest", "score", "stream", "translate")
+NAMES = ("align", "average", "compare", "evaluate", "export", "score", "stream", "translate")
 
 
 @pytest.mark.parametrize("name", NAMES)

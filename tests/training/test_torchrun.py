@@ -18,10 +18,10 @@ import torch
 from safetensors.torch import load_file
 
 from mt import checkpoint
+from tests.once import once
+from tests.test_end_to_end import COSTS
 
 ROOT = Path(__file__).parents[2]
-SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
-COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word", "dataset.workers=1",
     "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",
@@ -72,8 +72,8 @@ def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) ->
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port or probe.getsockname()[1], "WORLD_SIZE": size}
-        given = arguments if arguments[0].startswith("resume=") else (*OPTIONS, data, *arguments)
         texts = tmp_path_factory.mktemp("texts")
+        given = arguments if arguments[0].startswith("resume=") else once(*OPTIONS, data, *arguments)
         return [
             Trainer(
                 place,
