@@ -39,6 +39,7 @@ from mt.comparable import is_blank
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, build, notes
+from mt.metrics.advice import small_alone
 from mt.metrics.base import References
 from mt.metrics.instances import read_log, score_latency
 from mt.metrics.latency import LatencyUnit, degenerate, unsuited
@@ -213,6 +214,13 @@ def _scored(
         scores |= metric.score(hypotheses, groups)
     for note in notes(metrics, groups):
         say(f"note: {note}", sys.stderr)
+    cased = any("case:mixed" in score.signature for score in scores.values())
+    if cased and small_alone(hypotheses, [group[0] for group in groups]):
+        say(
+            "note: no hypothesis has a capital letter, and most references have: add --lowercase if the system writes "
+            "lower case alone",
+            sys.stderr,
+        )
     return scores
 
 

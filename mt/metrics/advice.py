@@ -33,6 +33,11 @@ def unspaced(text: str) -> bool:
     return sum(runs) > _WORD * sum(map(bool, runs))
 
 
+def small_alone(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
+    """Whether no hypothesis has a capital, and most references have: of a system that writes lower case alone."""
+    return not any(map(_has_capital, hypotheses)) and most(references, _has_capital)
+
+
 def share_seen(texts: Iterable[str], tokenize: Callable[[str], Sequence[str]]) -> float:
     """The share of the letters and digits of texts that are in their tokens; 1 where there are none."""
     seen = there = 0
@@ -40,6 +45,10 @@ def share_seen(texts: Iterable[str], tokenize: Callable[[str], Sequence[str]]) -
         there += letters(text)
         seen += sum(map(letters, tokenize(text)))
     return seen / there if there else 1.0
+
+
+def _has_capital(text: str) -> bool:
+    return any(character.isupper() for character in text)
 
 
 def letters(text: str) -> int:

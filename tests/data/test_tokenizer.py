@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, units
 from mt.errors import UserError
+from mt.parsing import parse
 
 ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
 GERMAN = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser …"]
@@ -192,6 +193,11 @@ def test_options_that_do_not_fit_are_refused(options: dict, sentence: str) -> No
     with pytest.raises(UserError) as refusal:
         TokenizerConfig.model_validate(options)
     assert str(refusal.value) == sentence
+
+
+def test_a_coverage_that_sentencepiece_refuses_is_told_by_its_name() -> None:
+    with pytest.raises(UserError, match=r"character_coverage=0\.9 is not possible"):
+        parse({"character_coverage": 0.9}, TokenizerConfig)
 
 
 @pytest.mark.parametrize("byte_fallback", [False, True])

@@ -59,6 +59,12 @@ def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(wri
     values, signatures = scored(spaced)
     assert values == pytest.approx([100, 0, 0, 100]) and all("|unicode:nfc" in signature for signature in signatures)
     assert scored(upper)[0][:2] == pytest.approx([0, 100])
+    note = "note: no hypothesis has a capital letter, and most references have: add --lowercase if the system writes "
+    small = write("small", text.lower())
+    assert note in call("score", small, hypotheses).err
+    for arguments in ([small, small], [hypotheses, hypotheses], ["--lowercase", small, hypotheses]):
+        assert call("score", *arguments).err == ""
+    assert call("score", "--metrics", "rouge,ter", "--rouge-tokenizer", "intl", small, hypotheses).err == ""
     values, signatures = scored(upper, "--lowercase")
     assert values == pytest.approx([100, 0, 0, 100]) and all("|case:lc|" in signature for signature in signatures)
 

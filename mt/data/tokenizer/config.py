@@ -15,7 +15,7 @@ class SideConfig(Options):
 
     model_type: ModelType | None = None
     vocab_size: int | None = Field(None, ge=5, le=MAX_SIZE)
-    character_coverage: float | None = Field(None, gt=0, le=1)
+    character_coverage: float | None = Field(None, ge=0.98, le=1)
     lowercase: bool | None = None
     model_file: str | None = None
 
@@ -29,8 +29,8 @@ class TokenizerConfig(Options):
     """Tokens in a vocabulary, the four special ones included: as many for bpe, at most so many for the other types."""
     joint: bool = True
     """One vocabulary for both sides, or one for each."""
-    character_coverage: float = Field(default=1.0, gt=0, le=1)
-    """Share of the characters that get a token; 0.9995 suits Japanese and Chinese."""
+    character_coverage: float = Field(default=1.0, ge=0.98, le=1)
+    """Share of the characters that get a token, 0.98 at least; 0.9995 suits Japanese and Chinese."""
     lowercase: bool = False
     """Whether text is lower-cased before it is cut. What is decoded is lower-case then, too."""
     model_file: str | None = None
