@@ -7,8 +7,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mt.engine import load
-    from mt.inference import Translation, Translator
+    from mt.decoding.load import load
+    from mt.decoding.translation import Translation
+    from mt.decoding.translator import Translator
 
     __version__: str
 
@@ -19,13 +20,17 @@ def __getattr__(name: str) -> Any:
     # Imported when asked for, so that neither the processes that prepare text nor those that decode without torch load
     # it.
     if name == "load":
-        from mt.engine import load
+        from mt.decoding.load import load
 
         return load
-    if name in ("Translation", "Translator"):
-        from mt import inference
+    if name == "Translator":
+        from mt.decoding.translator import Translator
 
-        return getattr(inference, name)
+        return Translator
+    if name == "Translation":
+        from mt.decoding.translation import Translation
+
+        return Translation
     if name == "__version__":
         from importlib.metadata import version
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mt.engine import ENGINES, load
+from mt.decoding.load import ENGINES, load
 from mt.errors import UserError
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 from mt.startup import leaving_at_interrupt, loading
 
 if TYPE_CHECKING:
-    from mt.inference import Translator
-    from mt.onnx.translator import OnnxTranslator
+    from mt.decoding.onnx import OnnxTranslator
+    from mt.decoding.translator import Translator
 
 FLAGS = {
     "name": "--search",

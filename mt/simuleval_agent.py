@@ -10,8 +10,9 @@ import argparse
 import sys
 from typing import Any
 
+from mt.decoding.load import load
+from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.inference import Translator, load
 from mt.search.config import SearchConfig, revised_search
 
 SEARCHES = ("online", "wait_k")

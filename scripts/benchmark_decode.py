@@ -29,12 +29,12 @@ from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.data.tokenizer import EOS
-from mt.decoding import decode_ids
+from mt.decoding.batches import decode_ids
+from mt.decoding.onnx import decode_ids as decode_by_onnx
 from mt.device import choose
 from mt.export.graphs import write_graphs
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
-from mt.onnx.translator import decode_ids as decode_by_onnx
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, Precision, SearchConfig
 from mt.storage import write_json
 from mt.training.loop import updates

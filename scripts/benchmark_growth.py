@@ -19,7 +19,7 @@ from benchmark_setup import VOCABULARY, arguments, configured, exponent, show, t
 
 from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
-from mt.decoding import decode_ids
+from mt.decoding.batches import decode_ids
 from mt.device import choose, give_back_memory, peak_memory, reset_peak_memory
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig

@@ -28,12 +28,13 @@ from torch import Tensor, nn
 
 from mt.command_line import Parser, whole_number
 from mt.data.fields import AudioField
+from mt.decoding.load import load
+from mt.decoding.streaming.progress import Progress, go_on
+from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.inference import Translator, load
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.parsing import parse
 from mt.search.config import MAX_LENGTH, OnlineConfig
-from mt.streaming.progress import Progress, go_on
 
 VOCABULARY = 8000
 ATTENTIONS = ("monotonic", "mocha", "matcha", "milk")

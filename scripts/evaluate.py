@@ -32,10 +32,10 @@ from mt.arguments import (
     loaded_in,
 )
 from mt.command_line import Parser
+from mt.decoding.onnx import OnnxTranslator
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.metrics.latency import LatencyUnit
-from mt.onnx.translator import OnnxTranslator
 from mt.scoring import notes_of
 from mt.search.config import is_online
 from mt.storage import write_json

@@ -139,8 +139,8 @@ def score_log(options: argparse.Namespace) -> dict[str, Score]:
 def print_likelihoods(options: argparse.Namespace) -> None:
     """A line for each pair. Raises UserError for a file or run that cannot be used, unequal lengths, blank lines."""
     # Not above: the other tasks need no torch.
+    from mt.decoding.load import load
     from mt.evaluation.likelihood import likelihoods
-    from mt.inference import load
 
     _refuse(options, OF_LOGS, SIMULTANEOUS)
     for flag in given(options, (*OF_TEXTS, "lead")):

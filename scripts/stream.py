@@ -35,14 +35,14 @@ from mt.arguments import add_run_options, add_search_options, chosen_search, in_
 from mt.command_line import Parser
 from mt.data.fields import AudioField
 from mt.data.tokenizer import Unit
+from mt.decoding.staircase import Show
+from mt.decoding.streaming import Event
+from mt.decoding.streaming.arrivals import arrivals
+from mt.decoding.streaming.terminal import standard_input
+from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.inference import Translator
 from mt.search.config import SearchConfig, online_search
 from mt.search.limits import CUT_REMEDY, cut_note
-from mt.staircase import Show
-from mt.streaming import Event
-from mt.streaming.arrivals import arrivals
-from mt.streaming.terminal import standard_input
 from mt.terminal import output
 
 INPUT = "standard input"

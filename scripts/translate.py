@@ -33,14 +33,14 @@ from typing import TextIO
 
 from mt.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
 from mt.command_line import Parser, whole_number
+from mt.decoding.base import BaseTranslator
+from mt.decoding.translation import Translation
 from mt.errors import UserError, reported, unwritten
 from mt.metrics.alignment import to_pharaoh
-from mt.reading import Reading
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
 from mt.terminal import output
 from mt.text_io import decoded, file_lines
-from mt.translation import Translation
 
 INPUT = "standard input"
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def translate(
-    translator: Reading,
+    translator: BaseTranslator,
     search: SearchConfig,
     lines: Iterator[str],
     links: TextIO | None,

@@ -8,7 +8,7 @@ import torch
 
 from mt import decoding
 from mt.data.fields import ImageConfig, ImageField
-from mt.decoding import decode_ids
+from mt.decoding.batches import decode_ids
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.parsing import parse
 from mt.search.config import GreedyConfig

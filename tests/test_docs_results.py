@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mt.data.corpus import Corpus
+from mt.decoding.load import load
 from mt.evaluation.report import report
-from mt.inference import load
 from mt.metrics import METRICS, score_names
 from mt.search.config import OnlineConfig
 

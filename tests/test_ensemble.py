@@ -10,10 +10,10 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding import forced_batches
+from mt.decoding.batches import forced_batches
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
-from mt.inference import Translator
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from mt.training.start import begin
 from mt.training.train import train

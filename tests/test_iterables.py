@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mt
+from mt.decoding.translator import Translator
 from mt.evaluation.likelihood import likelihoods
-from mt.inference import Translator
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
-from mt.search.greedy import greedy
+from tests.search.searches import greedy
 
 BOS, EOS = 2, 3
 SYMBOLS = range(4, 16)

@@ -8,8 +8,8 @@ import pytest
 
 import mt
 from mt.data.corpus import Corpus
+from mt.decoding.translator import Translation
 from mt.errors import UserError
-from mt.inference import Translation
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
 
 

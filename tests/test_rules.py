@@ -30,6 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "mt.progress",
         "mt.storage",
         "mt.text_io",
+        "mt.trees",
         "mt.weights",
     ),
     ("mt.distributed",),
@@ -37,10 +38,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots"),
     ("mt.scoring",),
     ("mt.config",),
-    ("mt.checkpoint", "mt.decoding", "mt.delays", "mt.streaming", "mt.translation"),
-    ("mt.reading",),
-    ("mt.inference", "mt.onnx"),
-    ("mt.engine",),
+    ("mt.checkpoint", "mt.onnx"),
+    ("mt.decoding",),
     ("mt.evaluation", "mt.arguments", "mt"),
     ("mt.training", "mt.comparison", "mt.export"),
     ("data_prep", "mt.cli"),
@@ -150,7 +149,7 @@ def no_kwargs(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, s
 
 def no_type_tests(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """Search and training ask a model what it can do, never what it is, be it by class or by name."""
-    searching = ("mt.search", "mt.decoding", "mt.inference")
+    searching = ("mt.search", "mt.decoding.base", "mt.decoding.batches", "mt.decoding.translator")
     if not any(within(module, package) for package in ("mt.training", "mt.evaluation", *searching)):
         return
     parts = {name.rsplit(".", 1)[1] for _, name in imported(tree) if within(name, "mt.models")}
@@ -246,7 +245,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (layers, "mt.metrics.new", "from mt.data.words import words"),
         (layers, "mt.plots", "from mt.search.hypothesis import Hypothesis"),
         (layers, "mt.evaluation.new", "from mt.training.run import Run"),
-        (layers, "mt.inference", "from mt.evaluation.score import evaluate"),
+        (layers, "mt.decoding.translator", "from mt.evaluation.score import evaluate"),
         (layers, "mt.errors", "import mt.device"),
         (layers, "mt.training.new", "def f():\n    from mt.cli import compose"),
         (layers, "mt.training.new", "import data_prep"),

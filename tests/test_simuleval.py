@@ -14,8 +14,8 @@ import pytest
 
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
+from mt.decoding.load import load
 from mt.evaluation.report import report
-from mt.inference import load
 from mt.metrics.bleu import Bleu
 from mt.metrics.instances import LOG, Instance, score_latency, write_log
 from mt.search.config import OnlineConfig

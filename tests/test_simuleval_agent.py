@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mt import simuleval_agent
+from mt.decoding.load import load
 from mt.errors import UserError
-from mt.inference import load
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, revised_search
 from mt.simuleval_agent import Interpreter, add_args, chosen
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 import numpy as np
 
 from mt.data.fields import Raw, as_list, require_texts
-from mt.decoding import decodes_hard
+from mt.decoding.batches import decodes_hard
+from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.inference import Translator
-from mt.search.beam import penalty
 from mt.search.config import waits
+from mt.search.hypothesis import penalty
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mt.data.split import Split
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.evaluation.timing import written
-from mt.inference import Translator
 from mt.metrics.scenes import Truth, pointing
 from mt.metrics.score import Score
-from mt.translation import Translation
 
 
 def pointed(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:

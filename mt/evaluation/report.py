@@ -9,20 +9,20 @@ import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.data.split import Split
-from mt.decoding import decodes_hard
+from mt.decoding.batches import decodes_hard
+from mt.decoding.onnx import OnnxTranslator
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
 from mt.evaluation.pointing import pointed
 from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.timing import boundaries, spoken
-from mt.inference import Translator
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
-from mt.onnx.translator import OnnxTranslator
 from mt.search.config import SearchConfig, waits
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_text
-from mt.translation import Translation
 
 _UNITS = {
     "loss": "nats per token",

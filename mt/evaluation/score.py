@@ -8,16 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.data.split import Split
-from mt.decoding import decodes_hard
+from mt.decoding.base import BaseTranslator
+from mt.decoding.batches import decodes_hard
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.simultaneous import simultaneous
-from mt.inference import Translator
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score
-from mt.reading import Reading
 from mt.search.config import SearchConfig, is_online, revised_search, waits
-from mt.translation import Translation
 
 MODES = ("soft", "hard")
 
@@ -48,7 +48,7 @@ class Evaluation:
 
 
 def evaluate(
-    translator: Reading,
+    translator: BaseTranslator,
     split: Split,
     search: SearchConfig,
     *,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from mt.comparable import comparable
+from mt.decoding.translation import Translation
 from mt.metrics.instances import Instance
 from mt.metrics.latency import LatencyUnit
-from mt.translation import Translation
 
 _EOS = "</s>"  # among the tokens of a translation
 

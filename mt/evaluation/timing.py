@@ -8,12 +8,12 @@ import torch
 from mt.comparable import comparable
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
+from mt.decoding.streaming.words import TargetWords
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.inference import Translator
 from mt.metrics.score import Score
 from mt.metrics.timing import Timed, parse_spans, timing
-from mt.streaming.words import TargetWords
-from mt.translation import Translation
 
 _LONG = 1 << 16
 """Positions of a source that show how many of them a place stands for."""

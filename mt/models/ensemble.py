@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from mt.errors import UserError
 from mt.models.batch import Batch
 from mt.models.decoders import DecoderMemory, Prediction
 from mt.models.frontends import Frontend
@@ -31,6 +30,8 @@ class Ensemble(nn.Module):
         self.supports_hard = any(model.supports_hard for model in models)
         self.uses_source = any(model.uses_source for model in models)
         self.chunk_size = models[0].chunk_size
+        self.single: Seq2Seq | None = None
+        """It is several, which would each stop elsewhere, and reads whole sources."""
         limits = [model.max_source_length for model in models if model.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
 
@@ -41,16 +42,6 @@ class Ensemble(nn.Module):
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
         return self.models[0].encoded_lengths(lengths)
-
-    @property
-    def online(self) -> bool:
-        """Raises UserError: it cannot write while it reads."""
-        raise UserError(
-            "an ensemble reads the whole source before it writes, since each of its models would stop elsewhere: give "
-            "one run, or choose search=beam or search=greedy"
-        )
-
-    supports_wait_k = online
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> tuple[DecoderMemory, ...]:
         return tuple(model.encode(source, mask) for model in self.models)

@@ -139,6 +139,11 @@ class Seq2Seq(nn.Module):
         """Most `encoded_lengths` that it is defined for; None for any number."""
         init_matrices(self, config.init_range)
 
+    @property
+    def single(self) -> "Seq2Seq":
+        """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
+        return self
+
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
         """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
         return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))

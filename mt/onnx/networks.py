@@ -1,5 +1,6 @@
 """The one door to ONNX Runtime: the graphs of an exported folder, verified and run."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,15 @@ import numpy as np
 from mt.errors import UserError
 from mt.input_files import read_json, sha256
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
-from mt.onnx.search import Advance, Step
 from mt.parsing import parse
+from mt.search.constraints import Forbidden
+from mt.search.faults import not_finite
+from mt.search.hypothesis import NEVER_CHOSEN
+from mt.search.stepper import Attention, Step
 
 _REMEDY = "copy the folder again"
+FEW = 16
+"""Largest numbers up to which looking for one after another is faster than a partition of all."""
 
 
 class Networks:
@@ -24,29 +30,71 @@ class Networks:
         # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
         # a tenth of the work, most of it one step after another.
         self._encoder, self._step = _session(folder / ENCODER, 1), _session(folder / STEP, _threads())
-        self._asked = {each.name for each in self._step.get_inputs()}
-        self._told = [each.name for each in self._encoder.get_outputs()]
+        self._step_inputs = {each.name for each in self._step.get_inputs()}
+        self._encoded_names = [each.name for each in self._encoder.get_outputs()]
 
-    def read(self, ids: np.ndarray, beam_size: int) -> Advance:
+    def stepper(self, ids: np.ndarray, beam_size: int) -> "OnnxStepper":
         """Encodes a source; returns what takes its steps, of up to `beam_size` hypotheses. ids: [S], EOS last."""
-        found = dict(zip(self._told, self._encoder.run(None, {"source": ids[None].astype(np.int64)}), strict=True))
+        source = {"source": ids[None].astype(np.int64)}
+        encoded = dict(zip(self._encoded_names, self._encoder.run(None, source), strict=True))
+        return OnnxStepper(self._step, self._step_inputs, encoded, self.manifest.hard, beam_size)
+
+
+class OnnxStepper:
+    """Steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
+
+    def __init__(
+        self, network: Any, inputs: set[str], encoded: dict[str, np.ndarray], hard: bool, beam_size: int
+    ) -> None:
+        """network: of a step. inputs: their names. encoded: what the encoder gave. hard: see `Manifest`."""
+        self._network = network
+        self._hard = hard
         # Repeated once: a step of fewer hypotheses sees the first rows of it.
-        memory = {name: found[name].repeat(beam_size, 0) for name in self._asked if name.startswith("memory.")}
-        names = sorted((name for name in found if name.startswith("state.")), key=lambda name: int(name[6:]))
-        state, hard = [found[name] for name in names], self.manifest.hard
+        self._memory = {name: encoded[name].repeat(beam_size, 0) for name in inputs if name.startswith("memory.")}
+        states = sorted((name for name in encoded if name.startswith("state.")), key=lambda name: int(name[6:]))
+        self._state = [encoded[name] for name in states]
+        self._read_states = [(place, name) for place, name in enumerate(states) if name in inputs]
 
-        def advance(tokens: list[int], rows: list[int]) -> Step:
-            nonlocal state
-            if rows != list(range(len(state[0]))):  # else each continues itself, as in greedy search
-                state = [part[rows] for part in state]
-            given = {name: part[: len(rows)] for name, part in memory.items()} | {"tokens": np.array(tokens)}
-            given |= {name: part for name, part in zip(names, state, strict=True) if name in self._asked}
-            log_probs, weights, *rest = self._step.run(None, given)
-            stops, first = (rest.pop(0), rest.pop(0)) if hard else (None, None)
-            state = rest
-            return Step(log_probs, weights, stops, first)
+    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+        if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
+            self._state = [part[parents] for part in self._state]
+        given = {name: part[: len(tokens)] for name, part in self._memory.items()}
+        given |= {name: self._state[place] for place, name in self._read_states}
+        log_probs, weights, *rest = self._network.run(None, given | {"tokens": np.array(tokens)})
+        stops, first = (rest.pop(0), rest.pop(0)) if self._hard else (None, None)
+        self._state = rest
+        attention = Attention(None, weights, stops, first)
+        return Step(*top_k(log_probs, count, forbidden), attention)
 
-        return advance
+
+def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` largest of each row, largest first, and where they are, both [N, count]; as
+    `mt.search.torch_stepper.top_k`.
+
+    log_probs: [N, V] float32; used up. Raises UserError where they are not finite.
+    """
+    for token in NEVER_CHOSEN:
+        log_probs[:, token] = -np.inf
+    if forbidden is not None:
+        log_probs[forbidden.pairs(log_probs.shape[1])] = -np.inf
+    count = min(count, log_probs.shape[1])
+    if count > FEW:
+        tokens = np.argpartition(-log_probs, count - 1, axis=1)[:, :count]
+        best = np.take_along_axis(log_probs, tokens, 1)
+        order = np.argsort(-best, axis=1, kind="stable")
+        best, tokens = np.take_along_axis(best, order, 1), np.take_along_axis(tokens, order, 1)
+    else:
+        best, tokens = np.empty((len(log_probs), count), np.float32), np.empty((len(log_probs), count), np.int64)
+        flat, begins = log_probs.reshape(-1), np.arange(len(log_probs)) * log_probs.shape[1]
+        for rank in range(count):
+            # NaN is larger than any number.
+            tokens[:, rank] = places = log_probs.argmax(1)
+            places += begins
+            best[:, rank] = flat[places]
+            flat[places] = -np.inf
+    if not math.isfinite(best[:, 0].sum()):
+        raise not_finite()
+    return best, tokens
 
 
 def _verified(folder: Path) -> Manifest:

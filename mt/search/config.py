@@ -3,22 +3,20 @@
 The options are read without torch, too, where an exported model decodes (`mt.onnx`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from mt.errors import UserError
 from mt.parsing import Options, parse
+from mt.search.beam import search
+from mt.search.constraints import Constraints
+from mt.search.hypothesis import Hypothesis
 from mt.search.limits import MAX_LENGTH, LengthOptions
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from mt.search.constraints import Constraints
-    from mt.search.hypothesis import Decoder, Hypothesis
+from mt.search.online import online, wait_k
+from mt.search.stepper import Stepper
 
 MAX_BEAM_SIZE = 1000
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
@@ -37,8 +35,6 @@ class _CommonOptions(LengthOptions):
 
     @property
     def constraints(self) -> Constraints:
-        from mt.search.constraints import Constraints
-
         return Constraints(self.min_length, self.no_repeat_ngram_size)
 
 
@@ -162,51 +158,22 @@ def online_search(config: SearchConfig) -> SearchConfig:
 
 
 def decode(
-    config: SearchConfig, decoder: Decoder, memory: Any, source_lengths: Tensor, read_for: Tensor | None = None
+    config: SearchConfig, stepper: Stepper, source_lengths: Sequence[int], read_for: np.ndarray | None = None
 ) -> Sequence[Sequence[Hypothesis]]:
     """For each sentence of a batch its hypotheses, best first: `n_best` of a beam, one otherwise.
 
-    memory: where the search `waits`, one that hides from each step what has not been read then.
-    source_lengths: [B] int64, tokens, EOS included; on the model's device. read_for: see `online`.
-    Raises UserError as the searches do.
+    stepper: where the search `waits`, one that hides from each step what has not been read then.
+    source_lengths: tokens, EOS included. read_for: see `online`. Raises UserError as the searches do.
     """
-    # Not above: who decodes without torch reads the options, too.
-    from mt.search.beam import beam
-    from mt.search.greedy import greedy
-
-    count = len(source_lengths)
-    if isinstance(config, BeamConfig):
-        return beam(
-            decoder,
-            memory,
-            count,
-            beam_size=config.beam_size,
-            max_lengths=config.max_lengths(source_lengths),
-            length_penalty=config.length_penalty,
-            n_best=config.n_best,
-            constraints=config.constraints,
-        )
-    if isinstance(config, GreedyConfig):
-        limits = config.max_lengths(source_lengths)
-        found: Sequence[Hypothesis] = greedy(decoder, memory, count, max_lengths=limits, constraints=config.constraints)
-    else:
-        found = _while_reading(config, decoder, memory, source_lengths, read_for)
-    return [[hypothesis] for hypothesis in found]
-
-
-def _while_reading(
-    config: OnlineConfig | WaitKConfig, decoder: Decoder, memory: Any, source_lengths: Tensor, read_for: Tensor | None
-) -> Sequence[Hypothesis]:
-    import torch
-
-    from mt.search.online import online
-    from mt.search.wait_k import wait_k
-
+    if isinstance(config, GreedyConfig | BeamConfig):
+        limits = [config.longest(length) for length in source_lengths]
+        beam = config.model_dump(include={"beam_size", "length_penalty", "n_best"})
+        return search(stepper, limits, constraints=config.constraints, **beam)
     # By the source tokens that have been read, from none to all of the longest source.
-    limits = config.max_lengths(torch.arange(int(source_lengths.max()) + 1, device=source_lengths.device))
-    constraints = config.constraints
+    limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
+    given: dict[str, Any] = {"source_lengths": source_lengths, "limits": limits, "constraints": config.constraints}
     if isinstance(config, WaitKConfig):
-        return wait_k(decoder, memory, config.k, source_lengths=source_lengths, limits=limits, constraints=constraints)
-    return online(
-        decoder, memory, source_lengths=source_lengths, limits=limits, read_for=read_for, constraints=constraints
-    )
+        hypotheses = wait_k(stepper, config.k, **given)
+    else:
+        hypotheses = online(stepper, **given, read_for=read_for)
+    return [[hypothesis] for hypothesis in hypotheses]

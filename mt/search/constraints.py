@@ -1,11 +1,31 @@
-"""Constraints on the next token of a hypothesis, whatever its probability."""
+"""Constraints on the next token of a hypothesis, whatever its probability. Needs no torch."""
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from mt.search.hypothesis import BOS, EOS, PAD
+
+
+class Forbidden(NamedTuple):
+    """Tokens that may not follow N hypotheses."""
+
+    rows: np.ndarray
+    """[F] int64: hypotheses, rising."""
+    tokens: np.ndarray
+    """[F] int64: for each of these one that would repeat an n-gram; none is PAD, BOS or EOS, none is there twice."""
+    early: np.ndarray
+    """[N] bool: the hypotheses that are too short to end."""
+
+    def pairs(self, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
+        """Hypotheses and tokens, EOS included: it may follow where nothing else may, even before `min_length`.
+
+        vocabulary: how many tokens there are.
+        """
+        repeated = np.bincount(self.rows, minlength=len(self.early))
+        unfinished = np.flatnonzero(self.early & (repeated + len((PAD, BOS, EOS)) < vocabulary))
+        tokens = np.concatenate((self.tokens, np.full(len(unfinished), EOS)))
+        return np.concatenate((self.rows, unfinished)), tokens
 
 
 class Constraints(NamedTuple):
@@ -14,38 +34,35 @@ class Constraints(NamedTuple):
     no_repeat_ngram_size: int = 0
     """n: no n tokens in a row may occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0: any may."""
 
-    def forbidden(self, logits: Tensor, prefix: Tensor, length: int) -> Tensor | None:
-        """[N, V] bool: the tokens that may not follow; None where all may.
+    def forbidden(self, prefix: np.ndarray, length: int) -> Forbidden | None:
+        """The tokens that may not follow; None where all may.
 
-        EOS may always follow where nothing else may: a hypothesis whose every word would repeat an n-gram ends, even
-        before `min_length`.
-
-        logits: [N, V]; prefix: [N, L] int64, the tokens of the hypotheses without BOS, of which n-grams are looked up;
-        length: L, which min_length looks at.
+        prefix: [N, L] int64, the tokens of the hypotheses without BOS, of which n-grams are looked up; length: L, which
+        min_length looks at.
         """
-        early, repeats = length < self.min_length, 0 < self.no_repeat_ngram_size <= length
+        early = length < self.min_length
+        repeats = 0 < self.no_repeat_ngram_size <= length
         if not early and not repeats:
             return None
-        mask = torch.zeros_like(logits, dtype=torch.bool)
+        rows = tokens = np.zeros(0, np.int64)
         if repeats:
             # The n-grams so far whose first n - 1 tokens are the last ones, token by token: contiguous comparisons.
-            n, count = self.no_repeat_ngram_size, length - self.no_repeat_ngram_size + 1
-            begins = torch.ones_like(prefix[:, :count], dtype=torch.bool)
+            n = self.no_repeat_ngram_size
+            count = length - n + 1
+            begins = np.ones((len(prefix), count), bool)
             for i in range(n - 1):
                 begins &= prefix[:, i : i + count] == prefix[:, count + i, None]
-            row, start = begins.nonzero(as_tuple=True)
-            mask[row, prefix[row, start + n - 1]] = True
-        mask[:, EOS] = False
-        if early:
-            # Padding and BOS are never chosen.
-            others = mask.clone()
-            others[:, [PAD, BOS, EOS]] = True
-            mask[:, EOS] = ~others.all(1)
-        return mask
+            rows, starts = begins.nonzero()
+            pairs = np.unique(np.stack((rows, prefix[rows, starts + n - 1])), axis=1)
+            rows, tokens = pairs[:, pairs[1] != EOS]
+        return Forbidden(rows, tokens, np.full(len(prefix), early))
 
-    def extended(self, prefix: Tensor, tokens: Tensor) -> Tensor:
-        """`prefix` with the next tokens [N]; as it is where no n-gram is looked up, so that no step copies it."""
-        return torch.cat((prefix, tokens[:, None]), 1) if self.no_repeat_ngram_size else prefix
+    def extended(self, prefix: np.ndarray, parents: list[int], tokens: list[int]) -> np.ndarray:
+        """The prefixes [N, L + 1] of hypotheses that continue those of `parents` by tokens; without tokens where no
+        n-gram is looked up, so that no step copies them."""
+        if not self.no_repeat_ngram_size:
+            return np.zeros((len(parents), 0), np.int64)
+        return np.concatenate((prefix[parents], np.array(tokens, np.int64)[:, None]), 1)
 
 
 FREE = Constraints()

@@ -1,140 +1,123 @@
-"""The record of a search, from which it reads its hypotheses."""
+"""The record of a search, from which it reads its hypotheses. Needs no torch."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from mt.search.hypothesis import Hypothesis, Prediction
+from mt.search.hypothesis import Hypothesis
+from mt.search.stepper import Attention
 from mt.search.windows import Windows
 
 
-class Ends(NamedTuple):
-    """Where hypotheses end in a `History`; all fields have one shape."""
+class End(NamedTuple):
+    """Where a hypothesis ends in a `History`."""
 
-    score: Tensor  # float32; -inf: no hypothesis here
-    log_prob: Tensor  # float32
-    length: Tensor  # int64, tokens, EOS included
-    row: Tensor  # int64, the row that predicted the last token
-    token: Tensor  # int64, the last token
+    score: float
+    log_prob: float
+    length: int
+    """Its tokens, EOS included."""
+    row: int
+    """The hypothesis of the last step that its last token follows."""
+    token: int
+    """The last token."""
 
 
 class _Step(NamedTuple):
-    tokens: Tensor  # [N] what the step was given
-    parents: Tensor  # [N] the row of the step before that each row continues
-    weights: Tensor  # [N, W]
-    stops: Tensor | None  # [N]
-    first: Tensor | None  # [N]
-    energies: Tensor | None  # [N]
+    tokens: list[int]
+    """[N]: what each hypothesis of the step ended in."""
+    parents: list[int]
+    """[N]: the hypothesis of the step before that each continues."""
+    attention: Attention
 
 
 class History:
-    """What every step saw and attended to, with back-pointers: rows may be dropped and reordered between steps.
-
-    Nothing is copied when rows move; `backtrack` follows the pointers once, for the hypotheses asked for.
-    """
+    """What every step was given and attended to, with back-pointers: hypotheses may be dropped and reordered between
+    steps. Nothing is copied when they are; `backtrack` follows the pointers once, for the hypotheses asked for."""
 
     def __init__(self) -> None:
-        self._steps: list[_Step] = []
+        self._steps: deque[_Step] = deque()
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def append(self, tokens: Tensor, parents: Tensor, prediction: Prediction) -> None:
-        """Records a step: its input tokens [N], the row of the step before that each continues [N], and its outcome."""
-        self._steps.append(
-            _Step(tokens, parents, prediction.weights, prediction.stops, prediction.first, prediction.energies)
-        )
+    def append(self, tokens: list[int], parents: list[int], attention: Attention) -> None:
+        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
+        what the step attended to."""
+        self._steps.append(_Step(tokens, parents, attention))
 
-    def backtrack(self, ends: Ends) -> list[Hypothesis]:
-        """The hypotheses that end at `ends` (fields [H]), in that order. The record is used up and empty then."""
-        steps, self._steps = self._steps, []
-        # Where each step begins in what all of them have, one after another.
-        begins = np.cumsum([0, *(len(step.tokens) for step in steps[:-1])])
-        rows = _followed(torch.cat([step.parents for step in steps]).cpu().numpy(), begins, ends)
-        index = torch.from_numpy((rows + begins[:, None]).T)
-        device, lengths = ends.row.device, ends.length.tolist()
-
-        def picked(parts: list[Tensor]) -> Tensor:
-            """[H, T], of what every step has of each row."""
-            return torch.cat(parts).cpu()[index]
-
-        tokens = picked([step.tokens for step in steps]).roll(-1, 1)  # a step was given what the one before said
-        tokens[torch.arange(len(lengths)), ends.length.cpu() - 1] = ends.token.cpu()
-        said = tokens.tolist()
-        stops, first, energies = (
-            None if part[0] is None else picked([*part])
-            for part in zip(*((step.stops, step.first, step.energies) for step in steps), strict=True)
-        )
-        chosen = torch.from_numpy(rows).to(device).unbind()
-        # Freed as it is read: the weights of a long source are most of what a search keeps.
-        weights = (steps.pop(0).weights for _ in chosen)
-        windows = (
-            _whole(weights, chosen, lengths)
-            if first is None or stops is None
-            else _cut([part[row] for part, row in zip(weights, chosen, strict=True)], first, stops, lengths)
-        )
-        ranks = zip(lengths, ends.log_prob.tolist(), ends.score.tolist(), windows, strict=True)
+    def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
+        """The hypotheses that end at `ends`, in that order. The record is used up and empty then."""
+        paths = [self._path(end) for end in ends]
+        alignments = [_Alignment() for _ in ends]
+        for number in range(len(self._steps)):
+            # Freed as it is read: the weights of a long source are most of what a search keeps.
+            attention = self._steps.popleft().attention
+            reached = [i for i, (rows, _) in enumerate(paths) if len(rows) > number]
+            rows = [paths[i][0][number] for i in reached]
+            rows = rows if attention.rows is None else attention.rows[rows].tolist()
+            for part, row, i in zip(_copied(attention.weights, rows), rows, reached, strict=True):
+                alignments[i].append(part, row, attention)
         return [
-            Hypothesis(
-                tokens=tuple(said[i][:length]),
-                log_prob=log_prob,
-                score=score,
-                windows=own,
-                stops=None if stops is None else _owned(stops[i, :length]),
-                energies=None if energies is None else int(energies[i, :length].sum()),
-            )
-            for i, (length, log_prob, score, own) in enumerate(ranks)
+            alignment.hypothesis(tuple(tokens), end)
+            for end, (_, tokens), alignment in zip(ends, paths, alignments, strict=True)
         ]
 
-
-def _followed(parents: np.ndarray, begins: np.ndarray, ends: Ends) -> np.ndarray:
-    """[T, H] int64: the row of each hypothesis in each step. Until its own last step is reached from the end, one
-    follows row 0, which always exists; that part is cut off. On the host, where a step takes microseconds.
-
-    parents: of all steps, one after another; begins: [T], where each begins in it.
-    """
-    length, last = ends.length.cpu().numpy(), ends.row.cpu().numpy()
-    rows = np.zeros((len(begins), len(last)), np.int64)
-    row = rows[0].copy()
-    for step in reversed(range(len(begins))):
-        row = rows[step] = np.where(length == step + 1, last, row)
-        row = parents[begins[step] + row]
-    return rows
+    def _path(self, end: End) -> tuple[list[int], list[int]]:
+        """The row of a hypothesis in each step, and its tokens."""
+        row, rows, tokens = end.row, list[int](), [end.token]
+        for number in range(end.length - 1, -1, -1):
+            step = self._steps[number]
+            rows.append(row)
+            tokens.append(step.tokens[row])
+            row = step.parents[row]
+        tokens.pop()  # BOS
+        return rows[::-1], tokens[::-1]
 
 
-def _whole(weights: Iterable[Tensor], rows: Sequence[Tensor], lengths: list[int]) -> list[Windows]:
-    """Of each hypothesis, where steps attended to all of the source. weights: of each step [N, S]; rows:
-    of each [H]."""
-    grid: Tensor | None = None
-    for step, (part, row) in enumerate(zip(weights, rows, strict=True)):
-        if grid is None:
-            grid = part.new_empty(len(rows), len(row), part.shape[1])
-        torch.index_select(part, 0, row, out=grid[step])
-    assert grid is not None
-    whole = grid.float().cpu().unbind(1)
-    return [Windows.whole(_owned(part[:length]).numpy()) for part, length in zip(whole, lengths, strict=True)]
+class _Alignment:
+    """The attention of one hypothesis, step by step."""
+
+    def __init__(self) -> None:
+        self._weights: list[np.ndarray] = []
+        self._stops: list[int] = []
+        self._first: list[int] = []
+        self._widths: list[int] = []
+        self._energies: list[int] = []
+
+    def append(self, weights: np.ndarray, row: int, attention: Attention) -> None:
+        if attention.stops is not None:
+            self._stops.append(int(attention.stops[row]))
+        if attention.energies is not None:
+            self._energies.append(int(attention.energies[row]))
+        if attention.stops is not None and attention.first is not None:
+            # Without what other rows made a window wider by.
+            self._first.append(int(attention.first[row]))
+            self._widths.append(0 if self._stops[-1] < 0 else self._stops[-1] - self._first[-1] + 1)
+            weights = weights[: self._widths[-1]]
+        self._weights.append(weights)
+
+    def hypothesis(self, tokens: tuple[int, ...], end: End) -> Hypothesis:
+        return Hypothesis(
+            tokens=tokens,
+            log_prob=end.log_prob,
+            score=end.score,
+            windows=self._windows(),
+            stops=np.array(self._stops, np.int64) if self._stops else None,
+            energies=sum(self._energies) if self._energies else None,
+        )
+
+    def _windows(self) -> Windows:
+        # Joined, so that keeping one hypothesis does not keep a batch.
+        if not self._first:
+            return Windows.whole(np.stack(self._weights))
+        first, widths = np.array(self._first, np.int64), np.array(self._widths, np.int64)
+        return Windows(np.concatenate(self._weights), first, widths)
 
 
-def _cut(weights: list[Tensor], first: Tensor, stops: Tensor, lengths: list[int]) -> list[Windows]:
-    """Of each hypothesis, where steps attended to windows, without what other rows made a window wider by.
-
-    weights: of each step [H, W]; first, stops: [H, T].
-    """
-    flat = torch.cat(weights, 1).float().cpu()
-    columns = torch.cat([torch.arange(part.shape[1]) for part in weights])
-    steps = torch.arange(len(weights)).repeat_interleave(torch.tensor([part.shape[1] for part in weights]))
-    widths = torch.where(stops < 0, 0, stops - first + 1)
-    found = []
-    for i, length in enumerate(lengths):
-        inside = (columns < widths[i, steps]) & (steps < length)
-        parts = (flat[i, inside], _owned(first[i, :length]), _owned(widths[i, :length]))
-        found.append(Windows(*(part.numpy() for part in parts)))
-    return found
-
-
-def _owned(part: Tensor) -> Tensor:
-    """A part of a tensor, cloned unless it is the whole, so that keeping one hypothesis does not keep a batch."""
-    return part if part.untyped_storage().nbytes() == part.nbytes else part.clone()
+def _copied(weights: Any, rows: list[int]) -> Sequence[np.ndarray]:
+    """Some rows of what a step attended to, each [W], on the host."""
+    if not isinstance(weights, np.ndarray):
+        return list(weights[rows].float().cpu().numpy())
+    return [weights[rows[0]]] if len(rows) == 1 else list(weights[rows])

@@ -1,70 +1,92 @@
-"""Online decoding: greedy search that reports how much of the source it had read at each token.
+"""Searches that write while they read: greedy hypotheses with their delays. Needs no torch.
 
 With a hard monotonic attention behind a one-way encoder, a target token depends on the source only up to where the
-attention stopped (Raffel et al. 2017, section 2.2): it can be written while the rest is still being spoken. Latency is
-computed from these delays (g(t) in Ma et al. 2019, section 3.1).
+attention stopped (Raffel et al. 2017, section 2.2): it can be written while the rest is still being spoken. Wait-k
+reads k source tokens, then writes and reads one in turn (Ma et al. 2019, section 3.1): g(t) = min(k + t - 1, |x|).
+Latency is computed from these delays.
+
+Both are simulations: sources are there as a whole. For wait-k a memory that hides from each step what has not been read
+by then stands for their arrival.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from mt.errors import UserError
+from mt.search.beam import search
 from mt.search.constraints import FREE, Constraints
-from mt.search.greedy import greedy
-from mt.search.hypothesis import Decoder, Hypothesis
+from mt.search.hypothesis import Hypothesis
+from mt.search.stepper import Stepper
 
 
 @dataclass(frozen=True)
 class OnlineHypothesis(Hypothesis):
     """A hypothesis with its delays: [T] int64, the source tokens that had been read when each token was written."""
 
-    delays: Tensor
+    delays: np.ndarray
 
 
 def online(
-    decoder: Decoder,
-    memory: Any,
+    stepper: Stepper,
     *,
-    source_lengths: Tensor,
-    limits: Tensor,
-    read_for: Tensor | None = None,
+    source_lengths: Sequence[int],
+    limits: Sequence[int],
+    read_for: np.ndarray | None = None,
     constraints: Constraints = FREE,
 ) -> list[OnlineHypothesis]:
     """Greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
 
-    memory: as in `greedy`. source_lengths: [B] int64, tokens, EOS included. limits: see `delayed`. read_for: [B, S]
-    int64, source tokens that must have come before a stop at each position; None: those up to it.
+    source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. read_for: [B, S] int64, source tokens
+    that must have come before a stop at each position; None: those up to it.
     Raises UserError where the attention does not stop.
     """
-    hypotheses = greedy(
-        decoder, memory, len(source_lengths), max_lengths=limits[source_lengths], constraints=constraints
-    )
+    hypotheses = _greedy(stepper, source_lengths, limits, constraints)
     if read_for is None:
-        read_for = torch.arange(1, len(limits)).expand(len(hypotheses), -1)
-    rows = zip(hypotheses, read_for.cpu(), source_lengths.tolist(), strict=True)
+        read_for = np.broadcast_to(np.arange(1, len(limits)), (len(hypotheses), len(limits) - 1))
+    rows = zip(hypotheses, read_for, source_lengths, strict=True)
     return [delayed(hypothesis, _read(hypothesis, row, length), limits) for hypothesis, row, length in rows]
 
 
-def delayed(hypothesis: Hypothesis, needed: Tensor, limits: Tensor) -> OnlineHypothesis:
+def wait_k(
+    stepper: Stepper, k: int, *, source_lengths: Sequence[int], limits: Sequence[int], constraints: Constraints = FREE
+) -> list[OnlineHypothesis]:
+    """Greedy hypotheses of a stepper that shows in step t, counted from 1, no more than k + t - 1 source tokens.
+
+    source_lengths: of each sentence, tokens, EOS included. limits: see `delayed`.
+    """
+    return [
+        delayed(hypothesis, np.minimum(k + np.arange(len(hypothesis.tokens)), length), limits)
+        for hypothesis, length in zip(
+            _greedy(stepper, source_lengths, limits, constraints), source_lengths, strict=True
+        )
+    ]
+
+
+def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
     """The hypothesis with its delays: a token is written when its attention has read what it needed, and not before the
     tokens in front of it. While the source goes on a hypothesis is no longer than what has been read allows, and waits.
 
     needed: [T] int64, source tokens that the attention had to read for each token.
-    limits: [S + 1] int64, rising: the most tokens of a hypothesis by the number of source tokens read, 0 first.
+    limits: rising: the most tokens of a hypothesis by the number of source tokens read, 0 first.
     """
-    count = torch.arange(1, len(needed) + 1)
-    allowed = torch.searchsorted(limits.cpu(), count)  # the fewest source tokens with which so many may be written
-    return OnlineHypothesis(**vars(hypothesis), delays=torch.maximum(needed, allowed).cummax(0).values)
+    # The fewest source tokens with which so many tokens may be written.
+    allowed = np.searchsorted(limits, np.arange(1, len(needed) + 1))
+    return OnlineHypothesis(**vars(hypothesis), delays=np.maximum.accumulate(np.maximum(needed, allowed)))
 
 
-def _read(hypothesis: Hypothesis, read_for: Tensor, source_length: int) -> Tensor:
+def _greedy(
+    stepper: Stepper, source_lengths: Sequence[int], limits: Sequence[int], constraints: Constraints
+) -> list[Hypothesis]:
+    return [best for (best,) in search(stepper, [limits[length] for length in source_lengths], constraints=constraints)]
+
+
+def _read(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:
     if hypothesis.stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "
             "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
         )
     # To have selected nothing (-1), a step must have read the whole source.
-    return torch.where(hypothesis.stops < 0, source_length, read_for[hypothesis.stops.clamp(min=0)])
+    return np.where(hypothesis.stops < 0, source_length, read_for[hypothesis.stops.clip(min=0)])

@@ -9,9 +9,9 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.decoding.translator import Translator
 from mt.distributed import ALONE, ProcessGroup
 from mt.generators import own_generators
-from mt.inference import Translator
 from mt.models.seq2seq import Seq2Seq
 from mt.training.checks import chosen_metric
 from mt.training.console import Console

@@ -12,15 +12,16 @@ from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.data.tokenizer.training import proto_of
+from mt.decoding.load import load
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.evaluation.score import evaluate
 from mt.evaluation.simultaneous import simultaneous
 from mt.evaluation.timing import spoken
-from mt.inference import Translator, load
 from mt.metrics.instances import score_latency
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig
 from mt.search.windows import EMPTY
-from mt.translation import Translation
 
 MEASURED = ("bleu", "chrf", "ter", "wer", "cer", "accuracy", "rouge")
 ERRORS = ("ter", "wer", "cer")

@@ -10,9 +10,10 @@ import sacrebleu
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
+from mt.decoding.load import load
+from mt.decoding.translator import Translator
 from mt.evaluation.report import report, samples, table, variant, weights_name
 from mt.evaluation.score import evaluate
-from mt.inference import Translator, load
 from mt.metrics.alignment import parse_pharaoh
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search

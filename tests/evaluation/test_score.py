@@ -9,11 +9,12 @@ import sacrebleu
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
+from mt.decoding.load import load
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
-from mt.inference import Translator, load
 from mt.metrics.alignment import to_pharaoh
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig

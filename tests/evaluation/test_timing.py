@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
+from mt.decoding.translation import Translation
 from mt.errors import UserError
 from mt.evaluation.timing import _timed, _unit, units, written
 from mt.search.windows import EMPTY
-from mt.translation import Translation
 
 TEXTS = ["the tall tower", "two taller lowlands"] * 10
 

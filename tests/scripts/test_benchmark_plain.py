@@ -9,7 +9,7 @@ import torch
 
 from mt.config import Config
 from mt.data.batches import Batch, collate
-from mt.decoding import decode_ids
+from mt.decoding.batches import decode_ids
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 import mt
-from mt.inference import Translator
+from mt.decoding.translator import Translator
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = ["two big cats see green houses", "", "three birds", "the the the the zzz-cats"]

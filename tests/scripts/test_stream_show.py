@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.inference import load
-from mt.staircase import staircase
+from mt.decoding.load import load
+from mt.decoding.staircase import staircase
 
 
 def test_reads_and_writes_are_drawn_sentence_by_sentence(

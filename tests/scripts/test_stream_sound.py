@@ -16,12 +16,12 @@ from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
+from mt.decoding.staircase import staircase
+from mt.decoding.streaming.words import TargetWords
+from mt.decoding.translator import Translator
 from mt.evaluation.report import report
-from mt.inference import Translator
 from mt.parsing import parse
 from mt.search.config import OnlineConfig
-from mt.staircase import staircase
-from mt.streaming.words import TargetWords
 from mt.training.start import begin
 from mt.training.train import train_and_test
 

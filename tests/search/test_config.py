@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from mt.errors import UserError
 from mt.parsing import Options, parse
-from mt.search.beam import beam
 from mt.search.config import (
     MAX_LENGTH,
     SEARCHES,
@@ -20,8 +19,8 @@ from mt.search.config import (
     decode,
     revised_search,
 )
-from mt.search.greedy import greedy
 from mt.search.online import OnlineHypothesis
+from tests.search.searches import beam, greedy, stepper
 
 CONF = Path(__file__).parents[2] / "conf" / "search"
 
@@ -131,7 +130,7 @@ def test_revised_keeps_what_the_new_search_has():
 def test_decode_is_the_search_that_was_named(make_toy):
     toy = make_toy(3, 7, seed=9)
     toy.stops = torch.zeros(3, 40, dtype=torch.int64)
-    sources = torch.tensor([3, 1, 2])
+    sources = [3, 1, 2]
     longest = torch.tensor([8, 4, 6])
     common = {"max_ratio": 2.0, "max_extra": 2}
 
@@ -139,10 +138,10 @@ def test_decode_is_the_search_that_was_named(make_toy):
         return [[h.tokens for h in hypotheses] for hypotheses in found]
 
     expected = [[h.tokens] for h in greedy(toy, toy.memory(), 3, max_lengths=longest)]
-    assert tokens(decode(GreedyConfig(**common), toy, toy.memory(), sources)) == expected
-    found = decode(OnlineConfig(**common), toy, toy.memory(), sources)
+    assert tokens(decode(GreedyConfig(**common), stepper(toy, toy.memory(), 3), sources)) == expected
+    found = decode(OnlineConfig(**common), stepper(toy, toy.memory(), 3), sources)
     assert tokens(found) == expected
     assert all(isinstance(h, OnlineHypothesis) for (h,) in found)
     config = BeamConfig(beam_size=4, length_penalty=1.0, n_best=2, **common)
     expected = beam(toy, toy.memory(), 3, beam_size=4, max_lengths=longest, length_penalty=1.0, n_best=2)
-    assert tokens(decode(config, toy, toy.memory(), sources)) == tokens(expected)
+    assert tokens(decode(config, stepper(toy, toy.memory(), 3), sources)) == tokens(expected)

@@ -3,12 +3,12 @@
 import itertools
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 
-from mt.search.beam import beam
 from mt.search.constraints import Constraints
-from mt.search.greedy import greedy
+from tests.search.searches import beam, greedy
 
 EOS = 3
 
@@ -57,26 +57,34 @@ def test_greedy_search_takes_the_most_probable_of_what_is_allowed(make_toy, cons
     assert [h.tokens for h in found] != [h.tokens for h in free]
 
 
+def forbidden(constraints: Constraints, prefix: np.ndarray, vocabulary: int = 7) -> list[list[int]]:
+    """The tokens that may not follow each of some prefixes."""
+    found = constraints.forbidden(prefix, prefix.shape[1])
+    assert found is not None
+    rows, tokens = found.pairs(vocabulary)
+    return [sorted(tokens[rows == row].tolist()) for row in range(len(prefix))]
+
+
 def test_what_may_follow():
-    prefix = torch.tensor([[4, 5, 4, 5, 4], [4, 4, 4, 5, 6]])
-    logits = torch.zeros(2, 7)
-    table = {n: Constraints(0, n).forbidden(logits, prefix, 5) for n in (1, 2, 3, 5, 6)}
+    prefix = np.array([[4, 5, 4, 5, 4], [4, 4, 4, 5, 6]])
     for n, expected in {1: [[4, 5], [4, 5, 6]], 2: [[5], []], 3: [[5], []], 5: [[], []]}.items():
-        assert [row.nonzero().flatten().tolist() for row in table[n]] == expected
-    assert table[6] is None
-    assert Constraints().forbidden(logits, prefix, 5) is None
-    early = Constraints(6, 0).forbidden(logits, prefix, 5)
-    assert early.nonzero().tolist() == [[0, EOS], [1, EOS]]
-    assert Constraints(5, 0).forbidden(logits, prefix, 5) is None
+        assert forbidden(Constraints(0, n), prefix) == expected
+    assert Constraints(0, 6).forbidden(prefix, 5) is None
+    assert Constraints().forbidden(prefix, 5) is None
+    assert forbidden(Constraints(6, 0), prefix) == [[EOS], [EOS]]
+    assert Constraints(5, 0).forbidden(prefix, 5) is None
+    # Of seven tokens the second hypothesis has but one left beside EOS, and of six none.
+    assert forbidden(Constraints(6, 1), prefix) == [[EOS, 4, 5], [EOS, 4, 5, 6]]
+    assert forbidden(Constraints(6, 1), prefix, vocabulary=6) == [[EOS, 4, 5], [4, 5, 6]]
 
 
 def test_every_ngram_is_looked_at():
     """All sequences of five over three words: the mask is what makes the last n-gram one of those before."""
-    prefix = torch.tensor(list(itertools.product((4, 5, 6), repeat=5)))
-    mask = Constraints(0, 3).forbidden(torch.zeros(len(prefix), 7), prefix, 5)
+    prefix = np.array(list(itertools.product((4, 5, 6), repeat=5)))
+    blocked = forbidden(Constraints(0, 3), prefix)
     for row, tokens in enumerate(prefix.tolist()):
         seen = {tuple(tokens[i : i + 3]) for i in range(3)}
-        assert [word for word in range(7) if (*tokens[-2:], word) in seen] == mask[row].nonzero().flatten().tolist()
+        assert [word for word in range(7) if (*tokens[-2:], word) in seen] == blocked[row]
 
 
 @pytest.mark.parametrize("constraints", [Constraints(8, 1), Constraints(30, 2)], ids=str)
@@ -93,6 +101,6 @@ def test_where_only_repetitions_are_left_a_hypothesis_ends(make_toy, search, con
 
 
 def test_a_prefix_is_copied_only_where_ngrams_are_looked_up():
-    prefix, tokens = torch.tensor([[4, 5], [5, 5]]), torch.tensor([4, 6])
-    assert Constraints(9, 0).extended(prefix, tokens) is prefix
-    assert Constraints(0, 2).extended(prefix, tokens).tolist() == [[4, 5, 4], [5, 5, 6]]
+    prefix = np.array([[4, 5], [5, 5]])
+    assert Constraints(9, 0).extended(prefix, [1, 1, 0], [4, 6, 1]).shape == (3, 0)
+    assert Constraints(0, 2).extended(prefix, [1, 1, 0], [4, 6, 1]).tolist() == [[5, 5, 4], [5, 5, 6], [4, 5, 1]]

@@ -1,11 +1,14 @@
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
 from mt.errors import UserError
-from mt.search.history import Ends, History
-from mt.search.hypothesis import select, top_k
+from mt.search.history import End, History
+from mt.search.stepper import Attention
+from mt.search.torch_stepper import top_k
+from mt.trees import select
 
 
 class Pair(NamedTuple):
@@ -56,21 +59,15 @@ def test_top_k_refuses_scores_that_are_not_finite(bad):
 def test_history_follows_the_back_pointers():
     """Two steps. Row 0 of the second continues row 1 of the first, row 1 continues row 0."""
 
-    class Step(NamedTuple):
-        weights: torch.Tensor
-        stops: torch.Tensor
-        first: None = None
-        energies: None = None
-
     history = History()
-    history.append(torch.tensor([2, 2]), torch.tensor([0, 1]), Step(torch.tensor([[0.1], [0.2]]), torch.tensor([5, 6])))
-    history.append(torch.tensor([8, 9]), torch.tensor([1, 0]), Step(torch.tensor([[0.3], [0.4]]), torch.tensor([7, 8])))
-    numbers = torch.tensor([-1.0, -2.0, -3.0])
-    ends = Ends(numbers, numbers, torch.tensor([2, 1, 2]), torch.tensor([0, 1, 1]), torch.tensor([3, 3, 4]))
-    first, second, third = history.backtrack(ends)
-    assert (first.tokens, second.tokens, third.tokens) == ((8, 3), (3,), (9, 4))
-    torch.testing.assert_close(first.weights, torch.tensor([[0.2], [0.3]]))
-    torch.testing.assert_close(second.weights, torch.tensor([[0.2]]))
-    torch.testing.assert_close(third.weights, torch.tensor([[0.1], [0.4]]))
+    rows = np.arange(2)
+    first, second = (np.array([[0.1], [0.2]], np.float32), np.array([[0.3], [0.4]], np.float32))
+    history.append([2, 2], [0, 1], Attention(rows, first, np.array([5, 6])))
+    history.append([8, 9], [1, 0], Attention(rows, second, np.array([7, 8])))
+    ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]
+    found = history.backtrack(ends)
+    assert [one.tokens for one in found] == [(8, 3), (3,), (9, 4)]
+    for one, weights in zip(found, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
+        np.testing.assert_allclose(one.weights[:, 0], weights)
     assert len(history) == 0  # what it kept is free
-    assert (first.stops.tolist(), second.stops.tolist(), third.stops.tolist()) == ([6, 7], [6], [5, 8])
+    assert [one.stops.tolist() for one in found] == [[6, 7], [6], [5, 8]]

@@ -1,13 +1,10 @@
 """The attention weights of a hypothesis, and how a search keeps those of hard steps."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
-from mt.search.history import Ends, History
+from mt.search.history import End, History
+from mt.search.stepper import Attention
 from mt.search.windows import EMPTY, Windows
 
 THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
@@ -38,41 +35,24 @@ def test_of_the_whole_source_it_is_the_matrix(shape: tuple[int, int]):
 
 
 def owned(part: np.ndarray) -> bool:
-    """Whether an array that was a tensor keeps no more memory than its own."""
-    while isinstance(part.base, np.ndarray):
-        part = part.base
-    return isinstance(part.base, Tensor) and part.base.untyped_storage().nbytes() == part.nbytes
-
-
-class Step(NamedTuple):
-    weights: Tensor
-    stops: Tensor
-    first: Tensor
-    energies: Tensor
+    """Whether an array keeps no more memory than its own."""
+    whole = part if part.base is None else part.base
+    return whole.flags.owndata and whole.nbytes == part.nbytes
 
 
 def test_a_search_keeps_windows_as_wide_as_they_are():
     """Two steps of three rows, of which one attends to three positions, one to one, one stops nowhere."""
-    history, rows = History(), torch.arange(3)
-    history.append(
-        torch.tensor([2, 2, 2]),
-        rows,
-        Step(torch.tensor([[1.0], [1.0], [0.0]]), torch.tensor([4, 5, -1]), torch.tensor([4, 5, 0]), rows + 10),
-    )
-    wide = torch.tensor([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    history.append(
-        torch.tensor([7, 8, 9]),
-        torch.tensor([1, 0, 2]),
-        Step(wide, torch.tensor([9, 4, -1]), torch.tensor([7, 4, 0]), torch.tensor([100, 200, 300])),
-    )
-    numbers = torch.zeros(4)
-    ends = Ends(numbers, numbers, torch.tensor([2, 2, 2, 1]), torch.tensor([0, 1, 2, 1]), torch.tensor([3, 3, 3, 3]))
-    found = history.backtrack(ends)
+    history, rows = History(), np.arange(3)
+    ones = np.array([[1.0], [1.0], [0.0]], np.float32)
+    wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
+    history.append([2, 2, 2], [0, 1, 2], Attention(rows, ones, np.array([4, 5, -1]), np.array([4, 5, 0]), rows + 10))
+    energies = np.array([100, 200, 300])
+    history.append([7, 8, 9], [1, 0, 2], Attention(rows, wide, np.array([9, 4, -1]), np.array([7, 4, 0]), energies))
+    found = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
     assert [h.windows.weights.tolist() for h in found] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
     assert [h.windows.first.tolist() for h in found] == [[5, 7], [4, 4], [0, 0], [5]]
     assert [h.windows.widths.tolist() for h in found] == [[1, 3], [1, 1], [0, 0], [1]]
     assert [h.energies for h in found] == [111, 210, 312, 11]
     assert [h.stops.tolist() for h in found] == [[5, 9], [4, 4], [-1, -1], [5]]
     for h in found:
-        assert all(owned(part) for part in h.windows), "it does not keep the others"
-        assert h.stops.untyped_storage().nbytes() == h.stops.nbytes
+        assert all(owned(part) for part in (*h.windows, h.stops)), "it does not keep the others"

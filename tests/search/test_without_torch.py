@@ -5,32 +5,33 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.onnx.search import FEW, Found, Rules, Step, search
-from mt.search.beam import beam
+from mt.onnx.networks import FEW, top_k
+from mt.search.beam import search
 from mt.search.config import BeamConfig, GreedyConfig
-from mt.search.constraints import Constraints
-from mt.search.greedy import greedy
+from mt.search.constraints import Constraints, Forbidden
 from mt.search.hypothesis import Hypothesis
+from mt.search.stepper import Attention, Step
+from tests.search.searches import beam, greedy
 
 
-def found(toy, sentence: int, rules: Rules) -> list[Found]:
-    """What the search finds of one sentence of a toy language, whose state it reorders."""
-    memory = toy.memory([sentence])
-    state = toy.init_state(memory)
+class Arrays:
+    """A sentence of a toy language as a stepper in NumPy."""
 
-    def advance(tokens: list[int], rows: list[int]) -> Step:
-        nonlocal state, memory
-        memory = toy.memory([sentence] * len(rows))
-        prefix, (steps, *_) = state.prefix[rows], state.rest
-        said = toy.step(torch.tensor(tokens), memory, type(state)(prefix, (steps[rows], (), None)))
-        state = said.state
+    def __init__(self, toy, sentence: int) -> None:
+        self.toy, self.sentence = toy, sentence
+        self.state = toy.init_state(toy.memory([sentence]))
+
+    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+        prefix, (steps, *_) = self.state.prefix[parents], self.state.rest
+        state = type(self.state)(prefix, (steps[parents], (), None))
+        said = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
+        self.state = said.state
         stops = None if said.stops is None else said.stops.numpy()
-        return Step(said.logits.log_softmax(-1).numpy(), said.weights.numpy(), stops)
+        attention = Attention(np.arange(len(tokens)), said.weights.numpy(), stops)
+        return Step(*top_k(said.logits.log_softmax(-1).numpy(), count, forbidden), attention)
 
-    return search(advance, rules)
 
-
-def same(one: Found, other: Hypothesis) -> bool:
+def same(one: Hypothesis, other: Hypothesis) -> bool:
     return (
         one.tokens == other.tokens
         and one.score == pytest.approx(other.score, abs=1e-4)
@@ -54,7 +55,13 @@ def test_beams_are_those_of_torch(make_toy, beam_size: int, length_penalty: floa
         n_best=n_best,
     )
     for sentence, hypotheses in enumerate(wanted):
-        own = found(toy, sentence, Rules(longest[sentence], beam_size, length_penalty, n_best))
+        (own,) = search(
+            Arrays(toy, sentence),
+            [longest[sentence]],
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            n_best=n_best,
+        )
         assert len(own) == len(hypotheses)
         assert all(map(same, own, hypotheses))
 
@@ -66,35 +73,22 @@ def test_constraints_are_those_of_torch(make_toy, min_length: int, n: int):
     narrow = greedy(toy, toy.memory(), 5, max_lengths=longest, constraints=constraints)
     wide = beam(toy, toy.memory(), 5, beam_size=4, max_lengths=longest, n_best=2, constraints=constraints)
     for sentence in range(5):
-        (own,) = found(toy, sentence, Rules(9, min_length=min_length, no_repeat_ngram_size=n))
+        ((own,),) = search(Arrays(toy, sentence), [9], constraints=constraints)
         assert same(own, narrow[sentence])
-        several = found(toy, sentence, Rules(9, 4, n_best=2, min_length=min_length, no_repeat_ngram_size=n))
+        (several,) = search(Arrays(toy, sentence), [9], beam_size=4, n_best=2, constraints=constraints)
         assert len(several) == len(wide[sentence]) and all(map(same, several, wide[sentence]))
 
 
 def test_a_language_of_few_sentences_gives_no_more(make_toy):
     toy = make_toy(1, 5, seed=0)  # two words
-    own = found(toy, 0, Rules(2, 40, n_best=40))
+    (own,) = search(Arrays(toy, 0), [2], beam_size=40, n_best=40)
     assert len(own) == len({hypothesis.tokens for hypothesis in own}) == len(toy.sentences(2))
-
-
-def test_windows_of_a_hard_attention():
-    """Two tokens: the first attends to positions 4 and 5, of a window that others made wider, the second to none."""
-    log_probs = np.log(np.array([[1e-9, 1e-9, 1e-9, 1e-9, 1.0], [1e-9, 1e-9, 1e-9, 1.0, 1e-9]], np.float32))
-    said = [
-        Step(log_probs[:1], np.array([[0.25, 0.75, 0.0]], np.float32), np.array([5]), np.array([4])),
-        Step(log_probs[1:], np.array([[0.0]], np.float32), np.array([-1]), np.array([0])),
-    ]
-    (own,) = search(lambda tokens, rows: said.pop(0), Rules(9))
-    assert own.tokens == (4, 3) and own.stops is not None and own.stops.tolist() == [5, -1]
-    assert own.windows.dense().tolist() == [[0, 0, 0, 0, 0.25, 0.75], [0, 0, 0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("fault", [np.nan, -np.inf])
 def test_refuses_a_model_that_diverged(fault: float):
-    step = Step(np.full((1, 7), fault, np.float32), np.zeros((1, 2), np.float32))
     with pytest.raises(UserError, match=r"^the model.s scores for the next token are not finite numbers"):
-        search(lambda tokens, rows: step, Rules(9))
+        top_k(np.full((1, 7), fault, np.float32), 1)
 
 
 def test_longest_is_that_of_torch():

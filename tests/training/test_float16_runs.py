@@ -15,7 +15,7 @@ import mt
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding import decode_ids
+from mt.decoding.batches import decode_ids
 from mt.search.config import GreedyConfig
 from mt.training import scaling
 from mt.training.loop import updates
@@ -113,8 +113,8 @@ def test_a_run_in_float16_decodes_on_a_cpu_in_float32(
 ) -> None:
     there = mt.load(trained, device="cpu")
     config = configure({"precision": "fp16"})
-    assert mt.inference.Translator(there.model, there.tokenizers, config).precision == "fp32"
-    assert mt.inference.Translator(there.model, there.tokenizers, config, precision="bf16").precision == "bf16"
+    assert mt.Translator(there.model, there.tokenizers, config).precision == "fp32"
+    assert mt.Translator(there.model, there.tokenizers, config, precision="bf16").precision == "bf16"
     rows = [row.tolist() for row, _ in corpus.split("test").ids(range(10))]
     size = len(corpus.tokenizers.target)
     exact, near = (

@@ -8,8 +8,8 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.decoding.load import load
 from mt.errors import UserError
-from mt.inference import load
 from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 from mt.search.config import WaitKConfig

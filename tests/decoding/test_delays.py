@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, Tokenizers
-from mt.delays import word_delays, words_read
-from mt.inference import Translator, load
+from mt.decoding.delays import word_delays, words_read
+from mt.decoding.load import load
+from mt.decoding.translator import Translator
 from mt.search.config import OnlineConfig
 
 TEXTS = ["the tall tower", "a tower", "the tallest towers talk", "lower, tower!", "two taller lowlands"] * 4

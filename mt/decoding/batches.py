@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
 
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
+from mt.decoding.model import DecodableModel, single_model
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
@@ -20,6 +20,8 @@ from mt.ops.int8 import int8_steps
 from mt.progress import Bar
 from mt.search.config import MAX_LENGTH, BeamConfig, OnlineConfig, SearchConfig, WaitKConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
+from mt.search.torch_stepper import TorchStepper
+from mt.trees import mapped
 
 MAX_LOGITS = 1 << 27
 """Most logits of a step of search, 0.5 GB: under a wide beam fewer sentences are decoded at once."""
@@ -35,7 +37,7 @@ class _Verbs(NamedTuple):
 
 
 def decode_ids(
-    model: Seq2Seq,
+    model: DecodableModel,
     sources: Sequence[Row],
     search: SearchConfig,
     *,
@@ -53,6 +55,7 @@ def decode_ids(
     """
     hard = decodes_hard(search, model)
     device, k = next(model.parameters()).device, waits(search)
+    online = single_model(model) if is_online(search) else None
     precision = "fp32" if is_online(search) else precision
     verbs = _Verbs(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
     found: list[Sequence[Hypothesis]] = [() for _ in sources]
@@ -65,10 +68,11 @@ def decode_ids(
             batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)
             with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
                 memory = _encoded(model, batch, precision)
-                memory = memory if k is None else model.wait(memory, k)
-                read_for = model.read_for(memory) if is_online(search) else None
-                vectors = model.frontend.output_lengths(torch.from_numpy(lengths[indices])).to(device)
-                share.append((indices, decode(search, verbs, memory, vectors, read_for)))
+                memory = memory if online is None or k is None else online.wait(memory, k)
+                read_for = None if online is None else online.read_for(memory).cpu().numpy()
+                vectors = model.frontend.output_lengths(torch.from_numpy(lengths[indices])).tolist()
+                stepper = TorchStepper(verbs, memory, len(rows), device)
+                share.append((indices, decode(search, stepper, vectors, read_for)))
             bar.update(len(indices))
     for indices, hypotheses in processes.merged(share):
         for i, best in zip(indices, hypotheses, strict=True):
@@ -76,13 +80,13 @@ def decode_ids(
     return found
 
 
-def _encoded(model: Seq2Seq, batch: Batch, precision: str) -> Any:
+def _encoded(model: DecodableModel, batch: Batch, precision: str) -> Any:
     """The memory of a batch. With int8, which is of steps, sources are read in bfloat16 where the processor has it."""
     if precision != "int8":
         return model.encode(batch.source, batch.source_mask)
     with autocast(batch.source.device, "bf16"):
         memory = model.encode(batch.source, batch.source_mask)
-    return tree_map_only(Tensor, lambda part: part.float() if part.is_floating_point() else part, memory)
+    return mapped(lambda part: part.float() if part.is_floating_point() else part, memory)
 
 
 def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:
@@ -93,7 +97,7 @@ def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iter
 
 
 def forced_batches(
-    model: Seq2Seq,
+    model: DecodableModel,
     lengths: np.ndarray,
     pairs: Callable[[np.ndarray], list[Pair]],
     *,
@@ -119,19 +123,20 @@ def forced_batches(
         yield indices, batch, loss
 
 
-def decodes_hard(search: SearchConfig, model: Seq2Seq) -> bool:
+def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
     """Whether this search reads this model's attention hard. Raises UserError where they do not go together."""
     if isinstance(search, OnlineConfig):
-        if not model.online:
+        one = single_model(model)
+        if not one.online:
             raise UserError(
-                f"search=online writes while it reads: it needs {_frontend(model)}an encoder that does not read the "
+                f"search=online writes while it reads: it needs {_frontend(one)}an encoder that does not read the "
                 "whole source first (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an "
                 "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
                 "search=greedy or search=beam"
             )
         return True
     if isinstance(search, WaitKConfig):
-        require_wait_k(model, search.k, "search=wait_k")
+        require_wait_k(single_model(model), search.k, "search=wait_k")
         return False
     if search.mode == "hard" and not model.supports_hard:
         raise UserError(

@@ -15,14 +15,14 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.decoding.onnx import OnnxTranslator
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.export.exportable import require_exportable
 from mt.export.folder import export
 from mt.export.graphs import quantize, write_graphs
-from mt.inference import Translator
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import sha256
-from mt.onnx.translator import OnnxTranslator
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from mt.storage import write_json
 

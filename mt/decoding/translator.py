@@ -11,24 +11,23 @@ print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, cast, get_args, overload
 
 import numpy as np
 import torch
 
-from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.fields import Raw, ReadSource, Row, as_list, require_texts
 from mt.data.tokenizer import Tokenizers, Unit, normalize
-from mt.decoding import decode_ids, decodes_hard, forced_batches
-from mt.delays import delays
-from mt.device import choose
+from mt.decoding.base import BaseTranslator
+from mt.decoding.batches import decode_ids, decodes_hard, forced_batches
+from mt.decoding.delays import delays
+from mt.decoding.model import DecodableModel, single_model
+from mt.decoding.streaming import Session, Setting, refuse_offline
+from mt.decoding.translation import Translation
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
-from mt.models.ensemble import Ensemble
-from mt.models.seq2seq import Loss, Seq2Seq
-from mt.reading import Found, Reading
+from mt.models.seq2seq import Loss
 from mt.search.config import (
     Precision,
     SearchConfig,
@@ -40,18 +39,16 @@ from mt.search.config import (
 )
 from mt.search.hypothesis import Hypothesis
 from mt.search.windows import Windows
-from mt.streaming import Session, Setting, refuse_offline
-from mt.translation import Translation
 
 
-class Translator(Reading):
-    """A trained model in torch; see `Reading`."""
+class Translator(BaseTranslator):
+    """A trained model in torch; see `BaseTranslator`."""
 
     config: Config
 
     def __init__(
         self,
-        model: Seq2Seq,
+        model: DecodableModel,
         tokenizers: Tokenizers,
         config: Config,
         processes: ProcessGroup = ALONE,
@@ -139,7 +136,7 @@ class Translator(Reading):
         rows: see `decode`; ids: of the targets, EOS last. hard, wait_k: how the attention reads. Raises UserError
         where the model is not defined for so long a source.
         """
-        self._refuse_many_places(rows, range(len(rows)))
+        self._refuse_long_sources(rows, range(len(rows)))
         pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, ids, strict=True)]
         batches = forced_batches(
             self.model,
@@ -167,10 +164,10 @@ class Translator(Reading):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         refuse_offline(self.model, search)
         decodes_hard(search, self.model)  # raises where they do not go together
-        return Session(Setting(self.model, self.tokenizers, search, unit or self.unit, self.field))
+        return Session(Setting(single_model(self.model), self.tokenizers, search, unit or self.unit, self.field))
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
-        """As of `Reading`. Raises UserError where a precision was chosen that this search does not compute in."""
+        """As there. Raises UserError where a precision was chosen that this search does not compute in."""
         search = super().search_for(search)
         if is_online(search) and self._chosen not in (None, "fp32"):
             raise UserError(
@@ -179,7 +176,7 @@ class Translator(Reading):
             )
         return search
 
-    def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
+    def _hypotheses(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
         return decode_ids(
             self.model,
             rows,
@@ -191,39 +188,8 @@ class Translator(Reading):
             processes=self.processes,
         )
 
-    def _places(self, lengths: Sequence[int]) -> list[int]:
+    def _encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return self.model.encoded_lengths(torch.tensor(lengths)).tolist()
 
-    def _delays(self, source: ReadSource, hypothesis: Found) -> dict[str, Any]:
-        assert isinstance(hypothesis, Hypothesis)
+    def _delays(self, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
         return delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed)
-
-
-def load(
-    run: str | Path | Sequence[str | Path],
-    *,
-    checkpoint: str = "best",
-    device: str = "auto",
-    precision: Precision | None = None,
-) -> Translator:
-    """The translator of a run folder (or of one of its checkpoints' folders); of several the ensemble, with the
-    configuration of the first.
-
-    checkpoint: best, last, or average where the run made one. precision: see `Translator`. Raises UserError
-    where a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
-    """
-    runs = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
-    if not runs:
-        raise UserError("there is no run to load: give the folder that training printed, or several")
-    models, (tokenizers, *others), (config, *configs) = zip(*(load_model(one, checkpoint) for one in runs), strict=True)
-    for path, side, other in zip(runs[1:], others, configs, strict=True):
-        if [one.model for one in side] != [one.model for one in tokenizers]:
-            raise UserError(
-                f"{path} has another vocabulary than {runs[0]}, and an ensemble averages the probabilities of the same "
-                "pieces: give runs that were trained on one prepared corpus, or from one another (init_from)"
-            )
-        if other.dataset.field != config.dataset.field:
-            raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
-    # To whoever translates, an ensemble is a model like any other.
-    model = models[0] if len(runs) == 1 else cast(Seq2Seq, Ensemble(models))
-    return Translator(model.to(choose(device)), tokenizers, config, precision=precision)

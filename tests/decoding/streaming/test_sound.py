@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from mt.data.fields import AudioConfig, AudioField
-from mt.decoding import decode_ids
-from mt.delays import delays
+from mt.decoding.batches import decode_ids
+from mt.decoding.delays import delays
+from mt.decoding.streaming import Session, Setting, finish, read
 from mt.evaluation.timing import written
 from mt.search.hypothesis import Hypothesis
-from mt.streaming import Session, Setting, finish, read
 
 RATE = 4000
 FIELD = AudioField(AudioConfig(rate=RATE))

@@ -9,8 +9,8 @@ from mt.onnx.manifest import MANIFEST
 from mt.search.config import PRECISIONS, Precision
 
 if TYPE_CHECKING:
-    from mt.inference import Translator
-    from mt.onnx.translator import OnnxTranslator
+    from mt.decoding.onnx import OnnxTranslator
+    from mt.decoding.translator import Translator
 
 Engine = Literal["torch", "onnx"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
@@ -53,7 +53,7 @@ def load(
     precision: Precision | None = None,
 ) -> "Translator | OnnxTranslator":
     """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder; of several, in
-    torch, their ensemble (see `mt.inference.load`).
+    torch, their ensemble, with the configuration of the first.
 
     checkpoint: best, last, or average where the run made one; a folder that was exported holds one. engine: onnx for
     a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and rounds
@@ -69,7 +69,7 @@ def load(
     runs = folders(run)
     if engine == "onnx":
         _require_onnx(runs, checkpoint, device, precision)
-        from mt.onnx.translator import OnnxTranslator
+        from mt.decoding.onnx import OnnxTranslator
 
         return OnnxTranslator(runs[0])
     for one in runs:
@@ -77,9 +77,9 @@ def load(
             raise UserError(
                 f"{one} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
             )
-    from mt import inference
+    from mt.decoding.runs import load_runs
 
-    return inference.load(runs, checkpoint=checkpoint, device=device, precision=precision)
+    return load_runs(runs, checkpoint, device, precision)
 
 
 def _require_onnx(runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None) -> None:

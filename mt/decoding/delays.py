@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, Tokenizer
 from mt.search.hypothesis import Hypothesis
+from mt.search.online import OnlineHypothesis
 
 
 def delays(
@@ -26,16 +28,15 @@ def delays(
 
     tokenizer: of the target. needed: see `Frontend.needed`.
     """
-    found: Tensor | None = getattr(hypothesis, "delays", None)
-    if found is None:
+    if not isinstance(hypothesis, OnlineHypothesis):
         return {}
     arrivals, whole, length = source.arrivals, len(source.labels), source.part * len(source.arrivals)
-    found = found.clamp(max=whole)
+    tokens_read = np.minimum(hypothesis.delays, whole)
     # Whether the last place was chosen, or taken because nothing follows, is not known: it is read with the end.
-    read = source.part * words_read(needed(found).numpy(), arrivals)
-    read = np.where(found.numpy() < whole, read, length)
+    read = source.part * words_read(needed(torch.from_numpy(tokens_read)).numpy(), arrivals)
+    read = np.where(tokens_read < whole, read, length)
     words = word_delays(tokenizer, hypothesis.tokens, read, length)
-    return {"delays": found.numpy(), "words_read": read, "word_delays": words, "source_words": length}
+    return {"delays": tokens_read, "words_read": read, "word_delays": words, "source_words": length}
 
 
 def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.ndarray:

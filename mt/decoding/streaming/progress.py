@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import BOS, EOS
@@ -13,8 +12,8 @@ from mt.models.attention import NEEDS_MORE_SOURCE
 from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, waits
-from mt.search.hypothesis import top_k
-from mt.streaming.rows import elements, joined, memory_row, picked
+from mt.search.torch_stepper import top_k
+from mt.trees import concatenated, kept_rows, stored_numbers
 
 
 class Progress:
@@ -64,7 +63,7 @@ class Progress:
     @property
     def kept(self) -> int:
         """Numbers that are kept of the source, and for the next step."""
-        return elements((self.source, self.query))
+        return stored_numbers((self.source, self.query))
 
     def finish(self) -> None:
         """After the last step: a hypothesis that goes on here was stopped by its limit."""
@@ -98,7 +97,7 @@ def _grow(grown: Sequence[tuple[Progress, Row]]) -> None:
     device = next(model.parameters()).device
     source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
     complete = torch.tensor([one.complete for one, _ in grown], device=device)
-    before = joined([one.source for one, _ in grown])
+    before = concatenated([one.source for one, _ in grown])
     memory, state = model.extend(source.to(device), mask.to(device), complete, before)
     if before is None:
         # As it is when something has been dropped, so that rows can be joined.
@@ -108,9 +107,9 @@ def _grow(grown: Sequence[tuple[Progress, Row]]) -> None:
         query = model.decoder.make_query(torch.full_like(first, BOS), begin)
     for index, ((one, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
         one.read = vectors
-        one.source = memory_row(memory, index), picked(state, [index], count, device)
+        one.source = _memory_row(memory, index), kept_rows(state, [index], count, device)
         if before is None:
-            one.query = picked(query, [index], count, device)
+            one.query = kept_rows(query, [index], count, device)
 
 
 def _advance(active: list[tuple[Progress, list[int]]]) -> None:
@@ -118,9 +117,9 @@ def _advance(active: list[tuple[Progress, list[int]]]) -> None:
     if not active:
         return
     model, wait = active[0][0].model, active[0][0].wait
-    memory = joined([one.source[0] for one, _ in active if one.source])
+    memory = concatenated([one.source[0] for one, _ in active if one.source])
     memory = memory if wait is None else model.wait(memory, wait)
-    query: Any = joined([one.query for one, _ in active])
+    query: Any = concatenated([one.query for one, _ in active])
     while active:
         attended = model.decoder.attend(query, memory, hard=wait is None)
         query = query._replace(attention_state=attended.state)
@@ -132,7 +131,7 @@ def _advance(active: list[tuple[Progress, list[int]]]) -> None:
         if not active:
             break
         prediction = model.decoder.read_out(query, attended)
-        tokens = top_k(prediction.logits, 1, _forbidden(active, prediction.logits))[1][:, 0]
+        tokens = top_k(prediction.logits, 1, _forbidden(active, prediction.logits.shape[1]))[1][:, 0]
         for (one, row), token in zip(active, tokens.tolist(), strict=True):
             one.take(token)
             row.append(token)
@@ -149,19 +148,29 @@ def _staying(
     count, device = len(active), memory.final_state.device
     for index, ((one, _), stay) in enumerate(zip(active, stays, strict=True)):
         if not (stay or one.ended):
-            one.keep(picked(query, [index], count, device))
+            one.keep(kept_rows(query, [index], count, device))
     kept = [index for index, stay in enumerate(stays) if stay]
-    return [active[index] for index in kept], picked(trees, kept, count, device)
+    return [active[index] for index in kept], kept_rows(trees, kept, count, device)
 
 
-def _forbidden(active: Sequence[tuple[Progress, list[int]]], logits: Tensor) -> Tensor | None:
-    """[N, V] bool: the tokens that may not follow; see `Constraints.forbidden`."""
-    constraints = active[0][0].search.constraints
-    masks = [
-        constraints.forbidden(logit[None], torch.tensor([one.prefix], device=logit.device), one.length)
-        for (one, _), logit in zip(active, logits, strict=True)
-    ]
-    if all(mask is None for mask in masks):
-        return None
-    anything = torch.zeros_like(logits[:1], dtype=torch.bool)
-    return torch.cat([anything if mask is None else mask for mask in masks])
+def _forbidden(active: Sequence[tuple[Progress, list[int]]], vocabulary: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Rows and the tokens that may not follow them; see `Constraints.forbidden`."""
+    constraints, rows, tokens = active[0][0].search.constraints, list[np.ndarray](), list[np.ndarray]()
+    for number, (one, _) in enumerate(active):
+        forbidden = constraints.forbidden(np.array([one.prefix], np.int64), one.length)
+        if forbidden is not None:
+            tokens.append(forbidden.pairs(vocabulary)[1])
+            rows.append(np.full(len(tokens[-1]), number))
+    return (np.concatenate(rows), np.concatenate(tokens)) if rows else None
+
+
+def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
+    """One row of a memory, without padding, but for one column where nothing is encoded yet."""
+    one = kept_rows(memory, [index], len(memory.final_state), memory.final_state.device)
+    attention = one.attention
+    length = max(1, int(attention.mask.sum()))
+    if length == attention.mask.shape[1]:
+        return one
+    keys = tuple(key[:, :length].clone() for key in attention.keys)
+    values, mask = attention.values[:, :length].clone(), attention.mask[:, :length].clone()
+    return one._replace(attention=attention._replace(keys=keys, values=values, mask=mask))

@@ -20,11 +20,12 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
+from mt.decoding.model import DecodableModel, single_model
+from mt.decoding.streaming.progress import Progress, go_on
+from mt.decoding.streaming.words import TargetWords
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, is_online, waits
-from mt.streaming.progress import Progress, go_on
-from mt.streaming.words import TargetWords
 
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written. Of sound, the second up to which it had been read."""
@@ -150,16 +151,17 @@ class Session:
             self.events.append(("write", word))
 
 
-def refuse_offline(model: Seq2Seq, search: SearchConfig) -> None:
+def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
     """Raises UserError where a search, or a model that it would read hard, needs the whole source before it writes."""
     if not is_online(search):
         raise UserError(
             f"search={search.name} reads the whole source before it writes: choose search=online or search=wait_k"
         )
-    if waits(search) is None and not model.online:
-        option = model.frontend.incremental_with
+    one = single_model(model)
+    if waits(search) is None and not one.online:
+        option = one.frontend.incremental_with
         train = f"train one with {f'{option}, ' if option else ''}{ONLINE_MODELS}"
-        other = "choose search=wait_k" if model.supports_wait_k else train
+        other = "choose search=wait_k" if one.supports_wait_k else train
         raise UserError(f"search=online cannot stream with this model, which reads the whole source first: {other}")
 
 

@@ -10,15 +10,16 @@ import pytest
 import torch
 
 from mt.data.tokenizer import EOS
-from mt.decoding import decode_ids, decodes_hard
+from mt.decoding.batches import decode_ids, decodes_hard
+from mt.decoding.streaming import refuse_offline
+from mt.decoding.streaming.progress import Progress, go_on
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig, decode
-from mt.streaming import refuse_offline
-from mt.streaming.progress import Progress, go_on
+from mt.search.torch_stepper import TorchStepper
 
 VOCABULARY, SIZE = 24, 6
 LIMITS = {"max_ratio": 1.0, "max_extra": 3, "min_length": 4}
@@ -194,5 +195,8 @@ def test_steps_before_anything_is_encoded_attend_to_nothing(
     lengths = torch.tensor([len(one) for one in sources])
     with torch.no_grad():
         memory = model.wait(model.encode(source, torch.arange(width) < lengths[:, None]), k)
-        expected = [best[0].tokens for best in decode(search, model, memory, lengths)]
+        expected = [
+            best[0].tokens
+            for best in decode(search, TorchStepper(model, memory, len(lengths), torch.device("cpu")), lengths.tolist())
+        ]
     assert streamed(model, search, sources, seed=k) == expected

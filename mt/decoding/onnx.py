@@ -2,36 +2,30 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
+from mt.decoding.base import BaseTranslator
 from mt.errors import UserError
 from mt.input_files import read_json
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
-from mt.onnx.search import Found, Rules, search
 from mt.parsing import parse
 from mt.progress import Bar
-from mt.reading import Reading
-from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, without_removed
+from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, decode, without_removed
+from mt.search.hypothesis import Hypothesis
 
 
-def decode_ids(networks: Networks, ids: np.ndarray, options: Any) -> list[Found]:
+def decode_ids(networks: Networks, ids: np.ndarray, options: SearchConfig) -> Sequence[Hypothesis]:
     """The hypotheses of one source, best first. ids: [S], EOS last; options: `GreedyConfig` or `BeamConfig`."""
-    beam = {} if isinstance(options, GreedyConfig) else options.model_dump(include=set(Rules._fields))
-    rules = Rules(
-        longest=options.longest(len(ids)),
-        min_length=options.min_length,
-        no_repeat_ngram_size=options.no_repeat_ngram_size,
-    )._replace(**beam)
-    return search(networks.read(ids, rules.beam_size), rules)
+    stepper = networks.stepper(ids, options.beam_size if isinstance(options, BeamConfig) else 1)
+    return decode(options, stepper, [len(ids)])[0]
 
 
-class OnnxTranslator(Reading):
-    """A folder that `scripts/export.py RUN DIR --format onnx` made; see `Reading`. Sentences are decoded one by one."""
+class OnnxTranslator(BaseTranslator):
+    """A folder that `scripts/export.py RUN DIR --format onnx` made. Sentences are decoded one by one."""
 
     config: ExportedConfig
 
@@ -48,7 +42,7 @@ class OnnxTranslator(Reading):
     def __repr__(self) -> str:
         return f"OnnxTranslator(dataset={self.config.dataset.name}, weights in {self.networks.manifest.dtype})"
 
-    def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> list[list[Found]]:
+    def _hypotheses(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> list[Sequence[Hypothesis]]:
         self._refuse_search(search)
         found = []
         with Bar("decoding", len(rows), "sentences", shown=progress, leave=False) as bar:
@@ -57,7 +51,7 @@ class OnnxTranslator(Reading):
                 bar.update()
         return found
 
-    def _places(self, lengths: Sequence[int]) -> list[int]:
+    def _encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return list(lengths)
 
     def _refuse_search(self, search: SearchConfig) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from mt.decoding.streaming.arrivals import MAX_CHARACTERS, arrivals
 from mt.errors import UserError
-from mt.streaming.arrivals import MAX_CHARACTERS, arrivals
 
 TEXT = "\ufeffzwölf  Häuser\u3000鳥\r\n\n  Grüße\tan \nalle"
 WORDS = ["zwölf", "Häuser", "鳥", None, None, "Grüße", "an", None, "alle", None]

@@ -10,7 +10,9 @@ import torch
 
 from mt.data.fields import AudioConfig, AudioField
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
-from mt.decoding import decode_ids
+from mt.decoding.batches import decode_ids
+from mt.decoding.streaming import Session, Setting
+from mt.decoding.streaming.progress import Progress
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import EmbeddingConfig
@@ -18,8 +20,6 @@ from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import ModelConfig, Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Hypothesis
-from mt.streaming import Session, Setting
-from mt.streaming.progress import Progress
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
 LOOK_AHEAD = {"lc_bilstm": {"chunk_size": 2, "look_ahead": 1}}

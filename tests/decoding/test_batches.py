@@ -7,10 +7,10 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding import decode_ids, decodes_hard, forced_batches, require_wait_k
+from mt.decoding.batches import decode_ids, decodes_hard, forced_batches, require_wait_k
+from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
-from mt.inference import Translator
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
@@ -24,7 +24,7 @@ def translator(trained: Path) -> Translator:
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["two cats see houses", "three dogs", "the birds find bridges", "two big dogs"]
     expected, rows, encode = translator.translate(texts), [], translator.model.encode
-    monkeypatch.setattr("mt.decoding.MAX_LOGITS", 2 * 3 * len(translator.tokenizers.target))
+    monkeypatch.setattr("mt.decoding.batches.MAX_LOGITS", 2 * 3 * len(translator.tokenizers.target))
     monkeypatch.setattr(
         translator.model, "encode", lambda source, mask: rows.append(len(source)) or encode(source, mask)
     )

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS
-from mt.delays import delays
+from mt.decoding.delays import delays
+from mt.decoding.streaming import Session, finish, read, refuse_offline
 from mt.errors import UserError
 from mt.models.attention.scan import BLOCK
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
-from mt.streaming import Session, finish, read, refuse_offline
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
 WAIT_3, WAIT_5 = (WaitKConfig(k=k, max_ratio=1.2, max_extra=4) for k in (3, 5))

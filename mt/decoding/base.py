@@ -1,27 +1,26 @@
-"""What decodes: sources in, translations out, whatever computes them; needs no torch.
+"""From sources to translations, whatever computes the hypotheses; needs no torch.
 
-A loaded model (`mt.inference.Translator`) and an exported one (`mt.onnx.OnnxTranslator`) read sources alike, and tell
-alike what was found.
+What is said here is the same of a model in torch (`mt.decoding.translator`) and of an exported one
+(`mt.decoding.onnx`).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, overload
 
-import numpy as np
-
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
+from mt.decoding.translation import Translation
 from mt.errors import UserError
 from mt.metrics import Metric
 from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, limited_as, require_search, revised_search
-from mt.search.windows import EMPTY, Windows
-from mt.translation import Translation
+from mt.search.hypothesis import Hypothesis
+from mt.search.windows import EMPTY
 
 
-class Configured(Protocol):
+class DecodingConfig(Protocol):
     """What of a run's configuration decoding and its evaluation ask."""
 
     @property
@@ -33,29 +32,7 @@ class Configured(Protocol):
     def metrics(self, *, lowercase: bool = False) -> list[Metric]: ...
 
 
-class Found(Protocol):
-    """A hypothesis of a search, as `mt.search.hypothesis.Hypothesis` describes it."""
-
-    @property
-    def tokens(self) -> tuple[int, ...]: ...
-
-    @property
-    def score(self) -> float: ...
-
-    @property
-    def windows(self) -> Windows: ...
-
-    @property
-    def stops(self) -> Any: ...
-
-    @property
-    def energies(self) -> int | None: ...
-
-    @property
-    def cut(self) -> bool: ...
-
-
-class Reading(ABC):
+class BaseTranslator(ABC):
     """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
 
     A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
@@ -67,7 +44,7 @@ class Reading(ABC):
     chunk_size: int | None
     """How many positions a hard attention attends to; see `Attention`."""
 
-    def __init__(self, tokenizers: Tokenizers, config: Configured) -> None:
+    def __init__(self, tokenizers: Tokenizers, config: DecodingConfig) -> None:
         self.tokenizers = tokenizers
         self.config = config
         self.field = build_field(config.dataset.field)
@@ -150,9 +127,9 @@ class Reading(ABC):
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         wanted = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         given = [sources[i] for i in wanted]
-        self._refuse_many_places(given, wanted)
+        self._refuse_long_sources(given, wanted)
         target = self.tokenizers.target
-        found = self._searched(given, self.search_for(search), progress)
+        found = self._hypotheses(given, self.search_for(search), progress)
         for i, row, hypotheses in zip(wanted, given, found, strict=True):
             read = self._read(row, None if texts is None else texts[i])
             results[i] = [
@@ -170,27 +147,27 @@ class Reading(ABC):
         return usual if search is None else limited_as(search, usual)
 
     @abstractmethod
-    def _searched(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Found]]:
+    def _hypotheses(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
         """For each row its hypotheses, best first."""
 
     @abstractmethod
-    def _places(self, lengths: Sequence[int]) -> list[int]:
+    def _encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         """How many positions sources of these lengths, counted as their field does, have for the attention."""
 
-    def _delays(self, source: ReadSource, hypothesis: Found) -> dict[str, Any]:
+    def _delays(self, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
         """What a `Translation` is told of delays, where the search counts them."""
         return {}
 
     def _read(self, row: Row, given: Raw | None) -> ReadSource:
         """given: what the row was made of, where that is known."""
-        (places,) = self._places([self.field.length(row)])
-        return self.field.read(row, places, self.tokenizers.source, self.link_unit, given)
+        (encoded_length,) = self._encoded_lengths([self.field.length(row)])
+        return self.field.read(row, encoded_length, self.tokenizers.source, self.link_unit, given)
 
     def _translation(
         self,
         text: str,
         source: ReadSource,
-        hypothesis: Found,
+        hypothesis: Hypothesis,
         target_units: Sequence[int | None],
     ) -> Translation:
         return Translation(
@@ -201,7 +178,7 @@ class Reading(ABC):
             windows=hypothesis.windows,
             source_units=tuple(source.units),
             target_units=tuple(target_units),
-            stops=None if hypothesis.stops is None else np.asarray(hypothesis.stops),
+            stops=hypothesis.stops,
             chunk_size=self.chunk_size,
             energies=hypothesis.energies,
             cut=hypothesis.cut,
@@ -227,12 +204,12 @@ class Reading(ABC):
                     "sentences, one a line"
                 )
 
-    def _refuse_many_places(self, rows: Sequence[Row], indices: Sequence[int]) -> None:
+    def _refuse_long_sources(self, rows: Sequence[Row], indices: Sequence[int]) -> None:
         """Raises UserError where the model is not defined for so long a source. indices: from 0, for the sentence."""
         limit = self.max_source_length
         if limit is None or not rows:
             return
-        lengths = self._places([self.field.length(row) for row in rows])
+        lengths = self._encoded_lengths([self.field.length(row) for row in rows])
         for length, index in zip(lengths, indices, strict=True):
             if length > limit and self.field.written:
                 raise UserError(

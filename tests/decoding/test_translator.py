@@ -10,8 +10,8 @@ import mt
 from mt.config import Config
 from mt.data.batches import collate
 from mt.data.corpus import Corpus
+from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
-from mt.inference import Translation, Translator
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import mt
+from mt.decoding.translator import Translator
 from mt.errors import UserError, unwritten
-from mt.inference import Translator
 from mt.search.config import GreedyConfig, OnlineConfig
 
 
