@@ -27,13 +27,13 @@ def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGrou
         from mt.evaluation.report import table
         from mt.training.train import train_and_test
 
-    run = _opened(composed, overrides, processes or ALONE)
+    run = _open_run(composed, overrides, processes or ALONE)
     results = train_and_test(run)
     say(f"{table(results)}\n\n{run.folder}")
 
 
-def _opened(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup") -> "Run":
-    """The run that is meant: an earlier one, or a new one."""
+def _open_run(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup") -> "Run":
+    """Opens the run that the command line names: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
     from mt.cli import agreed, merged, save_composed
@@ -41,38 +41,39 @@ def _opened(composed: dict[str, Any], overrides: list[str], processes: "ProcessG
     from mt.config import Config
     from mt.parsing import parse
     from mt.training.folder import run_of
-    from mt.training.initialisation import given_tokenizers
+    from mt.training.initialisation import inherited_tokenizers
     from mt.training.requeue import AUTO, begin_in
     from mt.training.start import begin, resume
 
-    earlier, folder = composed.pop("resume"), Path(composed.pop("folder"))
+    resumed = composed.pop("resume")
+    folder = Path(composed.pop("folder"))
     processes.require_shared(CORPORA)
-    if earlier not in (None, AUTO):
-        run_folder = run_of(Path(earlier))
+    if resumed not in (None, AUTO):
+        run_folder = run_of(Path(resumed))
         config = merged(checkpoint.load_config(run_folder), overrides)
-        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(run_folder), processes)
+        corpus = open_corpus(config.dataset, CORPORA, inherited_tokenizers(run_folder), processes)
         return resume(config, corpus, run_folder, processes)
-    if earlier == AUTO and processes.decided_by_first(lambda: checkpoint.newest(folder)):
+    if resumed == AUTO and processes.decided_by_first(lambda: checkpoint.newest(folder)):
         trained = checkpoint.load_config(folder)
         if composed["init_from"] is not None:  # which may be gone by now
             composed = started(composed, overrides, trained)
         config = agreed(parse(composed, Config), trained, folder)
-        corpus = open_corpus(config.dataset, CORPORA, given_tokenizers(folder), processes)
+        corpus = open_corpus(config.dataset, CORPORA, inherited_tokenizers(folder), processes)
         return resume(config, corpus, folder, processes)
-    composed, folder, given = _started(composed, overrides, folder)
+    composed, folder, tokenizers = _with_init_from(composed, overrides, folder)
     config = parse(composed, Config)
-    corpus = open_corpus(config.dataset, CORPORA, given, processes)
-    run = begin_in(folder, config, corpus, processes) if earlier == AUTO else begin(config, corpus, folder, processes)
+    corpus = open_corpus(config.dataset, CORPORA, tokenizers, processes)
+    run = begin_in(folder, config, corpus, processes) if resumed == AUTO else begin(config, corpus, folder, processes)
     if processes.is_first:
         save_composed(composed, run.folder)
     return run
 
 
-def _started(
+def _with_init_from(
     composed: dict[str, Any], overrides: list[str], folder: Path
 ) -> "tuple[dict[str, Any], Path, Tokenizers | None]":
-    """What was composed, and the run's folder, as they are where the run starts from another (`init_from`), with the
-    tokenizers that it takes; else unchanged, and None."""
+    """Returns what was composed and the run's folder: changed where the run starts from another (`init_from`), with the
+    tokenizers that it takes of that; else unchanged, with None."""
     if composed["init_from"] is None:
         return composed, folder, None
     from data_prep.vocabulary import extended
@@ -85,10 +86,10 @@ def _started(
     composed = started(composed, overrides, earlier.config)
     config = parse(composed, Config)
     require_same_sizes(earlier, config)
-    given = earlier.tokenizers
+    tokenizers = earlier.tokenizers
     if config.init.vocabulary == "extend":
-        given = extended(config.dataset, given, config.init.new_pieces)
-    return composed, renamed(folder, overrides, composed), given
+        tokenizers = extended(config.dataset, tokenizers, config.init.new_pieces)
+    return composed, renamed(folder, overrides, composed), tokenizers
 
 
 def command() -> None:

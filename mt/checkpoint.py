@@ -119,19 +119,20 @@ def locate(run: Path, name: str) -> Path:
 def newest(run: Path) -> Path | None:
     """The checkpoint of a run with the most updates. Where a kill came between the two, `last` is not yet it."""
     patterns = ("update-*", ".update-*.old")  # the latter was being replaced
-    found = [path.parent for pattern in patterns for path in run.glob(f"checkpoints/{pattern}/{META}")]
-    return max(found, key=lambda folder: int(re.sub(r"\D", "", folder.name) or 0), default=None)
+    folders = [path.parent for pattern in patterns for path in run.glob(f"checkpoints/{pattern}/{META}")]
+    return max(folders, key=lambda folder: int(re.sub(r"\D", "", folder.name) or 0), default=None)
 
 
 def load_meta(folder: Path) -> Meta:
     """Raises UserError where it is damaged, or of another format."""
     path = folder / META
-    if (known := (found := read_json(path, _REMEDY)).get("format")) != FORMAT:
+    meta = read_json(path, _REMEDY)
+    if meta.get("format") != FORMAT:
         raise UserError(
-            f"{folder} is a checkpoint of format {known}, and this version reads {FORMAT}: load it with the version "
-            "that wrote it, or train again"
+            f"{folder} is a checkpoint of format {meta.get('format')}, and this version reads {FORMAT}: load it with the "
+            "version that wrote it, or train again"
         )
-    return parse(found, Meta, str(path))
+    return parse(meta, Meta, str(path))
 
 
 def load_config(run: Path, name: str = "last") -> Config:
@@ -223,8 +224,8 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
     except (RuntimeError, OverflowError, TypeError):
         raise UserError(f"{path.with_name(CONFIG)} asks for larger tensors than any: {_REMEDY}") from None
     expected = weights.with_scales({name: list(tensor.shape) for name, tensor in state.items()})
-    found = weights.shapes(path, _REMEDY)
-    for name, shape in found.items():
+    shapes = weights.shapes(path, _REMEDY)
+    for name, shape in shapes.items():
         if shape != expected.get(name):
             raise UserError(
                 f"{path} does not fit config.json and the tokenizer beside it: {name} has shape {shape}, expected "
@@ -232,5 +233,5 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
             )
     # Tensors that the model shares are saved once.
     missing = sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
-    if missing := missing - weights.count(found):
+    if missing := missing - weights.count(shapes):
         raise UserError(f"{path} does not fit config.json: it lacks {missing} of the model's numbers; {_REMEDY}")

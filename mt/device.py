@@ -20,7 +20,8 @@ DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
 
 _CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-AT_ONCE, IN_TURN = 40, 16
+AT_ONCE = 40
+IN_TURN = 16
 """Programs worth keeping in training where target steps are computed at once, and where they are taken in turn."""
 
 
@@ -64,7 +65,8 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
             return
         # oneDNN has an LSTM in float16 for few CPUs; PyTorch's own is slow, and for all.
         onednn: Any = torch.backends.mkldnn
-        before, onednn.enabled = onednn.enabled, False
+        before = onednn.enabled
+        onednn.enabled = False
         try:
             yield
         finally:

@@ -26,12 +26,15 @@ from mt.errors import UserError
 
 T = TypeVar("T")
 Gather = Callable[[T], list[T]]
-"""What every process gives it, in their order, to every process."""
+"""Gives every process the values of all of them, in their order."""
 
 PATIENCE = timedelta(days=30)
 """For one process to do what the others wait for, as preparing a corpus. One that dies ends the waiting at once."""
 _ABSENT: Any = object()
-_SEEN, _LEFT_BEHIND = ".seen-", 600.0  # what a probe is named, and the seconds after which nobody looks for it
+_PROBE = ".seen-"
+"""What the name of a file begins with, by which processes find out whether they share a folder."""
+_PROBE_LIFETIME = 600.0
+"""Seconds after which nobody looks for one."""
 
 
 class LostError(UserError):
@@ -61,9 +64,9 @@ class ProcessGroup:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    """Among the processes of this machine."""
+    """The rank among the processes of this machine."""
     host: dist.ProcessGroup | None = None
-    """What objects travel by."""
+    """The group of torch by which objects travel."""
 
     @property
     def is_first(self) -> bool:
@@ -71,26 +74,26 @@ class ProcessGroup:
         return self.rank == 0
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
-        """What this process does of what there is to do: every `size`-th item, so that neighbours, which are alike, go
+        """Returns the items that this process works on: every `size`-th item, so that neighbours, which are alike, go
         to different processes."""
         return items[self.rank :: self.size]
 
     def merged(self, results: Sequence[T]) -> list[T]:
-        """The results of all shares, in the order of the items. results: of this one's."""
+        """Puts the results of all shares into the order of the items. results: those of this process."""
         rows = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
         return [result for row in rows for result in row if result is not _ABSENT]
 
     @collective()
     def decided_by_first(self, decide: Callable[[], T]) -> T:
-        """What process 0 decides, and alone does."""
+        """Calls `decide` in process 0 alone, and returns its result in all of them."""
         if self.size == 1:
             return decide()
-        told = [decide() if self.is_first else None]
-        dist.broadcast_object_list(told, src=0, group=self.host)
-        return told[0]  # type: ignore[return-value]
+        decision = [decide() if self.is_first else None]
+        dist.broadcast_object_list(decision, src=0, group=self.host)
+        return decision[0]  # type: ignore[return-value]
 
     def all_gather(self, value: T) -> list[T]:
-        """The values of all processes."""
+        """Returns the values of all processes."""
         return self._all_gather(value, self.host)
 
     def channel(self) -> Gather:
@@ -100,24 +103,24 @@ class ProcessGroup:
 
     @collective()
     def all_reduce(self, numbers: Tensor) -> Tensor:
-        """The sums over all processes, in place of a tensor on the CPU."""
+        """Sums a tensor on the CPU over all processes, in place."""
         if self.size > 1:
             dist.all_reduce(numbers)
         return numbers
 
     @collective()
     def maximum(self, number: int) -> int:
-        """Of the numbers of all processes."""
+        """Returns the largest of the numbers of all processes."""
         if self.size == 1:
             return number
-        found = torch.tensor(number)
-        dist.all_reduce(found, dist.ReduceOp.MAX)
-        return int(found)
+        largest = torch.tensor(number)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return int(largest)
 
     @collective()
     def data_parallel(self, module: nn.Module) -> nn.Module:
-        """A module whose gradients are, after the backward pass, the mean over all processes; parameters and buffers
-        begin as those of process 0."""
+        """Wraps a module: after the backward pass its gradients are the mean over all processes, and its parameters and
+        buffers begin as those of process 0."""
         if self.size == 1:
             return module
         # Some models have parameters that nothing uses. And as long as torch looks for them it leaves its buckets as
@@ -131,7 +134,8 @@ class ProcessGroup:
             dist.broadcast(tensor, src=0)
 
     def device(self, name: str) -> torch.device:
-        """`choose`, or where several share a machine a GPU each. Raises UserError where there are too few."""
+        """Chooses the device: as `choose` does, or where several processes share a machine a GPU for each. Raises
+        UserError where there are too few."""
         if self.size == 1 or name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
             return choose(name)
         if name not in ("auto", "cuda"):
@@ -177,15 +181,15 @@ class ProcessGroup:
             )
 
     def barrier(self) -> None:
-        """Until all processes are here."""
+        """Waits until all processes are here."""
         self.all_gather(None)
 
     @collective()
     def _all_gather(self, value: T, group: dist.ProcessGroup | None) -> list[T]:
-        found = [value] * self.size
+        values = [value] * self.size
         if self.size > 1:
-            dist.all_gather_object(found, value, group=group)
-        return found
+            dist.all_gather_object(values, value, group=group)
+        return values
 
 
 ALONE = ProcessGroup()
@@ -203,20 +207,21 @@ def synchronized(module: nn.Module, *, when: bool) -> Iterator[None]:
             yield
 
 
-def code() -> str:
-    """A mark of the project's own code."""
-    folder, mark = Path(__file__).parent, hashlib.sha256()
+def code_digest() -> str:
+    """Returns a digest of the project's code."""
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
-        mark.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return mark.hexdigest()[:12]
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _probe(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f"{_SEEN}*"):  # by a process that was killed meanwhile
+    for left in folder.glob(f"{_PROBE}*"):  # by a process that was killed meanwhile
         with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _LEFT_BEHIND:
+            if time.time() - left.stat().st_mtime > _PROBE_LIFETIME:
                 left.unlink()
-    probe = folder.absolute() / f"{_SEEN}{secrets.token_hex(8)}"
+    probe = folder.absolute() / f"{_PROBE}{secrets.token_hex(8)}"
     probe.touch()
     return probe

@@ -26,7 +26,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.metrics import notes
 from mt.terminal import say
-from mt.training.initialisation import given_tokenizers
+from mt.training.initialisation import inherited_tokenizers
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,7 +54,7 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
     texts = {}
     for run in runs:
         if run.config.dataset not in texts:
-            given = given_tokenizers(run.folder)
+            given = inherited_tokenizers(run.folder)
             corpus = Corpus.open(prepare(run.config.dataset, corpora, tokenizers=given))
             split = corpus.split(corpus.scored)
             texts[run.config.dataset] = split.column("source"), split.column("references")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.distributed import ALONE, ProcessGroup, code
+from mt.distributed import ALONE, ProcessGroup, code_digest
 from mt.errors import UserError
 
 
@@ -87,10 +87,10 @@ def test_each_process_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_code_has_another_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = code()
-    assert ours == code()
+    ours = code_digest()
+    assert ours == code_digest()
     (tmp_path / "a.py").write_text("x = 1")
     monkeypatch.setattr("mt.distributed.__file__", str(tmp_path / "a.py"))
-    one = code()
+    one = code_digest()
     (tmp_path / "a.py").write_text("x = 2")
-    assert len({ours, one, code()}) == 3
+    assert len({ours, one, code_digest()}) == 3

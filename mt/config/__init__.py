@@ -108,11 +108,12 @@ class Config(ModelConfig):
 
     @model_validator(mode="after")
     def _front_end_reads_the_field(self) -> Self:
-        read, given = FRONTENDS[self.frontend.name].field, self.dataset.field.name
-        if read != given:
-            fitting = " or ".join(f"frontend={name}" for name, kind in FRONTENDS.items() if kind.field == given)
+        expected = FRONTENDS[self.frontend.name].field
+        field = self.dataset.field.name
+        if expected != field:
+            fitting = " or ".join(f"frontend={name}" for name, kind in FRONTENDS.items() if kind.field == field)
             raise UserError(
-                f"frontend={self.frontend.name} reads {read}, and the sources of {self.dataset.name} are {given}: "
+                f"frontend={self.frontend.name} reads {expected}, and the sources of {self.dataset.name} are {field}: "
                 f"choose {fitting}"
             )
         return self

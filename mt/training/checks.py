@@ -8,7 +8,7 @@ from mt.config import Config
 from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
 from mt.decoding.batches import decodes_hard, require_wait_k
-from mt.distributed import ProcessGroup, code
+from mt.distributed import ProcessGroup, code_digest
 from mt.errors import UserError, nearest
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
@@ -16,7 +16,7 @@ from mt.training.batches import batches_per_update
 
 
 def chosen_metric(config: Config) -> str:
-    """What chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
+    """Returns what chooses the best checkpoint: `training.metric`, else the first score of the dataset."""
     return config.training.metric or METRICS[config.dataset.metrics[0]].main()
 
 
@@ -33,24 +33,25 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
 
 def require_work(config: Config, training: Training, processes: ProcessGroup) -> None:
     """Raises UserError where a process would have no batch to compute."""
-    together, batches = config.training.gradient_accumulation, config.training.batch_tokens
-    if processes.size > together:
+    accumulation = config.training.gradient_accumulation
+    batch_tokens = config.training.batch_tokens
+    if processes.size > accumulation:
         raise UserError(
             f"{processes.size} processes share the batches of an update, which are training.gradient_accumulation="
-            f"{together}: set it to {processes.size} or a multiple of that (an update is then of so many batches of "
-            f"{batches:,} tokens: training.batch_tokens), or start {together}"
+            f"{accumulation}: set it to {processes.size} or a multiple of that (an update is then of so many batches "
+            f"of {batch_tokens:,} tokens: training.batch_tokens), or start {accumulation}"
         )
     counts = batches_per_update(training, config)
     if counts is not None and sum(counts) < processes.size:
         raise UserError(
             f"{processes.size} processes share the batches of an epoch, which are {sum(counts)}: lower "
-            f"training.batch_tokens={batches}, or start fewer processes"
+            f"training.batch_tokens={batch_tokens}, or start fewer processes"
         )
 
 
 def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
     """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
-    facts: dict[str, Any] = {"the code of mt": code(), "the corpus": corpus.meta["fingerprint"]}
+    facts: dict[str, Any] = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}
     waiting: list[tuple[str, Any]] = [("", config.model_dump(mode="json"))]
     while waiting:
         name, value = waiting.pop()
@@ -73,7 +74,8 @@ def require_measured(config: Config, model: Seq2Seq) -> None:
 
 def require_falling(config: Config) -> None:
     """Raises UserError where the schedule could never lower the learning rate."""
-    schedule, lr = config.optimizer.schedule, config.optimizer.lr
+    schedule = config.optimizer.schedule
+    lr = config.optimizer.lr
     if isinstance(schedule, DecayConfig) and schedule.floor > lr:
         raise UserError(
             f"optimizer.schedule.floor={schedule.floor:g} is above optimizer.lr={lr:g}, so that the rate would never "

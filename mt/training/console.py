@@ -29,12 +29,13 @@ class Console:
         self.bars = sys.stderr.isatty() and not quiet
         """Whether to show bars."""
         self._lines = not (self.bars and sys.stdout.isatty())
-        self._seconds, self._said = seconds, time.monotonic()
+        self._seconds = seconds
+        self._last_line = time.monotonic()
         self._bar: Bar | None = None
         self._total: int | None = None
 
     def say(self, text: str) -> None:
-        """Without tearing a bar, and at once."""
+        """Prints a text at once, without tearing a bar."""
         say_beside(text)
 
     @contextlib.contextmanager
@@ -51,11 +52,11 @@ class Console:
             self._bar.update()
 
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
-        """After each line of the log. means: of `LogWindow`."""
+        """After each line of the log. means: see `LogWindow`."""
         if self._bar is not None:
             self._bar.note({"epoch": progress.epoch, "loss": f"{means['loss']:.3f}"})
-        if self._lines and time.monotonic() - self._said >= self._seconds:
-            self._said = time.monotonic()
+        if self._lines and time.monotonic() - self._last_line >= self._seconds:
+            self._last_line = time.monotonic()
             self.say(_line(progress, means, self._total))
 
 
@@ -68,32 +69,35 @@ def heading(
     total: int | None,
     processes: ProcessGroup = ALONE,
 ) -> str:
-    """What begins: where, on what, of what size."""
-    parameters, device = sum(p.numel() for p in model.parameters()), next(model.parameters()).device
+    """Returns what a run says at its start: where it is, on which data, and how large the model is."""
+    parameters = sum(p.numel() for p in model.parameters())
+    device = next(model.parameters()).device
     sizes = {name: len(corpus.split(name)) for name in SPLITS}
     tokens = f"{corpus.split('train').lengths()[1].sum():,} target tokens"
     train = "streamed" if corpus.training is not corpus.split("train") else f"{sizes['train']:,} pairs, {tokens}"
     source, target = (f"{len(side):,}" for side in corpus.tokenizers)
-    written, said = corpus.split("train").source.written, corpus.tokenizers.transcript
+    written = corpus.split("train").source.written
+    transcript = corpus.tokenizers.transcript
     pieces = f"{source} source, {target} target" if written else f"{target} target"
     parts = [config.encoder.name, config.attention.name, config.decoder.name]
     model_parts = ", ".join(parts if written else [config.frontend.name, *parts])
     epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
     amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
     begun = f", from update {progress.update:,}" if progress.update else ""
-    together, size = config.training.gradient_accumulation, config.training.batch_tokens
-    update = f"{together} batches of {size:,} tokens, in all {together * size:,}"
+    accumulation = config.training.gradient_accumulation
+    size = config.training.batch_tokens
+    update = f"{accumulation} batches of {size:,} tokens, in all {accumulation * size:,}"
     rows = {
         "folder": str(folder),
         "device": f"{device}, {config.precision}",
         "model": f"{model_parts}: {parameters:,} parameters",
         "data": f"{config.dataset.name}: {train}; dev {sizes['dev']:,}, test {sizes['test']:,}",
-        "pieces": pieces if said is None else f"{pieces}, {len(said):,} transcript",
+        "pieces": pieces if transcript is None else f"{pieces}, {len(transcript):,} transcript",
         "training": f"{amount}{begun}",
         "limit": f"hypotheses of at most {config.search.limit}",
         "loss": "nats per target token without label smoothing, in training as on dev",
     }
-    if together > 1:
+    if accumulation > 1:
         rows["update"] = f"{update}, of {processes.size} processes" if processes.size > 1 else update
     references = corpus.split("dev").column("references")
     notes = [("note", note) for note in notes_of(config.dataset, references, online=is_online(config.search))]
@@ -128,10 +132,11 @@ def _shown(name: str, value: float) -> str:
 
 def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> str:
     """`update 300/960  epoch 1  loss 3.214  lr 0.0015  8,123 tokens/s  0:00:41 left`"""
-    whole, left = "", ""
+    whole = left = ""
     if total is not None:
         seconds = progress.seconds / progress.update * (total - progress.update)
-        whole, left = f"/{total}", f"  {timedelta(seconds=round(seconds))} left"
+        whole = f"/{total}"
+        left = f"  {timedelta(seconds=round(seconds))} left"
     return (
         f"update {progress.update}{whole}  epoch {progress.epoch}  loss {means['loss']:.3f}  lr {means['lr']:.3g}  "
         f"{means['tokens_per_second']:,.0f} tokens/s{left}"

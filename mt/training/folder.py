@@ -1,4 +1,4 @@
-"""The folder of a run: made, marked, found and locked."""
+"""The folder of a run: how it is made, marked, looked up and locked."""
 
 import contextlib
 import itertools
@@ -15,7 +15,7 @@ RUN = "run.json"
 """Tells a folder for a run's, and in which format it is."""
 
 
-class Marked(Options):
+class RunFile(Options):
     """`run.json`."""
 
     format: int
@@ -37,7 +37,7 @@ def new_folder(wanted: Path) -> Path:
 
 
 def run_of(path: Path) -> Path:
-    """The run folder that is meant by its own name, or by that of one of its checkpoints."""
+    """Returns the run folder that a path names: itself, or the folder of the checkpoint that it is."""
     for folder in (path, path.resolve()):
         if folder.parent.name == "checkpoints" and not (folder / "checkpoints").exists():
             return folder.parent.parent
@@ -47,11 +47,11 @@ def run_of(path: Path) -> Path:
 
 
 def mark(folder: Path) -> None:
-    write_json(folder / RUN, Marked(format=checkpoint.FORMAT).model_dump())
+    write_json(folder / RUN, RunFile(format=checkpoint.FORMAT).model_dump())
 
 
 def take(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
-    """The lock of a run's folder; of several processes the first holds it. Raises UserError where others have it."""
+    """Locks a run's folder; of several processes the first does. Raises UserError where others hold the lock."""
     stack = contextlib.ExitStack()
     if not processes.is_first:
         return stack
@@ -64,11 +64,11 @@ def take(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
 
 def require_format(folder: Path) -> None:
     """Raises UserError where the run is of another format."""
-    path, newest = folder / RUN, checkpoint.locate(folder, "last")
-    checkpoint.load_meta(newest)
+    path = folder / RUN
+    checkpoint.load_meta(checkpoint.locate(folder, "last"))
     if not path.is_file():
         raise UserError(f"{path} is missing: copy the whole run folder again")
-    about = parse(read_json(path, "copy the whole run folder again"), Marked, str(path))
+    about = parse(read_json(path, "copy the whole run folder again"), RunFile, str(path))
     if about.format != checkpoint.FORMAT:
         raise UserError(
             f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "

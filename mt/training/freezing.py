@@ -45,6 +45,6 @@ def _named(model: nn.Module, names: Sequence[str]) -> Iterator[nn.Module]:
     for name in names:
         if name not in modules:
             # Those within are many.
-            known = [module for module in modules if module.count(".") < 2]
-            raise UserError(f"training.freeze={shown(name)} is no module of this model: {nearest(name, known)}")
+            candidates = [module for module in modules if module.count(".") < 2]
+            raise UserError(f"training.freeze={shown(name)} is no module of this model: {nearest(name, candidates)}")
         yield modules[name]

@@ -41,16 +41,16 @@ def load_earlier(name: str, folder: Path | None = None) -> Earlier:
     Raises UserError where it cannot be loaded, and where it lies in the folder of the new run.
     """
     try:
-        found = checkpoint.locate(Path(name), "best")
-        if folder is not None and found.is_relative_to(folder.resolve()):
+        located = checkpoint.locate(Path(name), "best")
+        if folder is not None and located.is_relative_to(folder.resolve()):
             raise UserError(f"this is the folder of the new run itself: choose another, or go on by resume={folder}")
-        model, tokenizers, config = checkpoint.load_model(found, "best")
+        model, tokenizers, config = checkpoint.load_model(located, "best")
     except UserError as error:
         raise UserError(f"init_from={name}: {error}") from None
-    return Earlier(name, checkpoint.load_meta(found).update, model, tokenizers, config)
+    return Earlier(name, checkpoint.load_meta(located).update, model, tokenizers, config)
 
 
-def given_tokenizers(run: Path) -> Tokenizers | None:
+def inherited_tokenizers(run: Path) -> Tokenizers | None:
     """What the corpus of a run was cut by, where the run took it from another; None: the corpus has its own."""
     if checkpoint.load_config(run).init_from is None:
         return None
@@ -66,8 +66,9 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
     earlier = load_earlier(config.init_from or "")
     require_same_sizes(earlier, config)
     _require_same_pieces(earlier, tokenizers)
-    state, own = grown(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes), model.state_dict()
-    taken = {name: tensor for name, tensor in state.items() if name in own and tensor.shape == own[name].shape}
+    state = grown(earlier.model.state_dict(), earlier.tokenizers.sizes, tokenizers.sizes)
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    taken = {name: tensor for name, tensor in state.items() if tensor.shape == shapes.get(name)}
     model.load_state_dict(taken, strict=False)
     return _table(earlier, model, tokenizers, set(taken))
 
@@ -86,8 +87,8 @@ def require_same_sizes(earlier: Earlier, config: Config) -> None:
 
 
 def _require_same_pieces(earlier: Earlier, tokenizers: Tokenizers) -> None:
-    before, after = earlier.tokenizers, tokenizers
-    pairs = [*zip(before, after, strict=True), (before.transcript, after.transcript)]
+    before = earlier.tokenizers
+    pairs = [*zip(before, tokenizers, strict=True), (before.transcript, tokenizers.transcript)]
     if not all(one is other is None or (one and other and _begins(other, one)) for one, other in pairs):
         raise UserError(
             f"the corpus was cut by other tokenizers than those of init_from={earlier.name}, whose weights are of its "
@@ -116,10 +117,9 @@ def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
     """Tensors that the model of a configuration has in another shape. parts: whose tensors may have."""
     with shapes_alone():
         wanted = Seq2Seq(config, *earlier.tokenizers.sizes).state_dict()
-    found = earlier.model.state_dict()
     return [
         name
-        for name, tensor in found.items()
+        for name, tensor in earlier.model.state_dict().items()
         if name in wanted and wanted[name].shape != tensor.shape and _part(name) not in parts
     ]
 
@@ -127,7 +127,8 @@ def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
 def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
     """The option to blame for tensors of other sizes: one that makes them so by itself, else the first that differs and
     cannot be changed by itself."""
-    parts, culprits = _parts_of_another_kind(earlier.config, config), []
+    parts = _parts_of_another_kind(earlier.config, config)
+    culprits: list[tuple[tuple[str, ...], Any, Any]] = []
     for path, one, other in _differences(earlier.config, config):
         try:
             alone = parse(_with(earlier.config.model_dump(mode="json"), path, other), Config)
@@ -184,9 +185,9 @@ def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[
     counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
     before = dict(_tensors(earlier.model))
     for name, tensor in _tensors(model):
-        known = before[name].numel() if name in taken and name in before else tensor.numel() * (name in taken)
-        counts["taken"][_module(name)] += known
-        counts["new"][_module(name)] += tensor.numel() - known
+        taken_count = before[name].numel() if name in taken and name in before else tensor.numel() * (name in taken)
+        counts["taken"][_module(name)] += taken_count
+        counts["new"][_module(name)] += tensor.numel() - taken_count
     for name, tensor in before.items():
         counts["left out"][_module(name)] += tensor.numel() * (name not in taken)
     modules = [module for module in dict.fromkeys(chain(*counts.values())) if any(c[module] for c in counts.values())]

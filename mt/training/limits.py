@@ -9,9 +9,10 @@ from mt.search.limits import line_above
 
 
 def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
-    """The configuration with `search.max_ratio` and `search.max_extra` as the training pairs ask for, where it sets no
-    limit. Of a stream the sample is looked at that its vocabulary was learnt from."""
-    search, train = config.search, corpus.split("train")
+    """Returns the configuration with `search.max_ratio` and `search.max_extra` as the training pairs ask for, where it
+    sets no limit. Of a stream, the sample is looked at that its vocabulary was learnt from."""
+    search = config.search
+    train = corpus.split("train")
     if search.limited or not len(train):
         return config
     sources, targets = train.lengths()

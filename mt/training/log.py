@@ -67,7 +67,8 @@ class Log:
             say: shows a notice.
         """
         self._name = _name(folder)
-        self._path, self._events = folder / "metrics.jsonl", subfolder(folder, "tensorboard")
+        self._path = folder / "metrics.jsonl"
+        self._events = subfolder(folder, "tensorboard")
         if self._path.exists():
             lines = _lines(self._path)
             write_text(self._path, [line for line in lines if _stays(line, update, validated)])
@@ -145,7 +146,7 @@ class Log:
 
 
 class NoLog(Log):
-    """Of a process that keeps nothing, since another does."""
+    """The log of a process that writes nothing, since another does."""
 
     def __init__(self) -> None:
         pass
@@ -173,8 +174,8 @@ class NoLog(Log):
 
 
 def _name(folder: Path) -> str:
-    """Of a run, beginning with what tells it apart, since some 14 characters are shown: the time of a day, or what
-    differs in a sweep."""
+    """Returns a name of a run, which begins with what tells it apart, since some 14 characters are shown: the time of a
+    day, or what differs in a sweep."""
     date, _, time = folder.name.partition("_")
     return f"{time} {date} {folder.parent.name}" if _DATE.fullmatch(date) else f"{folder.name} {folder.parent.name}"
 
@@ -189,18 +190,19 @@ def _lines(path: Path) -> list[str]:
 
 
 def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:
-    """The option at a dotted path; None where there is none."""
-    found: Any = options
+    """Returns the option at a dotted path; None where there is none."""
+    option: Any = options
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        option = option.get(name) if isinstance(option, Mapping) else None
+    return option
 
 
 def _stays(line: str, update: int, validated: bool) -> bool:
     """Whether a line is of the time before the checkpoint of an update. validated: see `Log`."""
     try:
-        found = json.loads(line)
-        number, kind = int(found["update"]), found["kind"]
+        record = json.loads(line)
+        number = int(record["update"])
+        kind = record["kind"]
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return False  # a line that a killed process left half-written
     return number < update or (number == update and (validated or kind not in OF_VALIDATIONS))

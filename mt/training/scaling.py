@@ -12,7 +12,8 @@ from mt.parsing import MAX_COUNT
 
 PATIENCE = 2000
 """Updates in a row with a finite gradient, after which the factor is doubled."""
-LEAST, MOST = 2.0**-10, 2.0**60
+LEAST = 2.0**-10
+MOST = 2.0**60
 """Bounds of the factor. A gradient that float16 cannot hold even at the lower one has diverged."""
 
 

@@ -19,7 +19,10 @@ STAND_IN = 10.0
 
 
 def rank(scores: Mapping[str, float], metric: str) -> tuple[float, ...]:
-    """What orders validations from worst to best. scores: all of a validation; metric: the name of one of them."""
+    """Returns what orders validations from worst to best.
+
+    scores: all of a validation; metric: the name of one of them.
+    """
     mode = metric.removeprefix(without_mode(metric))
     loss = _number(-scores[f"loss{mode}"])
     if not higher_is_better(metric):
@@ -36,14 +39,14 @@ def improves(scores: Mapping[str, float], best: Mapping[str, float] | None, metr
 
 
 def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], references: References) -> str | None:
-    """A sentence where the metric has not been able to choose.
+    """Returns a sentence where the metric has not been able to choose.
 
     best: all scores of the best validation; metrics: of the run; references: of the dev split.
     """
     if not higher_is_better(metric) or best[metric] >= NEAR_ZERO:
         return None
     by = "the dev loss" if rank(best, metric)[0] == 0 else "chrF"
-    reasons = [found.unsuited(references) for found in metrics if without_mode(metric) in found.headings()]
+    reasons = [one.unsuited(references) for one in metrics if without_mode(metric) in one.headings()]
     reason = next(filter(None, reasons), "wait, or choose chrf (for single words accuracy or cer)")
     return (
         f"{metric} is {best[metric]:.2f} in the best validation, too low to tell checkpoints apart, so {by} does until "

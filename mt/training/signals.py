@@ -59,7 +59,7 @@ class Signals:
 
     def __init__(self) -> None:
         self._received: list[signal.Signals] = []
-        self._at_once = self._given_up = False
+        self._at_once = self._second_came = False
         self._before: dict[signal.Signals, Any] = {}
 
     @property
@@ -76,13 +76,14 @@ class Signals:
         return self
 
     def __exit__(self, raised: object, *_: object) -> None:
-        found, self._before = self._before, {}
-        for number, handler in found.items():
+        handlers = self._before
+        self._before = {}
+        for number, handler in handlers.items():
             # The process is about to end then, and nothing that comes meanwhile may change its status.
             ignored = handler is _leave and self._received and raised
             signal.signal(number, signal.SIG_IGN if ignored else handler)
         for number in self._received:
-            if _is_foreign(handler := found[number]):
+            if _is_foreign(handler := handlers[number]):
                 handler(number, None)
 
     def check(self) -> None:
@@ -93,7 +94,8 @@ class Signals:
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
         """For what may be cut short anywhere, since nothing of it is kept."""
-        before, self._at_once = self._at_once, True
+        before = self._at_once
+        self._at_once = True
         try:
             self.check()
             yield
@@ -111,8 +113,8 @@ class Signals:
             # Not `print`, which the signal may have interrupted.
             again = "Ctrl-C once more" if number == signal.SIGINT else "Ctrl-C"
             os.write(2, _NOTICE.format(self._received[0].name, again).encode())
-        elif number == signal.SIGINT and not self._given_up:
-            self._given_up = True
+        elif number == signal.SIGINT and not self._second_came:
+            self._second_came = True
             raise KeyboardInterrupt
 
 

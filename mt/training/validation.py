@@ -1,5 +1,7 @@
 """What happens at a validation: the dev split is scored, and the scores are logged, shown and compared."""
 
+from collections.abc import Sequence
+
 from mt.evaluation.attention_stats import warnings
 from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
@@ -7,6 +9,7 @@ from mt.evaluation.timing import boundaries
 from mt.training.console import scores_shown
 from mt.training.run import Run
 from mt.training.selection import advice, improves
+from mt.translation import Translation
 
 _ALIGNED = 100
 """Updates before which an attention cannot be expected to align, so that nothing is said of it; nor in a warm-up."""
@@ -15,14 +18,15 @@ _SETTLED = 3
 
 
 def measure(run: Run) -> Validation:
+    """Decodes and scores the dev split; a signal cuts it short."""
     limit = run.config.training.validate_limit
     with run.signals.at_once():
         return dev_scores(run.translator, run.corpus.split("dev"), limit, progress=run.console.bars)
 
 
 def validate(run: Run) -> bool:
-    """Scores the dev split, tells and draws; returns whether this is the best validation so far."""
-    progress, log, count = run.progress, run.log, run.config.training.plots
+    """Scores the dev split, logs and shows the scores; returns whether this is the best validation so far."""
+    progress = run.progress
     validation = measure(run)
     scores, translations, stats = validation
     is_best = improves(scores, progress.best, run.metric)
@@ -32,21 +36,29 @@ def validate(run: Run) -> bool:
         progress.bad_validations.append(0)
     else:
         progress.bad_validations[-1] += 1
-    log.scalars("dev", progress.update, scores | {"cut": validation.cut})
-    log.scalars("attention", progress.update, stats)
+    run.log.scalars("dev", progress.update, scores | {"cut": validation.cut})
+    run.log.scalars("attention", progress.update, stats)
     note = ("  (best)" if is_best else "") + cut_shown(validation)
     run.console.say(scores_shown(f"update {progress.update}", scores, note))
     if progress.update >= max(_ALIGNED, run.config.optimizer.warmup):
         for warning in warnings(stats):
             run.console.say(f"  warning: {warning}")
     say_advice(run)
-    log.text("dev/translations", progress.update, samples(run.corpus.split("dev"), translations[:count]))
+    _show_translations(run, translations)
+    return is_best
+
+
+def _show_translations(run: Run, translations: Sequence[Translation]) -> None:
+    """Logs the first translations, and draws their alignments."""
+    count = run.config.training.plots
+    update = run.progress.update
+    dev = run.corpus.split("dev")
+    run.log.text("dev/translations", update, samples(dev, translations[:count]))
     draws = run.model.uses_source and run.processes.is_first
-    drawn = zip(translations, boundaries(run.corpus.split("dev"), count), strict=False) if draws else []
+    drawn = zip(translations, boundaries(dev, count), strict=False) if draws else []
     for number, (translation, marked) in enumerate(drawn):
         if translation.tokens:
-            log.figure(f"dev/alignment_{number}", progress.update, translation.figure(boundaries=marked))
-    return is_best
+            run.log.figure(f"dev/alignment_{number}", update, translation.figure(boundaries=marked))
 
 
 def cut_shown(validation: Validation) -> str:
@@ -56,8 +68,9 @@ def cut_shown(validation: Validation) -> str:
 
 def say_advice(run: Run, *, at_the_end: bool = False) -> None:
     """Says once in a run, after some validations or at its end, that its metric cannot choose, where that is so."""
-    best, count = run.progress.best, len(run.progress.validations)
+    best = run.progress.best
+    count = len(run.progress.validations)
     if best is not None and (count < _SETTLED if at_the_end else count == _SETTLED):
-        found = advice(best, run.metric, run.config.metrics(), run.corpus.split("dev").column("references"))
-        if found:
-            run.console.say(f"  warning: {found}")
+        sentence = advice(best, run.metric, run.config.metrics(), run.corpus.split("dev").column("references"))
+        if sentence:
+            run.console.say(f"  warning: {sentence}")

@@ -17,7 +17,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.errors import UserError
-from mt.training.initialisation import given_tokenizers, load_earlier
+from mt.training.initialisation import inherited_tokenizers, load_earlier
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import train
@@ -157,7 +157,7 @@ def test_other_data_with_new_pieces(run_train: Callable[..., Path], trained: Pat
         assert (one.text, one.ids) == (other.text, other.ids) and abs(one.score - other.score) < 1e-6
     # It goes on, and is evaluated, where the run that it started from is gone.
     shutil.rmtree(moved)
-    assert given_tokenizers(folder) is not None
+    assert inherited_tokenizers(folder) is not None
     corpora = set((tmp_path / "outputs/corpora").iterdir())
     run_train(f"resume={folder}", "training.max_updates=3")
     assert set((tmp_path / "outputs/corpora").iterdir()) == corpora
