@@ -129,8 +129,8 @@ def load_meta(folder: Path) -> Meta:
     meta = read_json(path, _REMEDY)
     if meta.get("format") != FORMAT:
         raise UserError(
-            f"{folder} is a checkpoint of format {meta.get('format')}, and this version reads {FORMAT}: load it with the "
-            "version that wrote it, or train again"
+            f"{folder} is a checkpoint of format {meta.get('format')}, and this version reads {FORMAT}: load it with "
+            "the version that wrote it, or train again"
         )
     return parse(meta, Meta, str(path))
 
