@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from mt.decoding.translation import Translation
 from mt.evaluation.attention_stats import warnings
 from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
@@ -9,7 +10,6 @@ from mt.evaluation.timing import boundaries
 from mt.training.console import scores_shown
 from mt.training.run import Run
 from mt.training.selection import advice, improves
-from mt.translation import Translation
 
 _ALIGNED = 100
 """Updates before which an attention cannot be expected to align, so that nothing is said of it; nor in a warm-up."""
