@@ -51,8 +51,8 @@ def preview(config: DatasetConfig) -> Iterator[str]:
             summary = Summary(evaluation, _counts(preparation, builder), tokenizers, unwritten_texts)
     except OSError as error:
         raise UserError(
-            f"the training text does not fit into the temporary folder ({error}): set TMPDIR to a larger one, or look "
-            "at the first pairs with dataset.limit=100000"
+            f"the training text does not fit into the temporary folder ({error.strerror or error}): set TMPDIR to a "
+            "larger one, or look at the first pairs with dataset.limit=100000"
         ) from error
     yield from preparation.source.notes()
     sample = sample[:: -(-len(sample) // _MEASURED)]

@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from mt.errors import UserError
+from mt.input_files import reason
 from mt.storage import locked
 from mt.terminal import say
 
@@ -51,9 +52,10 @@ def system_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = "free disk space" if full else f"make {work.parent} a folder that may be written"
+        place = f"{error.filename}: " if error.filename else ""
         raise UserError(
-            f"the corpus could not be written ({error}): {remedy}; the same command goes on from what is finished, in "
-            f"{work}"
+            f"the corpus could not be written ({place}{reason(error)}): {remedy}; the same command goes on from "
+            f"what is finished, in {work}"
         ) from error
     except BrokenProcessPool as error:
         raise UserError(

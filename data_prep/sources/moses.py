@@ -55,6 +55,9 @@ class MosesArchive(TableFile):
     def _members(self) -> Iterator[list[io.BufferedReader]]:
         """Opens the texts of the two sides."""
         endings = self.columns()
+        if not endings:
+            source, target = self._columns[:2]
+            raise UserError(f"{self._path} holds no text: expected two files, that end in .{source} and .{target}")
         sides = tuple(choose(side, endings, str(self._path)) or side for side in self._columns[:2])
         require_sides(sides, endings, str(self._path))
         require_once(sides, endings, str(self._path))
