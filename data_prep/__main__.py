@@ -16,7 +16,9 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     from mt.parsing import parse
     from mt.terminal import say, visible
 
-    part, root, runner = composed["part"], Path(composed["corpora"]), composed["runner"]
+    part = composed["part"]
+    root = Path(composed["corpora"])
+    runner = composed["runner"]
     config = parse(composed["dataset"], DatasetConfig, "dataset")
     if composed["dry_run"] and part is not None:
         raise UserError(f"dry_run=true looks at the whole dataset: leave out part={part}")

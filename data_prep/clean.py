@@ -1,4 +1,4 @@
-"""Which training pairs are kept, and what dev and test must be."""
+"""Cleaning: which training pairs stay, and what dev and test must be."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -72,7 +72,7 @@ def duplicate_rows(shards: Sequence[Shard], builder: ShardBuilder, train: Counts
 def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
     """Returns the work folder of the corpus `folder`. Raises UserError where no part has been prepared in it.
 
-    settings: the options of the corpus, to be told from those of parts that are there.
+    settings: the options of the corpus, to be compared with those of parts that are there.
     """
     work = work_folder_of(folder)
     if (work / SETTINGS).is_file():

@@ -25,7 +25,7 @@ def drawn(total: int, size: int) -> Iterator[range]:
     """Yields about `size` of `total` rows (or all), in short runs spread over all of them; the seed is fixed.
 
     Runs, because a file is passed over quickly between them. A thousand or more, of a hundred rows at the most, each at
-    a random place of a stretch of its own.
+    a random place of another stretch.
     """
     if total <= size:
         yield range(total)

@@ -11,8 +11,9 @@ from mt.data.tokenizer import Tokenizers, extend_sides
 from mt.errors import UserError
 
 
-def extended(config: DatasetConfig, given: Tokenizers, most: int) -> Tokenizers:
-    """See `extend_sides`: learnt from the first `config.tokenizer.sample` training pairs, less those that are dropped.
+def extended(config: DatasetConfig, tokenizers: Tokenizers, most: int) -> Tokenizers:
+    """Extends the tokenizers of an earlier run, see `extend_sides`, by what is learnt from
+    the first `config.tokenizer.sample` training pairs, less those that are dropped.
 
     Raises UserError where the text cannot be read, or no pair is left of it.
     """
@@ -22,7 +23,7 @@ def extended(config: DatasetConfig, given: Tokenizers, most: int) -> Tokenizers:
             f"cleaning drops all training pairs of {config.name} that init.vocabulary=extend reads: check that the two "
             "sides are what you meant, or loosen dataset.cleaning"
         )
-    return extend_sides(given, pairs, most)
+    return extend_sides(tokenizers, pairs, most)
 
 
 def _pairs(config: DatasetConfig) -> Iterator[tuple[str | None, str]]:

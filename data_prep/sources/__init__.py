@@ -56,7 +56,7 @@ def open_reader(config: DatasetConfig) -> Reader:
     if config.digits is not None:
         return Reader(field, functools.partial(joined, Path(config.folder or ""), config.field))
     if config.format == "files" and isinstance(tables := _tables_or_texts(config), HubTable):
-        return Reader(field, tables.opener(config.given))
+        return Reader(field, tables.opener(config.uncut))
     return Reader(field, functools.partial(from_folder, Path(config.folder or ""), config.media, config.source))
 
 

@@ -39,7 +39,8 @@ def require_once(columns: Columns, names: Sequence[str], where: str) -> None:
 
 
 def example(cells: Sequence[object], columns: Columns, where: str, number: int) -> Example:
-    """A row of texts: source, target and further references, each a list of them where it is not the source.
+    """Makes an example of a row of texts: source, target and further references, each a list of them where it is not
+    the source.
 
     Args:
         cells: of these columns; an empty one is an empty text.
@@ -65,7 +66,7 @@ def example(cells: Sequence[object], columns: Columns, where: str, number: int) 
 
 
 def arrow_columns(schema: pa.Schema, columns: Columns) -> tuple[list[str], bool]:
-    """The names among which Arrow data have their sides, and whether they are those of the fields of `translation`."""
+    """Returns the names among which Arrow data have their sides, and whether they are the fields of `translation`."""
     outer = {*columns[:2]} <= {*schema.names}
     nested = not outer and NESTED in schema.names and pa.types.is_struct(schema.field(NESTED).type)
     return [field.name for field in schema.field(NESTED).type] if nested else schema.names, nested
@@ -84,7 +85,7 @@ def arrow_examples(
     where: str,
     rows: str | None = None,
 ) -> Iterator[Example]:
-    """The pairs of Arrow data, whose sides are columns or fields of `translation`.
+    """Yields the pairs of Arrow data, whose sides are columns or fields of `translation`.
 
     read: the data, in batches, of the columns with these names. where: what to call the data in an error. rows: what to
     call them where the source may be sounds or pictures themselves, which are left where they are.
@@ -104,13 +105,14 @@ def arrow_examples(
 
 
 def _spread(cells: Sequence[object], columns: Columns, where: str) -> tuple[list[object], Columns]:
-    """The cells, with the texts of a list, which the target and further references may be, as cells of their own."""
-    found = [(cells[0], columns[0])]
+    """Returns the cells and their columns, with each text of a list, which the target and references may be, as a
+    cell."""
+    spread = [(cells[0], columns[0])]
     for cell, column in zip(cells[1:], columns[1:], strict=True):
         texts = cell if isinstance(cell, list) else [cell]
         if not texts and column == columns[1]:
             raise UserError(f"{where}, column {column} holds an empty list: expected the target, or all its references")
         if texts is cell and not all(isinstance(text, str) for text in texts):
             raise UserError(f"{where}, column {column} holds a list of other things than texts: give texts alone")
-        found += [(text, column) for text in texts]
-    return [text for text, _ in found], tuple(column for _, column in found)
+        spread += [(text, column) for text in texts]
+    return [text for text, _ in spread], tuple(column for _, column in spread)

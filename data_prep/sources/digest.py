@@ -1,4 +1,4 @@
-"""What tells one state of some files from another."""
+"""The digest of some files, by which one state of them is told from another."""
 
 import hashlib
 import json
@@ -9,8 +9,6 @@ from mt.input_files import sha256
 
 
 def digest(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 (hex) of the contents and of what each file is read as, in this order."""
-    found = []
-    for role, path in files:
-        found.append([role, sha256(path)])
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    """Returns the SHA-256 (hex) of the contents and of what each file is read as, in this order."""
+    contents = [[kind, sha256(path)] for kind, path in files]
+    return hashlib.sha256(json.dumps(contents).encode()).hexdigest()

@@ -115,7 +115,8 @@ class _Strings:
     def _example(self, string: list[Recording], rng: Random) -> Example:
         shortest, longest = self._options.gaps
         now = quiet = round(rng.uniform(0, longest) / _FRAME)
-        parts, times = [_seconds(quiet)], []
+        parts = [_seconds(quiet)]
+        times = []
         for number, one in enumerate(string, start=1):
             length = len(_samples(str(self._folder / one.path), self._field))
             quiet = round(rng.uniform(shortest if number < len(string) else 0, longest) / _FRAME)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import datasets
 
 ROW = re.compile(r"(?P<table>.+)#row=(?P<number>\d+)")
-_BYTES, _PATH = "bytes", "path"  # the fields of a cell (`datasets.Audio`, `datasets.Image`)
+_BYTES = "bytes"  # the fields of a cell (`datasets.Audio`, `datasets.Image`)
+_PATH = "path"
 
 
 def holds_media(kind: pa.DataType) -> bool:
@@ -36,12 +37,13 @@ def holds_media(kind: pa.DataType) -> bool:
 
 
 def row_name(table: str, number: int) -> str:
-    """The source of an example; number: of its row, from 0."""
+    """Names the source of an example. number: of its row, from 0."""
     return f"{table}#row={number}"
 
 
 def files_in_cells(table: Path, column: str, root: Path) -> Iterator[Path]:
-    """The files below `root` that the cells of a parquet file name by their paths; none where it is no such table."""
+    """Yields the files below `root` that the cells of a parquet file name by their paths; none where the file is no
+    such table."""
     if table.suffix != ".parquet" or not table.is_file():
         return
     with contextlib.suppress(pa.ArrowException), pq.ParquetFile(table) as file:
@@ -57,8 +59,8 @@ def files_in_cells(table: Path, column: str, root: Path) -> Iterator[Path]:
 
 
 def from_folder(folder: Path, media: Path, column: str, source: str) -> Raw:
-    """What the source of an example stands for: a path below `media`, or a cell of the column of a parquet file below
-    `folder`. Raises SourceError where a cell holds neither bytes nor the path of a file below `media`."""
+    """Returns what the source of an example stands for: a path below `media`, or a cell of the column of a parquet file
+    below `folder`. Raises SourceError where a cell holds neither bytes nor the path of a file below `media`."""
     if (match := ROW.fullmatch(source)) is None:
         return os.path.join(media, source)
     with _refused(source):
@@ -67,7 +69,7 @@ def from_folder(folder: Path, media: Path, column: str, source: str) -> Raw:
 
 
 def from_tables(tables: Mapping[str, datasets.Dataset], column: str, root: Path, source: str) -> Raw:
-    """Likewise of tables of the hub's library, by split. root: where it keeps files."""
+    """Returns the same of tables of the hub's library, by split. root: where it keeps files."""
     match = ROW.fullmatch(source)
     if match is None:
         return os.path.join(root, source)
@@ -78,7 +80,7 @@ def from_tables(tables: Mapping[str, datasets.Dataset], column: str, root: Path,
 
 @contextlib.contextmanager
 def _refused(source: str) -> Iterator[None]:
-    """A row that is not there becomes a sentence: its table may have changed, or something else names it."""
+    """Makes a sentence of a row that is not there: its table may have changed, or something else names it."""
     try:
         yield
     except (OSError, pa.ArrowException, KeyError, IndexError, ValueError, OverflowError) as error:
@@ -112,7 +114,7 @@ def _parquet_cell(path: str, column: str, number: int) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _starts(path: str, written: int) -> list[int]:
-    """The first row of each group of rows. written: when the file was, since another may come in its place."""
+    """Returns the first row of each group of rows. written: when the file was, since another may come in its place."""
     about = pq.read_metadata(path)
     sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
     return [0, *accumulate(sizes[:-1])]

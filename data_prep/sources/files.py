@@ -40,7 +40,7 @@ class LocalFiles:
         self._folder = folder
         media = not build_field(config.field).written
         self._splits = {
-            split: _find(folder, config.splits[split], config.columns(split), media) for split in splits or config.given
+            split: _find(folder, config.splits[split], config.columns(split), media) for split in splits or config.uncut
         }
 
     def source(self) -> Source:

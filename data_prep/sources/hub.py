@@ -53,7 +53,7 @@ class HubTable:
         self._name = str(folder or self._hub.id)
 
     def source(self) -> Source:
-        return Source({split: self._split(split) for split in self._config.given}, self._identity)
+        return Source({split: self._split(split) for split in self._config.uncut}, self._identity)
 
     def _identity(self) -> str:
         if self._folder is None:
@@ -109,7 +109,8 @@ class HubTable:
         return functools.partial(from_tables, tables, column, root)
 
     def _table(self, split: str) -> datasets.Dataset | datasets.IterableDataset:
-        builder, name = self._builder, self._hub.splits[split]
+        builder = self._builder
+        name = self._hub.splits[split]
         known = list(builder.info.splits or ())
         if known and (whole := name.partition("[")[0]) not in known:
             otherwise = "" if split == "train" else f", or cut it from train with dataset.{split}_size=1000"
@@ -166,7 +167,7 @@ class HubTable:
 
     @contextlib.contextmanager
     def _refused(self, subset: str | None) -> Iterator[None]:
-        """What the hub's library raises becomes a sentence, and its logs of every failed attempt are kept back."""
+        """Makes a sentence of what the hub's library raises, and silences its logs of every failed attempt."""
         from datasets.exceptions import DatasetsError
 
         try:

@@ -6,13 +6,13 @@ from mt.errors import UserError
 
 
 def normalised(code: str) -> str:
-    """The one spelling of a code: `zh-cn`."""
+    """Returns the one spelling of a code: `zh-cn`."""
     return code.strip().lower().replace("_", "-")
 
 
 def choose(asked: str, known: Iterable[str], where: str) -> str | None:
-    """The code among those that are known which is meant: as it is written, else in another spelling, else the one
-    language or script with a region, as `zh` means `zh-CN` and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
+    """Returns the code among those that are known which is meant: as it is written, else in another spelling, else the
+    one language or script with a region: `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
 
     None where there is none. where: what to call the place that knows them, in an error.
 
@@ -23,16 +23,17 @@ def choose(asked: str, known: Iterable[str], where: str) -> str | None:
     if asked in codes:
         return asked
     wanted = normalised(asked)
-    found = [code for code in codes if normalised(code) == wanted] or [code for code in codes if _means(wanted, code)]
-    if len(found) > 1:
+    meant = [code for code in codes if normalised(code) == wanted] or [code for code in codes if _means(wanted, code)]
+    if len(meant) > 1:
         raise UserError(
-            f"{where} has {' and '.join(sorted(found))}, and {asked} may be either: set dataset.source and "
+            f"{where} has {' and '.join(sorted(meant))}, and {asked} may be either: set dataset.source and "
             "dataset.target to one of them"
         )
-    return found[0] if found else None
+    return meant[0] if meant else None
 
 
 def _means(wanted: str, code: str) -> bool:
     """Whether all parts of a code are among those of another, in their order, and both begin with one language."""
-    parts, further = wanted.split("-"), iter(normalised(code).split("-"))
-    return bool(parts[0]) and next(further) == parts[0] and all(part in further for part in parts[1:])
+    language, *subtags = wanted.split("-")
+    parts = iter(normalised(code).split("-"))
+    return bool(language) and next(parts) == language and all(subtag in parts for subtag in subtags)

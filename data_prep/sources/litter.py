@@ -11,6 +11,6 @@ def is_litter(name: str) -> bool:
 
 
 def files_below(folder: Path, pattern: str = "*") -> list[Path]:
-    """The files whose names match, sorted, without litter."""
-    found = (path for path in folder.rglob(pattern) if not is_litter(path.relative_to(folder).as_posix()))
-    return sorted(path for path in found if path.is_file())
+    """Returns the files whose names match, sorted, without litter."""
+    paths = (path for path in folder.rglob(pattern) if not is_litter(path.relative_to(folder).as_posix()))
+    return sorted(path for path in paths if path.is_file())

@@ -1,4 +1,4 @@
-"""What the hub's libraries log."""
+"""Quiet for what the hub's libraries log."""
 
 import contextlib
 import logging

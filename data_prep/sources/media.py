@@ -28,7 +28,7 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
     @functools.cache
     def examples() -> dict[str, list[Example]]:
         """Reads names and texts alone, which are small beside what they name."""
-        read = {split: _grouped(_checked(config, split, manifest.splits[split])) for split in config.given}
+        read = {split: _grouped(_checked(config, split, manifest.splits[split])) for split in config.uncut}
         for split, grouped in read.items():
             if not grouped:
                 raise UserError(f"{folder} has no examples for {split}: expected files with their texts")
@@ -39,13 +39,13 @@ def media_files(config: DatasetConfig, manifest: Source) -> Source:
         return from_list(lambda: examples()[split], sides, manifest.splits[split].columns)
 
     def identity() -> str:
-        sources = [example.source for split in config.given for example in examples()[split]]
+        sources = [example.source for split in config.uncut for example in examples()[split]]
         rows = {source: ROW.fullmatch(source) for source in sources}
         paths = {source: _path(folder, source) for source, row in rows.items() if row is None}
         paths |= _embedded(config, {row["table"] for row in rows.values() if row is not None})
         return f"{manifest.identity()} {digest(sorted(paths.items()))}"
 
-    return Source({split: part(split) for split in config.given}, identity, manifest.notes)
+    return Source({split: part(split) for split in config.uncut}, identity, manifest.notes)
 
 
 def _embedded(config: DatasetConfig, tables: Collection[str]) -> dict[str, Path]:

@@ -16,12 +16,12 @@ _SPACED = regex.compile(r"[[\w\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p
 
 
 def character(name: str) -> str | None:
-    """What an entity of HTML stands for, as `nbsp` or `euro`; None where there is no such."""
+    """Returns what an entity of HTML stands for, as `nbsp` or `euro`; None where there is no such."""
     return html.entities.html5.get(f"{name};")
 
 
 class Segment:
-    """Text between codes is kept. A code between two letters leaves a blank, so that words before and after a line
+    """Collects the text between codes. A code between two letters leaves a blank, so that words before and after a line
     break, say, stay apart; but none where its type says that it is of a format, as in `<bpt type="bold">`. `hi` marks
     text, and takes nothing out of it."""
 
@@ -32,7 +32,7 @@ class Segment:
         self._apart = False  # whether what follows is another word
 
     def begin(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Of an element inside the segment."""
+        """Reads the beginning of an element inside the segment."""
         if name in _CODES:
             self._depth += 1
             number = attributes.get("i", "")
@@ -58,5 +58,5 @@ class Segment:
         self._apart = False
 
     def text(self) -> str:
-        """A line end in it is a blank."""
+        """Returns the text, with a blank for each line end in it."""
         return _LINE_END.sub(" ", "".join(self._text)).strip()

@@ -86,7 +86,7 @@ class _Parser:
         self._expat.EndElementHandler = self._end
         self._expat.CharacterDataHandler = self._read
         self._expat.EntityDeclHandler = self._refuse
-        # Whatever is not declared is told, and not left out; nothing outside of the file is read.
+        # Whatever is not declared is reported, and not left out; nothing outside of the file is read.
         self._expat.UseForeignDTD(True)
         self._expat.SkippedEntityHandler = self._stand_for
         self._units: list[tuple[int, dict[str, str]]] = []

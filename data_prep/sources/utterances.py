@@ -54,7 +54,7 @@ def librispeech(config: DatasetConfig) -> Source:
 
 def _folders(config: DatasetConfig) -> dict[str, Path]:
     """Returns the folder of each split. Raises UserError where there is none."""
-    folders = {split: Path(config.folder or "", config.splits[split]) for split in config.given}
+    folders = {split: Path(config.folder or "", config.splits[split]) for split in config.uncut}
     for folder in folders.values():
         if not folder.is_dir():
             raise UserError(

@@ -26,7 +26,7 @@ class Batch(NamedTuple):
     target_mask: Tensor
     """[B, T] bool."""
     transcript: Tensor | None = None
-    """[B, U] int64 ids of what is said in the source, EOS last; None where a corpus does not have it."""
+    """[B, U] int64 ids of the words of the source, EOS last; None where a corpus does not have it."""
     transcript_mask: Tensor | None = None
     """[B, U] bool."""
 
@@ -52,8 +52,8 @@ def collate(
     sources, source_mask = source.collate([row for row, _ in pairs])
     target_out, target_mask = TEXT.collate([target for _, target in pairs])
     target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
-    said = (None, None) if transcripts is None else TEXT.collate(transcripts)
-    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask, *said)
+    transcript = (None, None) if transcripts is None else TEXT.collate(transcripts)
+    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask, *transcript)
 
 
 def batch_order(
@@ -105,13 +105,16 @@ def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarr
 
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:
     """Cut `order` into runs of up to `max_count`, in which the longest length x count stays within `max_tokens`."""
-    batches, start, longest = [], 0, 0
+    batches = []
+    start = 0
+    longest = 0
     for position, length in enumerate(lengths[order].tolist()):
         longest = max(longest, length)
         count = position + 1 - start
         if count > 1 and (count > max_count or longest * count > max_tokens):
             batches.append(order[start:position])
-            start, longest = position, length
+            start = position
+            longest = length
     if len(order) > start:
         batches.append(order[start:])
     return batches

@@ -46,7 +46,7 @@ class Example(NamedTuple):
     more_references: tuple[str, ...] = ()
     """What to score against besides the target, in dev and test."""
     transcript: str = ""
-    """What is said in a sound, where the target is something else; "" where unknown."""
+    """The words of a sound, where the target is something else; "" where unknown."""
 
 
 class Training(Protocol):
@@ -110,11 +110,11 @@ class Corpus:
         """
         try:
             meta = json.loads(read_text(folder / "meta.json"))
-            found = meta["format"]
+            version = meta["format"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
-        if found != FORMAT:
-            raise UserError(f"{folder} is a corpus of format {found}, this version reads format {FORMAT}: {_REMEDY}")
+        if version != FORMAT:
+            raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")
         with _undamaged(folder):
             require_sizes(folder, meta.get("files"))
         tokenizers = Tokenizers.load(folder)

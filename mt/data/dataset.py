@@ -60,7 +60,7 @@ class DatasetConfig(Options):
     references: tuple[Column, ...] = ()
     """Further references of dev and test, likewise, besides the target, where there are any. A blank one is none."""
     transcript: Column = ""
-    """Of sound whose target is something else, as a translation: the column of what is said, which `ctc_weight` teaches
+    """Of sound whose target is something else, as a translation: the column of its words, which `ctc_weight` teaches
     the encoder to write, as characters; "" for none."""
     folder: str | None = Field(default=None, min_length=1, max_length=4000)
     """A local folder: `<split>.<source>` and `<split>.<target>`; or tables `<split>.tsv`, `.csv`, `.jsonl`, `.parquet`;
@@ -135,7 +135,7 @@ class DatasetConfig(Options):
         return self.test_size is not None or all(splits.test is not None for splits in names)
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def uncut(self) -> tuple[str, ...]:
         """The splits that are read, and not cut from train."""
         return tuple(
             split for split in ("train", "dev", "test") if split not in self.cut and (split != "test" or self.tested)

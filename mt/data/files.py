@@ -14,7 +14,7 @@ ALL: Share = (0, 1)
 
 
 def record(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> Record:
-    """What the files are now. known: the SHA-256 of some."""
+    """Returns what the files are now. known: the SHA-256 of some."""
     return {
         path.relative_to(folder).as_posix(): {
             "size": path.stat().st_size,
@@ -32,8 +32,8 @@ def require_sizes(folder: Path, written: Record) -> None:
         raise ValueError("no record of its files") from error
     for name, size in expected.items():
         require_regular(folder / name)
-        if (found := (folder / name).stat().st_size) != size:
-            raise ValueError(f"{name} has {found} bytes, not {size}")
+        if (actual := (folder / name).stat().st_size) != size:
+            raise ValueError(f"{name} has {actual} bytes, not {size}")
 
 
 def require_contents(folder: Path, written: Record, below: str, share: Share = ALL) -> None:

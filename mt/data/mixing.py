@@ -15,17 +15,18 @@ class Portion(NamedTuple):
 
 
 def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndarray:
-    """The rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
+    """Returns the rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
 
     Of a weight of 2.3 each pair comes twice, and 30 % of them once more. Which, goes round in an order drawn by the
     seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once.
     """
-    found, start = [], 0
+    rows = []
+    start = 0
     for number, (size, weight) in enumerate(portions):
         whole = int(weight)
         further = round((weight - whole) * size)
         turn = (np.arange(further) + (epoch - 1) * further) % max(size, 1)
         again = np.random.default_rng((seed, number)).permutation(size)[turn]
-        found += [start + np.tile(np.arange(size), whole), start + again]
+        rows += [start + np.tile(np.arange(size), whole), start + again]
         start += size
-    return np.sort(np.concatenate(found))
+    return np.sort(np.concatenate(rows))

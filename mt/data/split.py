@@ -32,7 +32,8 @@ class Rows:
     """Rows of a table by their numbers. `Table.take` would join all chunks first."""
 
     def __init__(self, table: pa.Table) -> None:
-        self._schema, self._chunks = table.schema, table.to_batches()
+        self._schema = table.schema
+        self._chunks = table.to_batches()
         self._starts = np.cumsum([0, *map(len, self._chunks)])
 
     def __getitem__(self, indices: Sequence[int] | np.ndarray) -> pa.Table:
@@ -40,11 +41,11 @@ class Rows:
         order = np.argsort(indices, kind="stable")
         wanted = indices[order]
         chunks = np.searchsorted(self._starts, wanted, side="right") - 1
-        found = [
+        batches = [
             self._chunks[chunk].take(array(wanted[chunks == chunk] - self._starts[chunk]))
             for chunk in np.unique(chunks)
         ]
-        return pa.Table.from_batches(found, self._schema).combine_chunks().take(array(np.argsort(order)))
+        return pa.Table.from_batches(batches, self._schema).combine_chunks().take(array(np.argsort(order)))
 
 
 class Split:
@@ -55,7 +56,8 @@ class Split:
         self.source = source
         self._portions = portions
         self._table = table
-        self._sources, self._targets = Rows(table.select(["source_ids"])), Rows(table.select(["target_ids"]))
+        self._sources = Rows(table.select(["source_ids"]))
+        self._targets = Rows(table.select(["target_ids"]))
         spoken = "transcript_ids" in table.column_names
         self._transcripts = Rows(table.select(["transcript_ids"])) if spoken else None
         self._holders = held_by(table["source_ids"])
@@ -73,7 +75,8 @@ class Split:
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """The (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
         held = indices if self._holders is None else self._holders[np.asarray(indices)]
-        sources, targets = self._sources[held]["source_ids"], self._targets[indices]["target_ids"]
+        sources = self._sources[held]["source_ids"]
+        targets = self._targets[indices]["target_ids"]
         return list(zip(self.source.rows(sources), TEXT.rows(targets), strict=True))
 
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
@@ -124,9 +127,9 @@ class Chosen:
 
 
 def held_by(sources: pa.ChunkedArray) -> np.ndarray | None:
-    """For each example the one that holds its source: itself, or the one before that it shares it with. None: each
-    holds its own."""
+    """Returns for each example the one that holds its source: itself, or the one before that it shares it with; None
+    where no example shares."""
     if not sources.null_count:
         return None
-    own = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])
-    return np.maximum.accumulate(np.where(own > 0, np.arange(len(own)), 0))
+    holds = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])
+    return np.maximum.accumulate(np.where(holds > 0, np.arange(len(holds)), 0))

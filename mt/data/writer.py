@@ -29,7 +29,7 @@ class Reader(NamedTuple):
     """From the source of an `Example` to what the field reads: the text itself, or a path, samples, pixels."""
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
-        """The rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
+        """Returns the rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""
         return self.field.column(sources, tokenizer, self.open)
 
     def require_readable(self, source: str) -> None:
@@ -50,7 +50,7 @@ def write_shard(
     tokenizers: Tokenizers,
     reader: Reader = TEXT_READER,
 ) -> dict[str, Unwritten]:
-    """Encode the examples of a table of `TEXT` and write them as one file of a split. Returns what of their `source`s
+    """Encodes the examples of a table of `TEXT` and writes them as one file of a split. Returns what of their `source`s
     (where these are texts) and `target`s, all references among them, the tokenizers cannot write.
 
     Their references are the column `references` where the table has one, else the target alone. Raises SourceError if a
@@ -66,7 +66,8 @@ def write_shard(
             if reader.field.written:
                 ids = batch["source_ids"]
                 lost["source"].append(unwritten(tokenizers.source, batch["source"], ids))
-            texts, ids = batch["target"], batch["target_ids"]
+            texts = batch["target"]
+            ids = batch["target_ids"]
             if "references" in chunk.schema.names:
                 texts = batch["references"].flatten()
                 ids = tokenizers.target.encode_column(texts.to_pylist())
@@ -75,29 +76,29 @@ def write_shard(
 
 
 def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
-    """Write a shard again without these rows. What a row that goes shares with those after it, the next one holds."""
+    """Writes a shard again without these rows. What a row that goes shares with those after it, the next one holds."""
     with pa.memory_map(str(path)) as source:
         table = pa.ipc.open_stream(source).read_all()
         stays = np.delete(np.arange(len(table)), rows)
-        kept = table.take(pa.array(stays))
+        left = table.take(pa.array(stays))
         holders = held_by(table["source_ids"])
         if holders is not None:
             held = holders[stays]
             repeated = np.diff(held, prepend=-1) == 0
             places = pa.array(held, mask=repeated)
             number = table.schema.get_field_index("source_ids")
-            kept = kept.set_column(number, table.schema.field(number), table["source_ids"].take(places))
-        kept = kept.combine_chunks()
+            left = left.set_column(number, table.schema.field(number), table["source_ids"].take(places))
+        left = left.combine_chunks()
     with (
         replaced_path(copy) as draft,
         pa.OSFile(str(draft), "wb") as file,
-        pa.ipc.new_stream(file, kept.schema) as stream,
+        pa.ipc.new_stream(file, left.schema) as stream,
     ):
-        stream.write_table(kept, max_chunksize=_CHUNK)
+        stream.write_table(left, max_chunksize=_CHUNK)
 
 
 def finish_split(folder: Path, shards: Sequence[str], field: Field = TEXT_FIELD, *, transcribed: bool = False) -> None:
-    """Make the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens.
+    """Makes the files named in `shards`, in this order, a dataset that `datasets.load_from_disk` opens.
 
     transcribed: whether they hold transcripts, too.
     """
@@ -124,7 +125,7 @@ def finish(
     meta: Mapping[str, Any],
     digests: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Make a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there.
+    """Makes a folder of three finished splits the corpus `folder`: by its name alone, so it is whole or not there.
 
     digests: the SHA-256 of some of its files.
     """
@@ -139,7 +140,7 @@ def finish(
 
 
 def text_table(examples: Sequence[Example]) -> pa.Table:
-    """The examples as a table of `TEXT` with the column `references`."""
+    """Returns the examples as a table of `TEXT` with the column `references`."""
     rows = [example._asdict() | {"references": [example.target, *example.more_references]} for example in examples]
     return pa.Table.from_pylist(rows, TEXT.append(_REFERENCES))
 
@@ -151,7 +152,7 @@ def encoded_pairs(
     reader: Reader = TEXT_READER,
     transcripts: Sequence[str] = (),
 ) -> dict[str, pa.ListArray]:
-    """The columns `source_ids` and `target_ids` of some pairs, and `transcript_ids` where transcripts have a
+    """Returns the columns `source_ids` and `target_ids` of some pairs, and `transcript_ids` where transcripts have a
     tokenizer."""
     columns = {
         "source_ids": reader.column(source, tokenizers.source),
@@ -176,7 +177,8 @@ def _schema(field: Field, *, transcribed: bool) -> pa.Schema:
 
 
 def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schema: pa.Schema) -> pa.RecordBatch:
-    sources, targets = text["source"].to_pylist(), text["target"].to_pylist()
+    sources = text["source"].to_pylist()
+    targets = text["target"].to_pylist()
     transcripts = text["transcript"].to_pylist() if tokenizers.transcript is not None else ()
     columns = {
         **encoded_pairs(sources, targets, tokenizers, reader, transcripts),
@@ -189,5 +191,5 @@ def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schem
 
 
 def _alone(texts: pa.StringArray) -> pa.ListArray:
-    """Each text as a list of one."""
+    """Makes a list of one of each text."""
     return pa.ListArray.from_arrays(np.arange(len(texts) + 1, dtype=np.int32), texts)

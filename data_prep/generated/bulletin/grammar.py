@@ -94,7 +94,8 @@ def sections(path: Path) -> dict[tuple[str, str], str]:
     """The sections of a file of templates: the text of each by its name and kind, which is empty where it has none."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     _, *parts = SECTION.split("\n".join(lines))
-    heads, texts = parts[::2], parts[1::2]
+    heads = parts[::2]
+    texts = parts[1::2]
     names = [head.partition(":") for head in heads]
     return {(name, kind.strip()): text.strip() for (name, _, kind), text in zip(names, texts, strict=True)}
 

@@ -39,7 +39,7 @@ class Keying(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A text as it is sent and heard."""
+    """A text as it is sent and received."""
 
     text: str
     wpm: float
@@ -64,15 +64,16 @@ class Sending(NamedTuple):
         match = _TEXT.match(text)
         if match is None:
             raise ValueError(f"{text!r} is not what `str` gives of a sending")
-        found = match.groupdict()
-        numbers = (float(found["wpm"]), int(found["hertz"]), float(found["decibels"]), float(found["fading"]))
-        return cls(found["text"], *numbers, int(found["seed"]))
+        fields = match.groupdict()
+        numbers = (float(fields["wpm"]), int(fields["hertz"]), float(fields["decibels"]), float(fields["fading"]))
+        return cls(fields["text"], *numbers, int(fields["seed"]))
 
     def keyed(self) -> Keying:
         """A dash is three dots long; so is the gap between letters, of which there is one dot between marks, seven
         between words."""
         rng = np.random.default_rng([self.seed, 0])
-        period, phase = rng.uniform(3, 8), rng.uniform(0, 2 * np.pi)
+        period = rng.uniform(3, 8)
+        phase = rng.uniform(0, 2 * np.pi)
         now = rng.uniform(0.1, 0.4)
 
         def lasting(dots: int) -> float:

@@ -33,7 +33,8 @@ def rendered(source: str, rate: int = RATE) -> np.ndarray:
 
 def _wave(time: np.ndarray, rng: np.random.Generator, shortest: float, longest: float) -> np.ndarray:
     """A sine of some period in seconds and any phase."""
-    period, phase = rng.uniform(shortest, longest), rng.uniform(0, 2 * np.pi)
+    period = rng.uniform(shortest, longest)
+    phase = rng.uniform(0, 2 * np.pi)
     return np.sin(2 * np.pi * time / period + phase)
 
 

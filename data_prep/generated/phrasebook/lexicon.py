@@ -14,7 +14,8 @@ Draw = Callable[[Random], Phrase]
 
 def _phrase(en: str, de: str, agreement: int = 0) -> Phrase:
     """A phrase whose words correspond one to one where there are as many, and all to all elsewhere."""
-    words_en, words_de = en.split(), de.split()
+    words_en = en.split()
+    words_de = de.split()
     if len(words_en) != len(words_de):
         return Phrase({"en": tag(en, "w"), "de": tag(de, "w")}, agreement, head=en)
     keyed_en, keyed_de = (" ".join(f"{word}/{i}" for i, word in enumerate(words)) for words in (words_en, words_de))
@@ -57,7 +58,8 @@ def _price(low: int, high: int) -> Draw:
     """Up to one in four is written in digits, never a round one."""
 
     def drawn(rng: Random) -> Phrase:
-        euros, cents = rng.randint(low, high), rng.choice((0, 20, 40, 50, 80, 95, 99))
+        euros = rng.randint(low, high)
+        cents = rng.choice((0, 20, 40, 50, 80, 95, 99))
         in_digits = cents and rng.randrange(4) == 0
         return (price_in_digits if in_digits else price)(euros, cents)
 

@@ -59,7 +59,8 @@ def _cover(thing: Thing, side: int, window: tuple[slice, ...], angle: float) -> 
 
 def _inside(shape: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether points are in the shape, which lies in the unit circle; y grows downwards."""
-    radius, angle = np.hypot(x, y), np.arctan2(x, -y)
+    radius = np.hypot(x, y)
+    angle = np.arctan2(x, -y)
     if shape == "circle":
         return radius <= 1
     if shape == "square":

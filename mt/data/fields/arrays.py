@@ -31,12 +31,12 @@ class ArrayField(Field):
         self.arrow_type = pa.list_(pa.from_numpy_dtype(dtype))
         self.shard_size = max(1, _VALUES // (longest * self._size))
 
-    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.ListArray:
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.ListArray:
         before: str | None = None
         rows: list[np.ndarray | None] = []
         for source in sources:
             try:
-                rows += [None] if source == before else self.encode([given(source)], tokenizer)
+                rows += [None] if source == before else self.encode([opened(source)], tokenizer)
             except SourceError as error:
                 error.source = source
                 raise
@@ -73,11 +73,12 @@ class ArrayField(Field):
         return len(row)
 
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
-        found = []
+        rows: list[np.ndarray] = []
         for chunk in column.chunks:
-            values, offsets = numbers(chunk.values), numbers(chunk.offsets)
-            found += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
-        return found
+            values = numbers(chunk.values)
+            offsets = numbers(chunk.offsets)
+            rows += [values[start:end].reshape(-1, *self._shape) for start, end in itertools.pairwise(offsets)]
+        return rows
 
 
 def _raw(source: Any) -> Raw:

@@ -16,31 +16,31 @@ from mt.errors import UserError
 
 
 class Arriving(ABC):
-    """One source. However it is cut when it is given, its parts are the same."""
+    """One source that comes bit by bit. However it is cut on its way, its parts are the same."""
 
     read = 0
     """How much of it was read: words, or milliseconds of sound."""
 
     @abstractmethod
-    def parts(self, given: Any) -> Sequence[Any]:
-        """What is complete with what has come: each part is to be read before the next. Raises UserError where it is
+    def parts(self, data: Any) -> Sequence[Any]:
+        """Returns what is complete with `data`: each part is to be read before the next. Raises UserError where that is
         no source."""
 
     @abstractmethod
     def row(self, part: Any) -> Row:
-        """The positions of a part, which may be none."""
+        """Returns the positions of a part, which may be none."""
 
     @abstractmethod
-    def heard(self, part: Any) -> str | None:
+    def mark_read(self, part: Any) -> str | None:
         """Notes that a part is read; returns what to call it in a record, None where it has no name."""
 
     @abstractmethod
-    def untold(self) -> str | None:
-        """What to call all that was read since this was asked last, where parts have no names; None: nothing was."""
+    def unreported(self) -> str | None:
+        """Names all that was read since this was asked last, where parts have no names; None: nothing was."""
 
     @abstractmethod
     def rest(self) -> Row | None:
-        """The last positions, which are read with the end: of text EOS. None of a blank source."""
+        """Returns the last positions, which are read with the end: of text EOS. None of a blank source."""
 
 
 class ArrivingText(Arriving):
@@ -48,21 +48,22 @@ class ArrivingText(Arriving):
     so that nothing that follows could change the cut."""
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
-        self._tokenizer, self._unit = tokenizer, unit
+        self._tokenizer = tokenizer
+        self._unit = unit
         self._blank = True
         self._last: int | None = None  # the id before, inside of a word of which characters have come
 
-    def parts(self, given: Any) -> list[str]:
-        """The words of a text or of several, or their characters, among them blanks, which end words."""
-        found: list[str] = []
-        for text in as_list(given)[0]:
+    def parts(self, data: Any) -> list[str]:
+        """Returns the words of a text or of several, or their characters, among them blanks, which end words."""
+        parts: list[str] = []
+        for text in as_list(data)[0]:
             if not isinstance(text, str):
                 raise UserError(f"this model reads text, not {type(text).__name__}: give it words")
-            found += text.split() if self._unit == "word" else text
-        return found
+            parts += text.split() if self._unit == "word" else text
+        return parts
 
     def row(self, part: str) -> list[int]:
-        """The ids of one that `parts` gave; none of a blank, nor of an unknown character after another."""
+        """Returns the ids of one of `parts`; none of a blank, nor of an unknown character after another."""
         ids = self._tokenizer.encode_word(part) if self._unit == "word" else self._character(part)
         self._blank = self._blank and not ids
         return ids
@@ -78,13 +79,13 @@ class ArrivingText(Arriving):
         self._last = ids[-1] if ids else self._last
         return ids
 
-    def heard(self, part: str) -> str | None:
+    def mark_read(self, part: str) -> str | None:
         if part.isspace():
             return None
         self.read += 1
         return part
 
-    def untold(self) -> None:
+    def unreported(self) -> None:
         return None
 
     def rest(self) -> list[int] | None:
@@ -98,36 +99,42 @@ class ArrivingSound(Arriving):
         self, hop: int, milliseconds: int, needed: Callable[[int], int], samples: Callable[[Any], np.ndarray]
     ) -> None:
         """hop: samples of a position; milliseconds: of a position. needed: how many positions must have come for so
-        many vectors. samples: [N] int16 of what is given."""
-        self._hop, self._milliseconds, self._needed, self._samples = hop, milliseconds, needed, samples
+        many vectors. samples: makes [N] int16 of what comes."""
+        self._hop = hop
+        self._milliseconds = milliseconds
+        self._needed = needed
+        self._samples = samples
         self._waiting = np.zeros(0, np.int16)
-        self._cut = self._vectors = self._told = 0
+        self._cut = self._vectors = self._reported = 0
 
-    def parts(self, given: Any) -> list[np.ndarray]:
-        samples = self._samples(given)
+    def parts(self, data: Any) -> list[np.ndarray]:
+        samples = self._samples(data)
         self._waiting = np.concatenate((self._waiting, samples)) if len(self._waiting) else samples
-        found, begin = [], 0
+        parts = []
+        begin = 0
         while True:
             positions = self._needed(self._vectors + 1) - self._cut
             end = begin + positions * self._hop
             if end > len(self._waiting):
                 break
-            found.append(self._waiting[begin:end].reshape(positions, self._hop))
-            begin, self._cut, self._vectors = end, self._cut + positions, self._vectors + 1
+            parts.append(self._waiting[begin:end].reshape(positions, self._hop))
+            begin = end
+            self._cut += positions
+            self._vectors += 1
         self._waiting = self._waiting[begin:].copy() if begin else self._waiting
-        return found
+        return parts
 
     def row(self, part: np.ndarray) -> np.ndarray:
         return part
 
-    def heard(self, part: np.ndarray) -> None:
+    def mark_read(self, part: np.ndarray) -> None:
         self.read += self._milliseconds * len(part)
 
-    def untold(self) -> str | None:
-        """The second up to which it was read."""
-        if self.read == self._told:
+    def unreported(self) -> str | None:
+        """Names the second up to which it was read."""
+        if self.read == self._reported:
             return None
-        self._told = self.read
+        self._reported = self.read
         return f"{self.read / 1000:.2f}"
 
     def rest(self) -> np.ndarray | None:

@@ -100,7 +100,7 @@ class AudioField(ArrayField):
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingSound:
         """Given are samples, as to `encode`, but of any number."""
-        return ArrivingSound(self._hop, self.milliseconds, needed, lambda given: quantised(mono(given)))
+        return ArrivingSound(self._hop, self.milliseconds, needed, lambda samples: quantised(mono(samples)))
 
     def pieces(self, name: str) -> Iterator[np.ndarray]:
         """A file as if it arrived, of any length: its samples at the field's rate, 10 ms or so at a time, [N] int16.
@@ -127,7 +127,9 @@ class AudioField(ArrayField):
 
         Raises SourceError where they are a file with a header.
         """
-        rest, size, begun = b"", 2 * self._hop, False
+        rest = b""
+        size = 2 * self._hop
+        begun = False
         for chunk in chunks:
             rest += chunk
             if not begun and len(rest) >= 4:
@@ -145,7 +147,8 @@ class AudioField(ArrayField):
 
     def _row(self, source: Raw) -> np.ndarray:
         if isinstance(source, np.ndarray):
-            name, rate = "the sound", self._rate
+            name = "the sound"
+            rate = self._rate
             samples = mono(source, name)
             self._require_short(name, len(samples) / rate)
         else:

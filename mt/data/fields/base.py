@@ -85,10 +85,11 @@ class Field(ABC):
         self.encode([source], None)
 
     @abstractmethod
-    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw]) -> pa.Array:
-        """The rows of a corpus' sources as a column, where null is the row of the example before.
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.Array:
+        """Returns the rows of a corpus' sources as a column, where null is the row of the example before.
 
-        given: what `encode` reads for a source. Raises `SourceError`, with its `source`, where one cannot be read.
+        opened: returns what `encode` reads for a source. Raises `SourceError`, with its `source`, where one cannot be
+        read.
         """
 
     @abstractmethod
@@ -123,7 +124,8 @@ class Field(ABC):
 
         source: what people gave; where it is not known, what the row says of it.
         """
-        labels, arrivals = self.labels(row, places, tokenizer), np.ones(self.length(row), np.int64)
+        labels = self.labels(row, places, tokenizer)
+        arrivals = np.ones(self.length(row), np.int64)
         drawn = functools.partial(self.backdrop, row, places, source)
         return ReadSource(labels, [*range(places)], arrivals, self.milliseconds or 1, drawn)
 

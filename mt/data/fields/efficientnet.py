@@ -20,7 +20,8 @@ GRID = 14
 SIZE = 112
 """Of a place's vector."""
 _BLOCKS = 11
-_MEAN, _SCALE = 127, 128  # of the pixels that the Lite variants were trained on
+_MEAN = 127  # of the pixels that the Lite variants were trained on
+_SCALE = 128
 _EXTRA = "the network that looks at photographs is not installed: pip install 'mt[images]'"
 
 

@@ -35,7 +35,9 @@ class Recording:
 
     def __init__(self, file: Any, name: str, count: int | None, early: int = 0) -> None:
         """count: see `count`. early: by how many samples it may end before these."""
-        self._file, self._name, self._early = file, name, early
+        self._file = file
+        self._name = name
+        self._early = early
         self.rate = int(file.samplerate)
         """Samples of a channel in a second."""
         self.count = count
@@ -81,10 +83,10 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
                 f"{path} is named as samples without a header, whose rate and form it does not say: convert it to wav "
                 "or flac"
             )
-        given = io.BytesIO(source) if isinstance(source, bytes) else path
-        with _file(soundfile.SoundFile, given) as file:
-            if _start(given) == b"RIFF":
-                _require_true_length(given, path, size)
+        opened = io.BytesIO(source) if isinstance(source, bytes) else path
+        with _file(soundfile.SoundFile, opened) as file:
+            if _start(opened) == b"RIFF":
+                _require_true_length(opened, path, size)
             yield _wanted(file, name, path, span)
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
@@ -128,7 +130,8 @@ def _file(kind: Any, source: io.BytesIO | str) -> Any:
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
     """The samples of the span, or all."""
-    rate, whole = file.samplerate, None if file.frames >= _UNKNOWN else file.frames
+    rate = file.samplerate
+    whole = None if file.frames >= _UNKNOWN else file.frames
     if span is not None:
         begin, end = span
         if not begin < end:
@@ -144,7 +147,8 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
         start = int(begin * rate)
         count = min(round(end * rate), whole) - start
     else:
-        start, count = 0, whole
+        start = 0
+        count = whole
     if count is not None and count <= 0:
         raise SourceError(f"{name} has no samples: expected a sound", "without sound")
     if start:
@@ -155,7 +159,8 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
 def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
     """Part of a sound that cannot be looked for: what comes before is read."""
     while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
-        start, end = start - passed, end - passed
+        start -= passed
+        end -= passed
     if start > 0:
         raise SourceError(f"{name} is to be read from a second that {path} does not reach: correct the span")
     return Recording(file, name, end, early=round(_SLACK * file.samplerate))
@@ -165,7 +170,8 @@ def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None
     """Raises SourceError where the samples of a wav file go on after their end as its header says it: what wrote them
     was stopped, or could not go back. A header that says too much is one of a sound that was cut short, and read so."""
     with io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
-        place, samples = 12, 0  # after RIFF, a size and WAVE
+        place = 12  # after RIFF, a size and WAVE
+        samples = 0
         while place + 8 <= size:
             file.seek(place)
             kind, length = struct.unpack("<4sI", file.read(8))
@@ -195,7 +201,7 @@ def _silent(needed: bool) -> Iterator[None]:
         yield
         return
     try:
-        kept = os.dup(2)
+        original = os.dup(2)
     except OSError:  # it is closed
         yield
         return
@@ -204,8 +210,8 @@ def _silent(needed: bool) -> Iterator[None]:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(original, 2)
+        os.close(original)
         os.close(nowhere)
 
 

@@ -22,11 +22,11 @@ def mono(source: Any, name: str = "the sound") -> np.ndarray:
     """[N] floating-point numbers, the mean of the channels. Raises SourceError where they are no sound."""
     if not _is_sound(source):
         array = isinstance(source, np.ndarray)
-        found = (
+        form = (
             f"of shape {list(source.shape)} and type {source.dtype}" if array else f"given as {type(source).__name__}"
         )
         raise SourceError(
-            f"a sound {found} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
+            f"a sound {form} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
         )
     samples = source.astype(np.float32) / FULL_SCALE if source.dtype.kind == "i" else source
     peak = float(np.abs(samples).max()) if samples.size else 0.0
@@ -77,9 +77,9 @@ def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new
 
     from mt.ops.resample import resample_extend
 
-    given = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
-    found, state = resample_extend(given, state, complete=complete, rate=rate, new_rate=new_rate)
-    return found.numpy(), state
+    tensor = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
+    resampled, state = resample_extend(tensor, state, complete=complete, rate=rate, new_rate=new_rate)
+    return resampled.numpy(), state
 
 
 def ratio(rate: int, new_rate: int) -> tuple[int, int]:

@@ -40,7 +40,7 @@ class TextField(Field):
         return tokenizer.encode(sources)  # type: ignore[arg-type]  # texts are strings
 
     def column(
-        self, sources: Sequence[str], tokenizer: Tokenizer | None, given: Callable[[str], Raw] = str
+        self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw] = str
     ) -> pa.Array:
         if tokenizer is None:
             raise ValueError("text is cut by a tokenizer")
@@ -89,5 +89,6 @@ TEXT = TextField()
 
 
 def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:
-    values, offsets = numbers(chunk.values), numbers(chunk.offsets)
+    values = numbers(chunk.values)
+    offsets = numbers(chunk.offsets)
     return (values[start:end] for start, end in itertools.pairwise(offsets))

@@ -11,7 +11,7 @@ ModelType = Literal["bpe", "unigram", "char", "word"]
 
 
 class SideConfig(Options):
-    """What one side's tokenizer has of its own; null takes what both sides have."""
+    """What differs for the tokenizer of one side; null takes what both sides have."""
 
     model_type: ModelType | None = None
     vocab_size: int | None = Field(None, ge=5, le=MAX_SIZE)
@@ -43,9 +43,9 @@ class TokenizerConfig(Options):
     """What is different for the target; needs joint=false."""
 
     def side(self, name: Literal["source", "target"]) -> Self:
-        """The options of one side."""
-        own: SideConfig = getattr(self, name)
-        return self.model_copy(update={key: value for key, value in own if value is not None})
+        """Returns the options of one side."""
+        side: SideConfig = getattr(self, name)
+        return self.model_copy(update={key: value for key, value in side if value is not None})
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

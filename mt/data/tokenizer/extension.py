@@ -12,25 +12,26 @@ from mt.data.tokenizer.training import proto_of, train
 
 _TYPES: dict[int, ModelType] = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 """Of SentencePiece models, by the number that stands in them."""
-_NORMAL, _USER_DEFINED = 1, 4
+_NORMAL = 1
+_USER_DEFINED = 4
 """Types of pieces that a text is cut into."""
 
 
-def extend_sides(given: Tokenizers, pairs: Iterable[tuple[str | None, str]], most: int) -> Tokenizers:
-    """The tokenizers with new pieces from (source, target) texts; see `extend`. The same texts give the same pieces.
+def extend_sides(old: Tokenizers, pairs: Iterable[tuple[str | None, str]], most: int) -> Tokenizers:
+    """Returns the tokenizers with new pieces from (source, target) texts; see `extend`. Equal texts give equal pieces.
 
     pairs: without a source where that is no text. A vocabulary of transcripts stays as it is.
     """
     sources, targets = zip(*pairs, strict=True)
     written = [text for text in sources if text is not None]
-    if given.joint:
-        both = extend(given.target, [*written, *targets], most)
-        return Tokenizers(both, both, given.transcript)
-    return Tokenizers(extend(given.source, written, most), extend(given.target, targets, most), given.transcript)
+    if old.joint:
+        both = extend(old.target, [*written, *targets], most)
+        return Tokenizers(both, both, old.transcript)
+    return Tokenizers(extend(old.source, written, most), extend(old.target, targets, most), old.transcript)
 
 
 def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
-    """The tokenizer with pieces for what it does not know of the texts; itself where it knows everything.
+    """Returns the tokenizer with pieces for what it does not know of the texts; itself where it knows everything.
 
     A new piece is a word that a vocabulary of words lacks, or has a character that occurs in no old piece. So a text
     without unknown tokens has the same ids as before. They are learnt as the old ones were, from the words that have
@@ -71,9 +72,9 @@ def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) 
 
 
 def _unknown_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """How often each word, as the model's own normalisation leaves it, occurs that has something unknown in it."""
-    found: Counter[str] = Counter()
+    """Counts each word, as the normalisation of the model leaves it, that has something unknown in it."""
+    counts: Counter[str] = Counter()
     for word, count in Counter(itertools.chain.from_iterable(normalize(text).split() for text in texts)).items():
         if UNK in tokenizer.encode_word(word):
-            found.update(dict.fromkeys(tokenizer.unknown_parts(word), count))
-    return found
+            counts.update(dict.fromkeys(tokenizer.unknown_parts(word), count))
+    return counts

@@ -15,7 +15,8 @@ SPACE = "▁"
 """SentencePiece's mark on a piece that starts a word."""
 JOINER = "￭"
 """On a token of a vocabulary of words that follows without a blank."""
-ESCAPED_SPACE, ESCAPED_BLOCK = "\x1c", "\x1d"
+ESCAPED_SPACE = "\x1c"
+ESCAPED_BLOCK = "\x1d"
 _ESCAPED_JOINER = "\x1e"
 RESERVED = "\x1f"
 """In front of names of special pieces while a vocabulary is learnt, so that no text holds them."""
@@ -37,26 +38,29 @@ def normalize(text: str) -> str:
 
 
 def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:
-    """What SentencePiece is given for what stands between blanks. escapes: for the characters that it would not give
-    back. of_words: whether punctuation marks are set apart by blanks that can be undone: `ja!` becomes `ja ￭!`."""
+    """Returns what SentencePiece is to cut for what stands between blanks.
+
+    escapes: for the characters that it would not give back. of_words: whether punctuation
+    marks are set apart by blanks that can be undone: `ja!` becomes `ja ￭!`.
+    """
     if of_words:
         return f" {JOINER}".join(run.translate(escapes) for run in runs(word))
     return word.translate(escapes)
 
 
 def restored(text: str) -> str:
-    """The text with the characters that escapes stand for."""
+    """Returns the text with the characters that escapes stand for."""
     return text.translate(_RESTORED)
 
 
 def text_of(decoded: str, *, of_words: bool) -> str:
-    """The text of what SentencePiece decoded, with one blank between words."""
+    """Returns the text of what SentencePiece decoded, with one blank between words."""
     if of_words:
         decoded = _JOINED.sub("", decoded)
     return " ".join(restored(decoded).split())
 
 
-def places_of_text(given: str, *, of_words: bool) -> list[int]:
-    """Where the characters of the text, blanks apart, stand in what SentencePiece was given, or decoded."""
-    joiners = {found.end() - 1 for found in _JOINED.finditer(given)} if of_words else ()
-    return [i for i, character in enumerate(restored(given)) if not (character.isspace() or i in joiners)]
+def places_of_text(text: str, *, of_words: bool) -> list[int]:
+    """Returns where the characters, blanks apart, stand in a text as SentencePiece cuts or decodes it."""
+    joiners = {match.end() - 1 for match in _JOINED.finditer(text)} if of_words else ()
+    return [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]

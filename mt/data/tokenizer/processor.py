@@ -28,7 +28,10 @@ from mt.data.tokenizer.marks import (
 )
 from mt.data.tokenizer.units import LinkUnit, unit_places, units_of_pieces
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
+PAD = 0
+UNK = 1
+BOS = 2
+EOS = 3
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _SpTextProto: Any = sentencepiece_pb2.SentencePieceText  # type: ignore[attr-defined]
@@ -165,15 +168,15 @@ class Tokenizer:
         What the model's own normalisation makes longer or shorter moves no later piece.
         """
         words = normalize(text).split()
-        given = [self._prepared(word) for word in words]
-        found: list[int | None] = []
+        texts = [self._prepared(word) for word in words]
+        units: list[int | None] = []
         first = 0
-        for word, prepared_word, cut in zip(words, given, self._cut(given), strict=True):
+        for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
             places = unit_places(word, unit)
             for place in self._units_of_pieces(prepared_word, cut, places):
-                found.append(None if place is None else first + place)
+                units.append(None if place is None else first + place)
             first += places[-1] + 1
-        return [*found, None]
+        return [*units, None]
 
     def decoded_unit_ids(self, ids: Sequence[int], unit: LinkUnit = "word") -> list[int | None]:
         """The same for decoded ids and the units of `decode(ids)`; None for special ids."""
@@ -182,16 +185,16 @@ class Tokenizer:
         decoded = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
         pieces = _SpTextProto.FromString(decoded)
         text = text_of(pieces.text, of_words=self._of_words)
-        found = self._units_of_pieces(pieces.text, pieces, unit_places(text, unit))
-        return [None if i in (PAD, BOS, EOS) else place for i, place in zip(ids, found, strict=True)]
+        units = self._units_of_pieces(pieces.text, pieces, unit_places(text, unit))
+        return [None if i in (PAD, BOS, EOS) else place for i, place in zip(ids, units, strict=True)]
 
-    def _cut(self, given: list[str]) -> list[Any]:
+    def _cut(self, texts: list[str]) -> list[Any]:
         """The pieces of prepared words, with their places."""
-        return [*map(_SpTextProto.FromString, self._processor.encode(given, out_type="serialized_proto"))]
+        return [*map(_SpTextProto.FromString, self._processor.encode(texts, out_type="serialized_proto"))]
 
-    def _units_of_pieces(self, given: str, cut: Any, places: Sequence[int]) -> Iterable[int | None]:
+    def _units_of_pieces(self, text: str, cut: Any, places: Sequence[int]) -> Iterable[int | None]:
         spans = ((piece.begin, piece.end) for piece in cut.pieces)
-        return units_of_pieces(given, spans, places, of_words=self._of_words)
+        return units_of_pieces(text, spans, places, of_words=self._of_words)
 
     def _known_escapes(self) -> Escapes:
         if self._of_words:

@@ -23,7 +23,7 @@ class Tokenizers:
     source: Tokenizer
     target: Tokenizer
     transcript: Tokenizer | None = None
-    """Of what is said in a sound, where a corpus has that beside its target."""
+    """Of the words of a sound, where a corpus has these beside its target."""
 
     @classmethod
     def train(
@@ -34,10 +34,10 @@ class Tokenizers:
         source: bool = True,
         transcripts: Sequence[str] | None = None,
     ) -> Self:
-        """Learn from (source, target) texts; the same texts give the same vocabularies.
+        """Learns from (source, target) texts; the same texts give the same vocabularies.
 
-        source: whether sources are texts; where not, there is the target's vocabulary alone. transcripts: what is said,
-        where that has a vocabulary of its own, of characters.
+        source: whether sources are texts; where not, there is the target's vocabulary alone. transcripts: the words of
+        sounds, where these have a vocabulary, of characters.
 
         Raises:
             UserError: the vocabulary's size does not suit the text, or a model_file cannot be used.
@@ -46,8 +46,9 @@ class Tokenizers:
             sides = pairs if source else [pair[1:] for pair in pairs]
             both = train(config.side("target"), (text for side in sides for text in side))
             return cls(both, both, None if transcripts is None else train(_CHARACTERS, transcripts))
-        first, second = config.side("source"), config.side("target")
-        return cls(train(first, (pair[0] for pair in pairs)), train(second, (pair[1] for pair in pairs)))
+        sources = train(config.side("source"), (pair[0] for pair in pairs))
+        targets = train(config.side("target"), (pair[1] for pair in pairs))
+        return cls(sources, targets)
 
     def __iter__(self) -> Iterator[Tokenizer]:
         return iter((self.source, self.target))

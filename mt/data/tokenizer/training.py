@@ -27,7 +27,9 @@ from mt.errors import UserError
 from mt.input_files import read_bytes
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
-_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
+_UNKNOWN = 2
+_CONTROL = 3
+_USER_DEFINED = 4
 """Types of pieces."""
 _SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 """Names of the special pieces, by their ids."""
@@ -147,7 +149,10 @@ def _adopted(path: Path) -> Tokenizer:
         pieces[ESCAPED_SPACE] = kinds(piece=ESCAPED_SPACE, score=0.0, type=_USER_DEFINED)
     del proto.pieces[:]
     proto.pieces.extend([*special, *pieces.values()])
-    spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = PAD, UNK, BOS, EOS
+    spec.pad_id = PAD
+    spec.unk_id = UNK
+    spec.bos_id = BOS
+    spec.eos_id = EOS
     spec.vocab_size = len(proto.pieces)
     try:
         return Tokenizer(proto.SerializeToString())
@@ -157,11 +162,11 @@ def _adopted(path: Path) -> Tokenizer:
 
 def _training_fault(config: TokenizerConfig, message: str) -> str:
     asked = f"dataset.tokenizer.vocab_size={config.vocab_size}"
-    if found := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
-        return f"{asked} is more than the training text supports: choose at most {found[1]}"
-    if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+    if match := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
+        return f"{asked} is more than the training text supports: choose at most {match[1]}"
+    if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return (
-            f"{asked} is less than the characters of the training text need: choose at least {found[1]}, "
+            f"{asked} is less than the characters of the training text need: choose at least {match[1]}, "
             "or lower dataset.tokenizer.character_coverage"
         )
     return f"SentencePiece learnt no vocabulary ({message}): check the training text and dataset.tokenizer"

@@ -40,17 +40,15 @@ def unit_places(text: str, unit: LinkUnit) -> list[int]:
     return places
 
 
-def units_of_pieces(
-    given: str, spans: Iterable[Span], places: Sequence[int], *, of_words: bool
-) -> Iterator[int | None]:
-    """For each piece the unit of which it covers most characters, of equals the first; of a piece that covers none (a
-    blank, or the first pieces of a character that the tokenizer makes longer) that of the character that follows. None
-    where the text has no characters.
+def units_of_pieces(text: str, spans: Iterable[Span], places: Sequence[int], *, of_words: bool) -> Iterator[int | None]:
+    """Yields for each piece the unit of which it covers most characters, of equals the first; of a piece that covers
+    none (a blank, or the first pieces of a character that the tokenizer makes longer) that of the character that
+    follows. None where the text has no characters.
 
-    given: what SentencePiece cut or decoded. places: see `unit_places`, of its text.
+    text: what SentencePiece cut or decoded. places: see `unit_places`, of that text.
     """
-    starts = [*itertools.accumulate((len(character.encode()) for character in given), initial=0)]
-    characters = places_of_text(given, of_words=of_words)
+    starts = [*itertools.accumulate((len(character.encode()) for character in text), initial=0)]
+    characters = places_of_text(text, of_words=of_words)
     for span in spans:
         begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
         covered = places[begin:end] or places[begin : begin + 1] or places[-1:]

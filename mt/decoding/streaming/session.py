@@ -115,7 +115,7 @@ class Session:
         row = self._source.row(part)
         self._refuse_many(len(row))
         self._positions += len(row)
-        name = self._source.heard(part)
+        name = self._source.mark_read(part)
         if name is not None:
             self.events.append(("read", name))
         return row
@@ -143,7 +143,7 @@ class Session:
             )
 
     def _write(self, words: list[str]) -> None:
-        if words and (name := self._source.untold()) is not None:
+        if words and (name := self._source.unreported()) is not None:
             self.events.append(("read", name))
         for word in words:
             self.words.append(word)
