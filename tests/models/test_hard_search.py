@@ -7,9 +7,9 @@ from torch import Tensor
 
 from mt.decoding.batches import decode_ids
 from mt.models.attention import NEEDS_MORE_SOURCE
+from mt.models.attention.hard_steps import BLOCK
 from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
-from mt.models.attention.scan import BLOCK
 from mt.models.decoders.bahdanau import BahdanauConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders.recurrent import LSTMConfig

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.models.attention import ATTENTIONS, Attention, Memory, build_attention, stacked
+from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
 from mt.models.attention.energy import ENERGIES, Scaled
 from mt.models.attention.global_ import SoftmaxAttention
 from mt.models.attention.mocha import Chunkwise
@@ -83,7 +83,7 @@ def agrees(attention: Attention, batch: Any, hard: bool) -> None:
     for query in batch.queries.unbind(1):
         steps.append(attention.step(query, memory, state, hard=hard))
         state = steps[-1].state
-    alone = stacked(steps, memory.mask.shape[1])
+    alone = AttentionOutput.stack(steps, memory.mask.shape[1])
     torch.testing.assert_close(together.weights, alone.weights, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(together.contexts, alone.contexts, atol=3e-6, rtol=1e-5)
     for decoder in decoders(attention):

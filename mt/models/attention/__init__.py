@@ -4,19 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from mt.models.attention.base import (
-    NEEDS_MORE_SOURCE,
-    SELECTED_NONE,
-    Attention,
-    AttentionOutput,
-    AttentionStep,
-    Memory,
-    State,
-    stacked,
-)
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
+from mt.models.attention.hard_steps import NEEDS_MORE_SOURCE, SELECTED_NONE
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
+from mt.models.attention.memory import Memory
 from mt.models.attention.mocha import MAtChA, MILk, MoChA
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
@@ -56,7 +49,6 @@ __all__ = [
     "Memory",
     "State",
     "build_attention",
-    "stacked",
 ]
 
 

@@ -9,16 +9,10 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.models.attention import energy as energies
-from mt.models.attention.base import (
-    Attention,
-    AttentionOutput,
-    AttentionStep,
-    Memory,
-    State,
-    step_from_output,
-    weighted_sum,
-)
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
+from mt.models.attention.memory import Memory
+from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
 from mt.ops.input_feeding import DotProductAttention
@@ -80,7 +74,7 @@ class SoftmaxAttention(Attention):
         self, queries: Float[Tensor, "B T Q"], memory: Memory, visible: Bool[Tensor, "B _ S"]
     ) -> AttentionOutput:
         weights = self._weights(self.energy(queries, memory.keys[0]), visible)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights)
+        return AttentionOutput(memory.contexts(weights), weights)
 
     def _weights(self, energies: Float[Tensor, "B T S"], visible: Bool[Tensor, "B _ S"]) -> Float[Tensor, "B T S"]:
         """The distribution over the visible positions, in float32; zeros where there is none."""

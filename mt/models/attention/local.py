@@ -15,9 +15,11 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor
 
-from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, step_from_output, weighted_sum
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
+from mt.models.attention.memory import Memory
+from mt.models.attention.steps import step_from_output
 from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE
 
@@ -62,7 +64,7 @@ class LocalM(SoftmaxAttention):
         weights = self._weights(self.energy(queries, keys), inside[:, None])
         weights = weights * self._shape(positions[:, None] - centres[..., None])
         everywhere = weights.new_zeros(memory.mask.shape).scatter_add(1, positions, weights[:, 0])
-        return step_from_output(AttentionOutput(weighted_sum(weights, values), everywhere[:, None]), (steps + 1,))
+        return step_from_output(AttentionOutput(weights.to(values.dtype) @ values, everywhere[:, None]), (steps + 1,))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         steps = torch.arange(queries.shape[1], device=queries.device).expand(queries.shape[:2])
@@ -71,7 +73,7 @@ class LocalM(SoftmaxAttention):
         positions = torch.arange(memory.mask.shape[1], device=queries.device)
         inside = ((positions - centres.floor()).abs() <= self.window) & visible
         weights = self._weights(self.energy(queries, memory.keys[0]), inside) * self._shape(positions - centres)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights)
+        return AttentionOutput(memory.contexts(weights), weights)
 
     def _centres(
         self, queries: Float[Tensor, "B T Q"], lengths: Int[Tensor, "B _"], steps: Int[Tensor, "B T"]

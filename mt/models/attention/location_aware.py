@@ -14,8 +14,9 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from mt.models.attention.base import Attention, AttentionStep, Memory, State, weighted_sum
+from mt.models.attention.base import Attention, AttentionStep, State
 from mt.models.attention.energy import ConcatConfig
+from mt.models.attention.memory import Memory
 from mt.models.encoders import Encoded
 from mt.ops import additive_energy, masked_softmax
 from mt.ops.linear import Linear
@@ -56,4 +57,4 @@ class LocationAware(Attention):
         asked = step_linear(query, self.project_query.weight)[:, None]
         energy = additive_energy(asked, memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])
-        return AttentionStep(weighted_sum(weights, memory.values)[:, 0], weights[:, 0], (weights[:, 0],))
+        return AttentionStep(memory.contexts(weights)[:, 0], weights[:, 0], (weights[:, 0],))

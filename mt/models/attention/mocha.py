@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 from torch import Tensor
 
-from mt.models.attention.base import Memory
 from mt.models.attention.energy import Scaled, build_energy
+from mt.models.attention.memory import Memory
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
 from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
@@ -55,7 +55,7 @@ class Chunkwise(Monotonic):
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
 
-    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+    def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
         return self.chunk_energy(query[:, None], window(memory.keys[1], begin, size))[:, 0]
 
     @abstractmethod
@@ -78,7 +78,7 @@ class MoChA(Chunkwise):
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
 
-    def _first_attended(self, last_stop: int, stop: int) -> int:
+    def first_attended(self, last_stop: int, stop: int) -> int:
         return max(0, stop - self.chunk_size + 1)
 
 
@@ -94,7 +94,7 @@ class MAtChA(Chunkwise):
             return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
         return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
 
-    def _first_attended(self, last_stop: int, stop: int) -> int:
+    def first_attended(self, last_stop: int, stop: int) -> int:
         return last_stop
 
 
@@ -108,5 +108,5 @@ class MILk(Chunkwise):
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)
 
-    def _first_attended(self, last_stop: int, stop: int) -> int:
+    def first_attended(self, last_stop: int, stop: int) -> int:
         return 0

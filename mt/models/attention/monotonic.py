@@ -18,24 +18,14 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mt.errors import UserError
-from mt.models.attention.base import (
-    NEEDS_MORE_SOURCE,
-    SELECTED_NONE,
-    Attention,
-    AttentionOutput,
-    AttentionStep,
-    Memory,
-    State,
-    step_from_output,
-    weighted_sum,
-)
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
+from mt.models.attention.hard_steps import SELECTED_NONE, hard_step
 from mt.models.attention.masks import first, last
-from mt.models.attention.memory import drop_prefix
-from mt.models.attention.scan import scan
-from mt.models.attention.windows import window
+from mt.models.attention.memory import Memory
+from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
-from mt.ops import differentiable_average_lagging, expected_alignment, masked_softmax, quantity_loss
+from mt.ops import differentiable_average_lagging, expected_alignment, quantity_loss
 from mt.parsing import Options
 
 
@@ -108,18 +98,19 @@ class Monotonic(Attention):
         return (begin, begin)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        """A hard step costs what it moves: no more than BLOCK energies beyond the positions that it passes."""
+        if hard and self.monotonic:
+            return hard_step(self, query, memory, state)
         if hard:
-            return (self._hard_step if self.monotonic else self._whole_hard_step)(query, memory, state)
+            return self._whole_hard_step(query, memory, state)
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
         return step_from_output(output, (output.alpha[:, 0],))
 
-    def trim(self, memory: Memory, state: State) -> Memory:
+    def first_needed(self, state: State) -> Sequence[int]:
         # A source may end where it is waited for: then the stop is the last position that was looked at.
         pairs = zip(*(part.tolist() for part in state), strict=True)
-        return drop_prefix(memory, [self._first_attended(stop, max(stop, end - 1)) for stop, end in pairs])
+        return [self.first_attended(stop, max(stop, end - 1)) for stop, end in pairs]
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
@@ -152,15 +143,15 @@ class Monotonic(Attention):
         alpha = expected_alignment(p_choose, previous)
         alignment = MonotonicAlignment(torch.cat((previous[:, None], alpha[:, :-1]), 1), p_choose, alpha, hard)
         weights = self._weights(alignment, queries, memory)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha, None if hard else p_choose)
+        return AttentionOutput(memory.contexts(weights), weights, alpha, None if hard else p_choose)
 
-    def _noisy_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
+    def noisy_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
         """[B, T, S]: the pointer stops where it is not negative."""
         energy = self.energy(queries, keys)
         return energy + self.noise_std * torch.randn_like(energy) if self.training and self.noise_std else energy
 
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
-        energy = self._noisy_energy(queries, memory.keys[0])
+        energy = self.noisy_energy(queries, memory.keys[0])
         # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
         p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
@@ -187,50 +178,9 @@ class Monotonic(Attention):
         after = torch.where(stopped, stops, state[0]), torch.where(stopped, stops, lengths)
         return step_from_output(output, after, stops.masked_fill(~stopped, SELECTED_NONE))
 
-    def _hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
-        # Numbers in lists, since most steps are of few rows and a tensor costs more to make than to compute with.
-        # Within the step they are columns of the memory, in its outcome positions of the source.
-        rows = query.shape[0]
-        offsets = [0] * rows if memory.first is None else memory.first.tolist()
-        complete = [True] * rows if memory.complete is None else memory.complete.tolist()
-        last_stops, begin = ([at - o for at, o in zip(part.tolist(), offsets, strict=True)] for part in state)
-        stops, ends, energies = scan(self._noisy_energy, query, memory, begin)
-        first = [0] * rows
-        for row, (last_stop, end) in enumerate(zip(last_stops, ends, strict=True)):
-            if stops[row] == SELECTED_NONE and complete[row] and self.mass_preservation and end:
-                stops[row] = ends[row] = end - 1
-            if stops[row] >= 0:
-                first[row], last_stops[row] = self._first_attended(last_stop, stops[row]), stops[row]
-            elif not complete[row]:
-                # Such a source is not used up: the step is to be taken again, from where it has come to.
-                stops[row] = NEEDS_MORE_SOURCE
-        widths = [stop - begin + 1 if stop >= 0 else 0 for stop, begin in zip(stops, first, strict=True)]
-        weights, context = self._window_attention(query, memory, first, widths)
-        stops = [stop + offset if stop >= 0 else stop for stop, offset in zip(stops, offsets, strict=True)]
-        positions = ([at + o for at, o in zip(part, offsets, strict=True)] for part in (last_stops, ends, first))
-        found = torch.tensor([stops, energies, *positions], device=query.device)
-        return AttentionStep(context, weights, (found[2], found[3]), found[0], first=found[4], energies=found[1])
-
-    def _first_attended(self, last_stop: int, stop: int) -> int:
-        """The first position that a hard step attends to, given the last stop and this one."""
+    def first_attended(self, last_stop: int, stop: int) -> int:
         return stop
 
-    def _window_attention(
-        self, query: Tensor, memory: Memory, begin: Sequence[int], widths: Sequence[int]
-    ) -> tuple[Tensor, Tensor]:
-        """The weights [B, W] and contexts [B, V] of a hard step that attends to `widths` columns from `begin` on."""
-        size = max(widths)
-        if size == 0:
-            values = memory.values
-            return torch.zeros(len(widths), 1, device=query.device), values.new_zeros(len(widths), values.shape[2])
-        energy = self._window_energy(query, memory, begin, size)
-        if min(widths) == size:
-            weights = energy.softmax(-1)
-        else:
-            inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
-            weights = masked_softmax(energy, inside)
-        return weights, weighted_sum(weights[:, None], window(memory.values, begin, size))[:, 0]
-
-    def _window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
-        """[B, W] float32: of W columns from `begin` on, for the softmax over what is attended to; of one, it is any."""
+    def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        # Where the stop alone is attended to, its weight is 1 whatever its energy.
         return torch.zeros(len(begin), 1, device=query.device)

@@ -7,16 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.models.attention.base import (
-    Attention,
-    AttentionOutput,
-    AttentionStep,
-    Memory,
-    State,
-    step_from_output,
-    weighted_sum,
-)
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.masks import last
+from mt.models.attention.memory import Memory
+from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
 from mt.parsing import Options
 
@@ -48,4 +42,4 @@ class NoAttention(Attention):
     def _attend(self, queries: Float[Tensor, "B T Q"], memory: Memory) -> AttentionOutput:
         selected = last(memory.mask) if self.uses_source else torch.zeros_like(memory.mask)
         weights = selected.float()[:, None].expand(-1, queries.shape[1], -1)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights)
+        return AttentionOutput(memory.contexts(weights), weights)

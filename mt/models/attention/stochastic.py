@@ -19,9 +19,11 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor
 
-from mt.models.attention.base import AttentionOutput, AttentionStep, Memory, State, step_from_output, weighted_sum
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
+from mt.models.attention.memory import Memory
+from mt.models.attention.steps import step_from_output
 
 
 class StochasticConfig(ScaledConfig):
@@ -79,7 +81,7 @@ class Stochastic(SoftmaxAttention):
             choice = alpha.detach().flatten(0, 1).multinomial(1).view(*alpha.shape[:2], 1)
             one_hot = torch.zeros_like(alpha).scatter(-1, choice, 1.0)
             weights = torch.where(sampled[:, None, None], one_hot, alpha)
-        return AttentionOutput(weighted_sum(weights, memory.values), weights, alpha)
+        return AttentionOutput(memory.contexts(weights), weights, alpha)
 
     def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
         """The probabilities: a sample has no gradient."""

@@ -1,10 +1,14 @@
-"""Windows of a source: some positions of each row, without a tensor as long as the source."""
+"""Windows of a source: some positions of each row, without a tensor as long as the source; and over the whole again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from mt.models.attention.base import AttentionStep
 
 
 def window(part: Tensor, begin: Sequence[int], size: int, rows: Sequence[int] | None = None) -> Tensor:
@@ -34,3 +38,17 @@ def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: in
     # Room for a window that goes on beyond the end, where its weights are 0.
     whole = weights.new_zeros(len(weights), width + weights.shape[1])
     return whole.scatter(1, columns, weights)[:, :width]
+
+
+def stacked(steps: Sequence["AttentionStep"], width: int) -> Iterator[Any]:
+    """The fields of an `AttentionOutput` over whole sources of `width` positions, from those of single steps."""
+    for parts in zip(*(_over_source(step, width) for step in steps), strict=True):
+        yield None if parts[0] is None else torch.stack(parts, 1)
+
+
+def _over_source(step: "AttentionStep", width: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    weights = step.weights if step.first is None else scattered(step.weights, step.first, width)
+    alpha = step.alpha
+    if alpha is None and step.stops is not None:  # a step that gives its stop alone: one-hot, or all zeros for none
+        alpha = (torch.arange(width, device=weights.device) == step.stops[:, None]).to(weights.dtype)
+    return step.context, weights, alpha, step.p_choose

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.device import IN_TURN
-from mt.models.attention import AttentionOutput, AttentionStep, State, stacked
+from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
 from mt.ops.linear import Linear
@@ -74,7 +74,7 @@ class Bahdanau(Decoder):
             top, state = self._follow(query, attended)
             tops.append(top)
             steps.append(attended)
-        output = stacked(steps, memory.attention.mask.shape[1])
+        output = AttentionOutput.stack(steps, memory.attention.mask.shape[1])
         return self._readouts(torch.stack(tops, 1), vectors, output.contexts), output
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: BahdanauState) -> DecoderQuery:

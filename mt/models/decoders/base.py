@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, stacked
+from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
@@ -120,13 +120,13 @@ class Decoder(OwnShortcuts, nn.Module):
         return DecoderMemory(self.attention.init_memory(encoded), encoded.final_state)
 
     def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
-        """The memory of sources that have grown; see `Attention.extend`."""
+        """The memory of sources that have grown; see `arriving.extend`."""
         before = None if memory is None else memory.attention
-        return DecoderMemory(self.attention.extend(before, encoded, complete), encoded.final_state)
+        return DecoderMemory(arriving.extend(self.attention, before, encoded, complete), encoded.final_state)
 
     def trim(self, memory: DecoderMemory, state: State) -> DecoderMemory:
-        """The memory without what no later hard step can use. state: of the attention; see `Attention.trim`."""
-        return memory._replace(attention=self.attention.trim(memory.attention, state))
+        """The memory without what no later hard step can use. state: of the attention; see `arriving.trim`."""
+        return memory._replace(attention=arriving.trim(self.attention, memory.attention, state))
 
     @abstractmethod
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
@@ -172,4 +172,4 @@ class Decoder(OwnShortcuts, nn.Module):
             readout, state = self._read_out(query, attended)
             readouts.append(readout)
             steps.append(attended)
-        return torch.stack(readouts, 1), stacked(steps, memory.attention.mask.shape[1])
+        return torch.stack(readouts, 1), AttentionOutput.stack(steps, memory.attention.mask.shape[1])

@@ -13,7 +13,7 @@ from mt.data.tokenizer import EOS
 from mt.decoding.delays import delays
 from mt.decoding.streaming import Session, finish, read, refuse_offline
 from mt.errors import UserError
-from mt.models.attention.scan import BLOCK
+from mt.models.attention.hard_steps import BLOCK
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
@@ -126,7 +126,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentence
         """A pointer that moves on, as a random model's would not."""
         return torch.randn(*queries.shape[:2], keys.shape[1], generator=generator)
 
-    monkeypatch.setattr(type(ours.model.decoder.attention), "_noisy_energy", energy)
+    monkeypatch.setattr(type(ours.model.decoder.attention), "noisy_energy", energy)
     sessions, kept = [Session(ours) for _ in range(2)], []
     for words in zip(*sentences(2, least=100, most=100), strict=True):
         read(sessions, words)

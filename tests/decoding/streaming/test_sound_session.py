@@ -65,7 +65,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing,
         """A pointer that moves on, as a random model's would not."""
         return torch.randn(*queries.shape[:2], keys.shape[1], generator=generator)
 
-    monkeypatch.setattr(type(ours.model.decoder.attention), "_noisy_energy", energy)
+    monkeypatch.setattr(type(ours.model.decoder.attention), "noisy_energy", energy)
     session, kept = Session(ours), []
     for sound in noises(60, seconds=0.2):
         session.read(sound)

@@ -8,8 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NEEDS_MORE_SOURCE, SELECTED_NONE, Attention, Memory, build_attention, stacked
-from mt.models.attention.scan import BLOCK
+from mt.models.attention import (
+    NEEDS_MORE_SOURCE,
+    SELECTED_NONE,
+    Attention,
+    AttentionOutput,
+    Memory,
+    arriving,
+    build_attention,
+)
+from mt.models.attention.hard_steps import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE, STEPS = 6, 7
@@ -43,7 +51,7 @@ def growing(attention: Attention, batch, seed: int) -> Iterator[Memory]:
     memory, before = None, [0] * len(lengths)
     for arrived in arrivals(lengths, seed):
         complete = torch.tensor(arrived) == torch.tensor(lengths)
-        memory = attention.extend(memory, new_positions(batch, before, arrived), complete)
+        memory = arriving.extend(attention, memory, new_positions(batch, before, arrived), complete)
         before = arrived
         assert memory.mask.sum(1).tolist() == arrived
         yield memory
@@ -117,9 +125,9 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
         reader, state, memory, before = Reader(attention, batch.queries), None, None, [0] * 8
         for arrived in arrivals(lengths.tolist(), seed):
             complete = torch.tensor(arrived) == lengths
-            memory = attention.extend(memory, new_positions(batch, before, arrived), complete)
+            memory = arriving.extend(attention, memory, new_positions(batch, before, arrived), complete)
             state, before = reader.read(memory, state), arrived
-            memory = attention.trim(memory, state) if trimmed else memory
+            memory = arriving.trim(attention, memory, state) if trimmed else memory
         memory = attention.init_memory(batch.encoded)
         state = attention.init_state(memory, hard=True)
         for i, query in enumerate(batch.queries.unbind(1)):
@@ -149,7 +157,7 @@ def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake
             others = attention.init_memory(batch._replace(values=changed).encoded)
             again = attention.step(query, others, state, hard=True)
             assert torch.equal(step.stops[selected], again.stops[selected])
-            weights, others_weights = (stacked([one], 11).weights[:, 0] for one in (step, again))
+            weights, others_weights = (AttentionOutput.stack([one], 11).weights[:, 0] for one in (step, again))
             assert not weights[later & selected[:, None]].any()
             for ours, theirs in ((step.context, again.context), (weights, others_weights)):
                 torch.testing.assert_close(ours[selected], theirs[selected], atol=3e-6, rtol=1e-5)
@@ -188,7 +196,7 @@ def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
     nothing = Encoded(values, values, torch.zeros(2, 0, dtype=torch.bool), torch.zeros(2, 6))
     memory = None
     for ends in (False, False, True):
-        memory = attention.extend(memory, nothing, torch.tensor([ends, ends]))
+        memory = arriving.extend(attention, memory, nothing, torch.tensor([ends, ends]))
         for hard in (False, True):
             step = attention.step(torch.ones(2, 6), memory, attention.init_state(memory, hard=hard), hard=hard)
             assert not step.context.any() and not step.weights.any()

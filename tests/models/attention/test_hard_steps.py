@@ -7,11 +7,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NEEDS_MORE_SOURCE, SELECTED_NONE, Attention, AttentionStep, Memory, build_attention
+from mt.models.attention import (
+    NEEDS_MORE_SOURCE,
+    SELECTED_NONE,
+    Attention,
+    AttentionStep,
+    Memory,
+    arriving,
+    build_attention,
+)
 from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
+from mt.models.attention.hard_steps import BLOCK
 from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
-from mt.models.attention.scan import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE = 4
@@ -146,7 +154,7 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
     memory, state, energies, widest, done = None, None, 0, 0, 0
     for begin in range(0, length, cut):
         complete = torch.tensor([begin + cut >= length])
-        memory = attention.extend(memory, encoded(values[:, begin : begin + cut]), complete)
+        memory = arriving.extend(attention, memory, encoded(values[:, begin : begin + cut]), complete)
         state = state or attention.init_state(memory, hard=True)
         widest = max(widest, memory.mask.shape[1]) if done < 2 else widest
         while done < 2:
@@ -157,7 +165,7 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
             assert step.stops == expected[done].stops
             torch.testing.assert_close(step.context, expected[done].context, atol=3e-6, rtol=1e-5)
             done += 1
-        memory = attention.trim(memory, state) if trimmed else memory
+        memory = arriving.trim(attention, memory, state) if trimmed else memory
     assert done == 2
     # 0 .. 60 and 60 .. 95, and less than a block beyond each stop.
     assert 97 <= energies < 97 + 2 * BLOCK
@@ -196,7 +204,7 @@ def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
     for query, expected in zip(queries.unbind(1), steps(attention, whole, queries), strict=True):
         step = attention.step(query, memory, state, hard=True)
         state = step.state
-        memory = attention.trim(memory, state)
+        memory = arriving.trim(attention, memory, state)
         for name in ("context", "stops", "energies", "first"):
             ours, theirs = (getattr(one, name)[expected.stops >= 0] for one in (step, expected))
             assert torch.equal(ours, theirs), name
@@ -217,4 +225,4 @@ def test_a_soft_memory_keeps_everything(case, batch, shake):
     attention = shake(build_attention(case.config, 6, 6))
     memory = attention.init_memory(batch.encoded)
     if not attention.monotonic:
-        assert attention.trim(memory, attention.init_state(memory)) is memory
+        assert arriving.trim(attention, memory, attention.init_state(memory)) is memory

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memory, build_attention, stacked
+from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memory, build_attention
 from mt.models.encoders import Encoded
 
 SIZE = 6
@@ -19,7 +19,7 @@ def looped(attention: Attention, memory: Memory, queries: torch.Tensor, hard: bo
     for query in queries.unbind(1):
         steps.append(attention.step(query, memory, state, hard=hard))
         state = steps[-1].state
-    return stacked(steps, memory.mask.shape[1])
+    return AttentionOutput.stack(steps, memory.mask.shape[1])
 
 
 def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
@@ -98,7 +98,7 @@ def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, b
     assert all(len(part) == 8 for part in first.state)
     moved = attention.step(batch.queries[index, 1], chosen, tuple(part[index] for part in first.state), hard=case.hard)
     close(moved.context, straight.context[index])
-    close(stacked([moved], 11).weights, stacked([straight], 11).weights[index])
+    close(AttentionOutput.stack([moved], 11).weights, AttentionOutput.stack([straight], 11).weights[index])
 
 
 def test_a_step_leaves_nothing_behind(attention, case, batch):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import SELECTED_NONE, Attention, Memory, stacked
+from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memory
 from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import Chunkwise, MAtChA, MILk, MoChA, MoChAConfig
 from mt.models.encoders import Encoded
@@ -92,7 +92,7 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
                 expected[:length] = torch.tensor(shares(u[row, i, :length].tolist(), first, stop))
                 wide += stop > first
             assert step.stops[row] == (stop if stop < length else SELECTED_NONE)
-            torch.testing.assert_close(stacked([step], 11).weights[row, 0], expected, atol=1e-6, rtol=0)
+            torch.testing.assert_close(AttentionOutput.stack([step], 11).weights[row, 0], expected, atol=1e-6, rtol=0)
     assert wide > 5
 
 

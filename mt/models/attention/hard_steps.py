@@ -1,0 +1,151 @@
+"""Hard steps of monotonic attentions: what a decoder does that decides in place of taking expectations.
+
+A step looks right from the last stop, inclusive, and stops at the first position whose energy is not negative. Where
+the positions so far have none, it needs more of the source; where the source is complete, it stops at the last position
+(mass preservation) or selects none. Then it attends to a window that ends at the stop.
+
+A step costs no more than BLOCK energies beyond the positions that it passes, and makes nothing as long as the source.
+Its few numbers are Python's, one record for each row, since a tensor costs more to make than to compute with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from mt.models.attention.base import AttentionStep, State
+from mt.models.attention.memory import Memory
+from mt.models.attention.windows import real, window
+from mt.ops import masked_softmax
+
+SELECTED_NONE = -1
+"""A stop of a hard attention that selected no position of a complete source."""
+NEEDS_MORE_SOURCE = -2
+"""A stop of a hard attention that selected no position of the source so far, which goes on: the step is to be taken
+again, and continues from where it has come to."""
+BLOCK = 16
+"""How many positions a hard step computes the energies of at once."""
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """What a monotonic attention says of its process."""
+
+    mass_preservation: bool
+    """Whether a step that passes the whole source stops at the last position."""
+
+    def noisy_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, S]: the pointer stops where it is not negative."""
+
+    def first_attended(self, last_stop: int, stop: int) -> int:
+        """The first position that a step attends to, given the last stop and this one."""
+
+    def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
+        """[B, W] float32: the energies of W columns from `begin` on, for the softmax over what is attended to."""
+
+
+@dataclass(slots=True)
+class Pointer:
+    """Where one row of the batch has come to. Positions are columns of the memory, which begins at `offset`."""
+
+    offset: int
+    last_stop: int
+    position: int
+    """What is to be looked at next."""
+    complete: bool
+    """Whether the source has ended."""
+    stop: int = SELECTED_NONE
+    first: int = 0
+    """The first position that is attended to, where the pointer stops."""
+    energies: int = 0
+    """How many were computed."""
+
+    @property
+    def width(self) -> int:
+        """How many positions are attended to."""
+        return self.stop - self.first + 1 if self.stop >= 0 else 0
+
+    def outcome(self) -> tuple[int, int, int, int, int]:
+        """The stop, the state after the step (two positions), and the first position that is attended to, all counted
+        from the beginning of the source; and the number of energies."""
+        offset = self.offset
+        stop = self.stop + offset if self.stop >= 0 else self.stop
+        return stop, self.last_stop + offset, self.position + offset, self.first + offset, self.energies
+
+
+def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State) -> AttentionStep:
+    """One step of queries [B, Q]. state: the last stop and the next position to be looked at, both [B] int64."""
+    pointers = _pointers(memory, state)
+    _look_right(mechanism, query, memory, pointers)
+    for pointer in pointers:
+        if pointer.stop < 0:
+            _pass_the_end(pointer, mechanism.mass_preservation)
+        if pointer.stop >= 0:
+            pointer.first = mechanism.first_attended(pointer.last_stop, pointer.stop)
+            pointer.last_stop = pointer.stop
+    weights, context = _attend(mechanism, query, memory, pointers)
+    outcomes = zip(*(pointer.outcome() for pointer in pointers), strict=True)
+    stops, last_stops, ends, first, energies = torch.tensor([*outcomes], device=query.device)
+    return AttentionStep(context, weights, (last_stops, ends), stops, first=first, energies=energies)
+
+
+def _pointers(memory: Memory, state: State) -> list[Pointer]:
+    """The pointers before the step."""
+    rows = memory.mask.shape[0]
+    offsets = [0] * rows if memory.first is None else memory.first.tolist()
+    complete = [True] * rows if memory.complete is None else memory.complete.tolist()
+    last_stops, begin = (part.tolist() for part in state)
+    return [
+        Pointer(offset, last - offset, next_ - offset, ended)
+        for offset, last, next_, ended in zip(offsets, last_stops, begin, complete, strict=True)
+    ]
+
+
+def _look_right(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Sequence[Pointer]) -> None:
+    """Moves each pointer right, block by block, until it stops or there is nothing more to look at."""
+    moving = list(range(len(pointers)))
+    while moving:
+        counts = real(memory.mask, [pointers[row].position for row in moving], BLOCK, moving)
+        moving = [row for row, count in zip(moving, counts, strict=True) if count]
+        if not moving:
+            return
+        counts = [count for count in counts if count]
+        queries = query if len(moving) == len(pointers) else query[torch.tensor(moving, device=query.device)]
+        keys = window(memory.keys[0], [pointers[row].position for row in moving], max(counts), moving)
+        energies = mechanism.noisy_energy(queries[:, None], keys)[:, 0].tolist()
+        for row, count, block in zip(moving, counts, energies, strict=True):
+            pointer = pointers[row]
+            passed = next((column for column in range(count) if block[column] >= 0), count)
+            pointer.position += passed
+            pointer.energies += count
+            if passed < count:
+                pointer.stop = pointer.position
+        moving = [row for row in moving if pointers[row].stop < 0]
+
+
+def _pass_the_end(pointer: Pointer, mass_preservation: bool) -> None:
+    """What a pointer does that has passed all positions so far."""
+    if not pointer.complete:
+        pointer.stop = NEEDS_MORE_SOURCE
+    elif mass_preservation and pointer.position:
+        pointer.stop = pointer.position = pointer.position - 1
+
+
+def _attend(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Sequence[Pointer]) -> tuple[Tensor, Tensor]:
+    """The weights [B, W] and contexts [B, V]: a softmax over the window of each pointer, zeros where it is empty."""
+    widths = [pointer.width for pointer in pointers]
+    size = max(widths)
+    if size == 0:
+        values = memory.values
+        return torch.zeros(len(widths), 1, device=query.device), values.new_zeros(len(widths), values.shape[2])
+    begin = [pointer.first for pointer in pointers]
+    energy = mechanism.window_energy(query, memory, begin, size)
+    if min(widths) == size:
+        weights = energy.softmax(-1)
+    else:
+        inside = torch.arange(size, device=query.device) < torch.tensor(widths, device=query.device)[:, None]
+        weights = masked_softmax(energy, inside)
+    values = window(memory.values, begin, size)
+    return weights, (weights[:, None].to(values.dtype) @ values)[:, 0]
