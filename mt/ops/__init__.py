@@ -1,4 +1,4 @@
-"""The arithmetic of attention mechanisms: pure functions of tensors, each tested against a float64 loop in `oracle`."""
+"""The papers' mathematics: pure functions of tensors, each tested against a float64 loop (tests/ops/oracle.py)."""
 
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
 from mt.ops.additive import additive_energy

@@ -43,9 +43,9 @@ class _Chunkwise(Function):
     @staticmethod
     def forward(ctx, alpha: Tensor, energy: Tensor, chunk_size: int) -> Tensor:
         largest, peak, total = _chunks(energy, chunk_size)
-        per_unit, beta = alpha / total, torch.zeros_like(alpha)
+        alpha_over_total, beta = alpha / total, torch.zeros_like(alpha)
         for offset in range(chunk_size):
-            beta += shift_left(per_unit, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
+            beta += shift_left(alpha_over_total, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
         ctx.save_for_backward(alpha, energy, largest, peak, total)
         ctx.chunk_size = chunk_size
         return beta
@@ -59,20 +59,20 @@ class _Chunkwise(Function):
             grad_energy[j] = sum over k of alpha[k] s[k, j] (g[j] - mean[k])
 
         Where one position has nearly all of s, g[j] - mean[k] would be lost in rounding. So g is taken relative to its
-        value at the chunk's largest energy: mean = at_peak + rest, in which rest is as small as the other shares.
+        value at the chunk's largest energy: mean = grad_at_largest + rest, where rest is as small as the other shares.
         """
         alpha, energy, largest, peak, total = ctx.saved_tensors
-        at_peak = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
+        grad_at_largest = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
         rest = torch.zeros_like(alpha)
         for offset in range(ctx.chunk_size):
             weight = (shift_right(energy, offset, -torch.inf) - largest).exp()
-            rest += weight * (shift_right(grad_beta, offset) - at_peak)
+            rest += weight * (shift_right(grad_beta, offset) - grad_at_largest)
         rest /= total
-        per_unit, grad_energy = alpha / total, torch.zeros_like(energy)
+        alpha_over_total, grad_energy = alpha / total, torch.zeros_like(energy)
         for offset in range(ctx.chunk_size):
-            weight = shift_left(per_unit, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
-            grad_energy += weight * ((grad_beta - shift_left(at_peak, offset)) - shift_left(rest, offset))
-        return at_peak + rest, grad_energy, None
+            weight = shift_left(alpha_over_total, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
+            grad_energy += weight * ((grad_beta - shift_left(grad_at_largest, offset)) - shift_left(rest, offset))
+        return grad_at_largest + rest, grad_energy, None
 
 
 def _chunks(energy: Tensor, chunk_size: int) -> tuple[Tensor, Tensor, Tensor]:

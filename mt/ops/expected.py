@@ -21,6 +21,7 @@ kernel for all steps (`mt.ops.fused`, Triton).
 import warnings
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -108,15 +109,14 @@ class Wavefront(Function):
     @staticmethod
     def forward(ctx, p_choose: Tensor, start: Tensor) -> Tensor:
         positions = p_choose.shape[2]
-        p_skew = _skew(p_choose, compute_dtype(p_choose.device))
-        q_skew = torch.zeros_like(p_skew)
-        q_skew[:positions, :, 0] = start.T
-        diagonals = q_skew.unbind()
-        for p, q, following in zip(p_skew.unbind()[:-1], diagonals[:-1], diagonals[1:], strict=True):
+        p_diagonals = _to_diagonals(p_choose, compute_dtype(p_choose.device))
+        q_diagonals = torch.zeros_like(p_diagonals)
+        q_diagonals[:positions, :, 0] = start.T
+        for p, (q, next_q) in zip(p_diagonals.unbind()[:-1], pairwise(q_diagonals.unbind()), strict=True):
             alpha = p * q
-            following += q - alpha
-            following[:, 1:] += alpha[:, :-1]
-        q = _unskew(q_skew, positions, p_choose.dtype)
+            next_q += q - alpha
+            next_q[:, 1:] += alpha[:, :-1]
+        q = _from_diagonals(q_diagonals, positions, p_choose.dtype)
         ctx.save_for_backward(p_choose, q)
         return p_choose * q
 
@@ -125,20 +125,20 @@ class Wavefront(Function):
     def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor]:
         p_choose, q = ctx.saved_tensors
         dtype = compute_dtype(q.device)
-        p_skew = _skew(p_choose, dtype)
+        p_diagonals = _to_diagonals(p_choose, dtype)
         # g[i, j] + grad_q[i+1, j], once the loop has added the second term.
-        stopped = _skew(grad_alpha, dtype)
+        stopped = _to_diagonals(grad_alpha, dtype)
         grad_q = torch.zeros(len(stopped) + 1, *stopped.shape[1:], dtype=dtype, device=q.device)
         diagonals = grad_q.unbind()
         for d in reversed(range(len(stopped))):
-            following = diagonals[d + 1]
-            stopped[d, :, :-1] += following[:, 1:]
-            torch.lerp(following, stopped[d], p_skew[d], out=diagonals[d])
-        grad_p = q * _unskew(stopped.sub_(grad_q[1:]), q.shape[2], q.dtype)
+            next_grad_q = diagonals[d + 1]
+            stopped[d, :, :-1] += next_grad_q[:, 1:]
+            torch.lerp(next_grad_q, stopped[d], p_diagonals[d], out=diagonals[d])
+        grad_p = q * _from_diagonals(stopped.sub_(grad_q[1:]), q.shape[2], q.dtype)
         return grad_p, grad_q[: q.shape[2], :, 0].T.to(q.dtype)
 
 
-def _skew(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _to_diagonals(x: Tensor, dtype: torch.dtype) -> Tensor:
     """[B, T, S] -> [T + S - 1, B, T]: entry (i + j, b, i) is x[b, i, j], and zero where there is none."""
     batch, steps, positions = x.shape
     diagonals = steps + positions - 1
@@ -147,8 +147,8 @@ def _skew(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.empty(skewed.shape, dtype=dtype, device=x.device).copy_(skewed)
 
 
-def _unskew(x: Tensor, positions: int, dtype: torch.dtype) -> Tensor:
-    """The inverse of `_skew`."""
+def _from_diagonals(x: Tensor, positions: int, dtype: torch.dtype) -> Tensor:
+    """The inverse of `_to_diagonals`."""
     _, batch, steps = x.shape
     rows = pad(x.permute(1, 2, 0).to(dtype).reshape(batch, -1), (0, steps))
     return rows.reshape(batch, steps, positions + steps)[:, :, :positions]

@@ -19,8 +19,8 @@ def linear_scan(
     h_SN = torch.empty_like(inputs_SN)
     rows = list(zip(decay_SN, inputs_SN, h_SN, strict=True))
     h = torch.zeros_like(inputs_SN[0]) if rows else h_SN
-    for factor, entering, out in reversed(rows) if reverse else rows:
-        h = torch.addcmul(entering, factor, h, out=out)
+    for decay_N, input_N, h_out_N in reversed(rows) if reverse else rows:
+        h = torch.addcmul(input_N, decay_N, h, out=h_out_N)
     return h_SN.movedim(0, -1)
 
 

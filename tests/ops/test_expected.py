@@ -12,8 +12,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import compiled, expected_alignment, oracle
+from mt.ops import compiled, expected_alignment
 from mt.ops.expected import Wavefront, block_size
+from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
 

@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from mt.metrics import latency
-from mt.ops import differentiable_average_lagging, oracle
+from mt.ops import differentiable_average_lagging
+from tests.ops import oracle
 
 Case = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 

@@ -12,13 +12,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import (
-    adaptive_chunkwise_attention,
-    chunkwise_attention,
-    expected_alignment,
-    infinite_lookback_attention,
-    oracle,
-)
+from mt.ops import adaptive_chunkwise_attention, chunkwise_attention, expected_alignment, infinite_lookback_attention
+from tests.ops import oracle
 
 Chunk = Callable[[int, int], range]
 

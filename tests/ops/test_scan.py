@@ -4,8 +4,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops import oracle
 from mt.ops.scan import linear_scan, shift_left, shift_right
+from tests.ops import oracle
 
 
 def test_worked_out_by_hand():

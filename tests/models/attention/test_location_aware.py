@@ -3,7 +3,7 @@ import torch
 
 from mt.models.attention.location_aware import LocationAware, LocationAwareConfig
 from mt.models.encoders import Encoded
-from mt.ops import oracle
+from tests.ops import oracle
 
 SIZE = 6
 

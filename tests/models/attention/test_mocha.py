@@ -11,7 +11,7 @@ from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memor
 from mt.models.attention.energy import ConcatConfig, EnergyConfig, GeneralConfig
 from mt.models.attention.mocha import Chunkwise, MAtChA, MILk, MoChA, MoChAConfig
 from mt.models.encoders import Encoded
-from mt.ops import oracle
+from tests.ops import oracle
 
 SIZE = 6
 MASS_PRESERVATION = (False, True)

@@ -12,7 +12,7 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, Ge
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
-from mt.ops import oracle
+from tests.ops import oracle
 
 MASS_PRESERVATION = (False, True)
 SIZE = 6
