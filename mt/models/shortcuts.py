@@ -14,10 +14,16 @@ class OwnShortcuts:
 
     not_inherited: ClassVar[tuple[str, ...]] = ()
     """Attributes of the class that names them."""
+    final: ClassVar[dict[str, str]] = {}
+    """Methods of the class that names them which no subclass may override, and what to do instead."""
 
     def __init_subclass__(cls) -> None:
+        """Raises TypeError where a class overrides what is final."""
         super().__init_subclass__()
         for base in cls.__mro__[1:]:
+            for name, instead in vars(base).get("final", {}).items():
+                if name in vars(cls):
+                    raise TypeError(f"{cls.__name__} overrides {base.__name__}.{name}, {instead}")
             for name in vars(base).get("not_inherited", ()):
                 if name not in vars(cls):
                     setattr(cls, name, vars(base)[name])

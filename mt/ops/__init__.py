@@ -7,7 +7,7 @@ from mt.ops.cross_entropy import token_losses
 from mt.ops.doubly_stochastic import doubly_stochastic_loss
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
-from mt.ops.latency import differentiable_average_lagging
+from mt.ops.latency import differentiable_average_lagging, expected_lagging
 from mt.ops.quantity import quantity_loss
 from mt.ops.softmax import masked_softmax
 
@@ -18,6 +18,7 @@ __all__ = [
     "differentiable_average_lagging",
     "doubly_stochastic_loss",
     "expected_alignment",
+    "expected_lagging",
     "hard_adaptive_chunkwise_attention",
     "infinite_lookback_attention",
     "masked_softmax",

@@ -29,3 +29,18 @@ def differentiable_average_lagging(
     source_per_target = source_lengths.to(dtype) / target_lengths
     lag = (delays.to(dtype) - steps * source_per_target[:, None]).cummax(1).values
     return (torch.where(target_mask, lag, 0.0).sum(1) / target_lengths).to(result_dtype(delays))
+
+
+def expected_lagging(
+    alpha: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """The lagging of an expected alignment (Arivazhagan et al. 2019, equations 10 to 14): each target token is written
+    after sum over j of (j + 1) alpha[j] source tokens, or after all of them where the pointer has left the source.
+
+    alpha: the probability of stopping at each position. Returns source tokens; see `differentiable_average_lagging`.
+    """
+    lengths = source_mask.sum(1)
+    positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
+    lost = (1 - alpha.sum(-1)).clamp(min=0)
+    delays = alpha @ positions.to(alpha.dtype) + lost * lengths[:, None]
+    return differentiable_average_lagging(delays, lengths, target_mask)

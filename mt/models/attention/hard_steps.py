@@ -8,15 +8,16 @@ A step costs no more than BLOCK energies beyond the positions that it passes, an
 Its few numbers are Python's, one record for each row, since a tensor costs more to make than to compute with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from mt.models.attention.base import AttentionStep, State
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.memory import Memory
+from mt.models.attention.steps import step_from_output
 from mt.models.attention.windows import real, window
 from mt.ops import masked_softmax
 
@@ -149,3 +150,21 @@ def _attend(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Seque
         weights = masked_softmax(energy, inside)
     values = window(memory.values, begin, size)
     return weights, (weights[:, None].to(values.dtype) @ values)[:, 0]
+
+
+def whole_hard_step(attend: Callable[[Tensor], AttentionOutput], memory: Memory, state: State) -> AttentionStep:
+    """The hard step of an attention that does not declare `monotonic`: whatever it overrides, the step is what
+    `forward` computes over the whole source, which must be complete.
+
+    attend: the hard attention of the step, from the alpha [B, S] of the step before. state: as of `hard_step`.
+    """
+    last_stops, begin = (part[:, None] for part in state)
+    lengths = memory.mask.sum(1)
+    positions = torch.arange(memory.mask.shape[1], device=lengths.device)
+    output = attend(((positions == last_stops) & (begin < lengths[:, None])).float())
+    assert output.alpha is not None
+    alpha = output.alpha[:, 0]
+    stopped = alpha.any(1)
+    stops = alpha.argmax(1)
+    after = torch.where(stopped, stops, state[0]), torch.where(stopped, stops, lengths)
+    return step_from_output(output, after, stops.masked_fill(~stopped, SELECTED_NONE))

@@ -20,12 +20,12 @@ from torch.nn.functional import pad
 from mt.errors import UserError
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
-from mt.models.attention.hard_steps import SELECTED_NONE, hard_step
+from mt.models.attention.hard_steps import hard_step, whole_hard_step
 from mt.models.attention.masks import first, last
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
-from mt.ops import differentiable_average_lagging, expected_alignment, quantity_loss
+from mt.ops import expected_alignment, expected_lagging, quantity_loss
 from mt.parsing import Options
 
 
@@ -101,7 +101,7 @@ class Monotonic(Attention):
         if hard and self.monotonic:
             return hard_step(self, query, memory, state)
         if hard:
-            return self._whole_hard_step(query, memory, state)
+            return whole_hard_step(lambda previous: self._attend(query[:, None], memory, previous, True), memory, state)
         previous = pad(state[0], (0, memory.mask.shape[1] - state[0].shape[1]))  # of a source that has grown
         output = self._attend(query[:, None], memory, previous, hard)
         assert output.alpha is not None
@@ -127,12 +127,7 @@ class Monotonic(Attention):
         assert output.alpha is not None
         terms = []
         if self.latency_weight:
-            lengths = source_mask.sum(1)
-            positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
-            # A pointer that has left the source has read all of it.
-            lost = (1 - output.alpha.sum(-1)).clamp(min=0)
-            delays = output.alpha @ positions.to(output.alpha.dtype) + lost * lengths[:, None]
-            terms.append(self.latency_weight * differentiable_average_lagging(delays, lengths, target_mask).sum())
+            terms.append(self.latency_weight * expected_lagging(output.alpha, source_mask, target_mask).sum())
         if self.quantity_weight:
             terms.append(self.quantity_weight * quantity_loss(output.alpha, target_mask).sum())
         return torch.stack(terms).sum() if terms else None
@@ -163,20 +158,6 @@ class Monotonic(Attention):
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
-
-    def _whole_hard_step(self, query: Tensor, memory: Memory, state: State) -> AttentionStep:
-        """The hard step of a subclass that does not declare `monotonic`: whatever it overrides, it is what `forward`
-        computes, over the whole source, which must be complete."""
-        last_stops, begin = (part[:, None] for part in state)
-        lengths = memory.mask.sum(1)
-        positions = torch.arange(memory.mask.shape[1], device=query.device)
-        previous = ((positions == last_stops) & (begin < lengths[:, None])).float()
-        output = self._attend(query[:, None], memory, previous, True)
-        assert output.alpha is not None
-        alpha = output.alpha[:, 0]
-        stopped, stops = alpha.any(1), alpha.argmax(1)
-        after = torch.where(stopped, stops, state[0]), torch.where(stopped, stops, lengths)
-        return step_from_output(output, after, stops.masked_fill(~stopped, SELECTED_NONE))
 
     def first_attended(self, last_stop: int, stop: int) -> int:
         return stop

@@ -79,17 +79,11 @@ class Decoder(OwnShortcuts, nn.Module):
     """
 
     not_inherited = ("forward",)
+    final = dict.fromkeys(
+        ("make_query", "attend", "read_out", "step"),
+        "which not all of training, search and streams call: override _make_query or _read_out",
+    )
     Config: ClassVar[type[BaseModel]]
-
-    def __init_subclass__(cls) -> None:
-        """Raises TypeError where a class overrides `make_query`, `attend`, `read_out` or `step`."""
-        super().__init_subclass__()
-        for verb in ("make_query", "attend", "read_out", "step"):
-            if verb in vars(cls):
-                raise TypeError(
-                    f"{cls.__name__} overrides Decoder.{verb}, which not all of training, search and streams call: "
-                    "override _make_query or _read_out"
-                )
 
     def __init__(self, config: RecurrenceConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
         """fed_size: the size of what joins the word vector at the input of the recurrence."""
