@@ -32,7 +32,8 @@ from mt.decoding.load import load
 from mt.decoding.streaming.progress import Progress, go_on
 from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.config import ModelConfig
+from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 from mt.search.config import MAX_LENGTH, OnlineConfig
 

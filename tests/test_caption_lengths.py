@@ -9,7 +9,8 @@ import torch
 from mt import decoding
 from mt.data.fields import ImageConfig, ImageField
 from mt.decoding.batches import decode_ids
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.config import ModelConfig
+from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 from mt.search.config import GreedyConfig
 

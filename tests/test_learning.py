@@ -13,13 +13,14 @@ from torch import Tensor
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.global_ import Location, SoftmaxAttention
-from mt.models.attention.mocha import MILk
+from mt.models.attention.milk import MILk
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.none import NoAttention
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from tests.search.searches import greedy
 
 BOS, EOS = 2, 3

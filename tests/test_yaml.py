@@ -19,7 +19,7 @@ from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import FIELDS
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energy import ENERGIES, build_energy
+from mt.models.attention.energies import ENERGIES, build_energy
 from mt.models.attention.local import LocalMConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS

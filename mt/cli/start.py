@@ -10,7 +10,7 @@ from mt.cli.choices import CONF
 from mt.cli.overrides import parsed
 from mt.config import Config
 from mt.errors import UserError
-from mt.models.seq2seq import ModelConfig
+from mt.models.config import ModelConfig
 
 _TOKENIZER = "dataset.tokenizer"
 _SAMPLE = f"{_TOKENIZER}.sample"

@@ -17,8 +17,8 @@ from mt.errors import UserError
 from mt.metrics import Metric, require_known
 from mt.metrics.bleu import require_tokenizer
 from mt.metrics.rouge import require_rouge_tokenizer
+from mt.models.config import ModelConfig
 from mt.models.frontends import FRONTENDS
-from mt.models.seq2seq import ModelConfig
 from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 from mt.scoring import metrics_of
 from mt.search.config import BeamConfig, SearchConfig

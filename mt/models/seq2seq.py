@@ -4,66 +4,18 @@ from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from mt.errors import UserError
-from mt.models.attention import ATTENTIONS, AttentionConfig, AttentionOutput, build_attention
-from mt.models.attention.global_ import GeneralAttentionConfig
+from mt.models.attention import AttentionOutput, build_attention
 from mt.models.batch import Batch
+from mt.models.config import ModelConfig, require_one_table
 from mt.models.ctc import CTC
-from mt.models.decoders import DECODERS, DecoderConfig, DecoderMemory, DecoderParts, Prediction
-from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import ENCODERS, EncoderConfig, EncoderState
-from mt.models.encoders.recurrent import BiLSTMConfig
-from mt.models.frontends import (
-    FRONTENDS,
-    Embedding,
-    EmbeddingConfig,
-    FrontendConfig,
-    FrontendState,
-    WordVectorsConfig,
-    build_frontend,
-)
+from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts, Prediction
+from mt.models.encoders import ENCODERS, EncoderState
+from mt.models.frontends import Embedding, FrontendState, build_frontend
 from mt.models.initialisation import init_matrices
 from mt.ops import doubly_stochastic_loss, token_losses
-from mt.parsing import Options
-
-
-class ModelConfig(Options):
-    """The parts of a model; each declares its own options."""
-
-    frontend: FrontendConfig = WordVectorsConfig()
-    embedding: EmbeddingConfig = EmbeddingConfig()
-    encoder: EncoderConfig = BiLSTMConfig()
-    decoder: DecoderConfig = LuongConfig()
-    attention: AttentionConfig = GeneralAttentionConfig()
-    init_range: float = Field(default=0.1, gt=0, le=1e3)
-    """Matrices of linear and recurrent layers start uniform in [-init_range, init_range] (Luong et al. 2015, section
-    4.1: 0.1)."""
-    ctc_weight: float = Field(default=0.0, ge=0, le=1e6)
-    """Weight of a second loss, which only trains: the encoder alone predicts the target, or the transcript where the
-    corpus has one, by connectionist temporal classification (Kim et al. 2017, "Joint CTC-attention"). Attention over
-    speech often does not begin to learn without (0.3). For sources with at least as many encoded positions as there are
-    target pieces."""
-    doubly_stochastic_weight: float = Field(default=0.0, ge=0, le=1e6)
-    """lambda: nats that training pays for attention that is not spread over the whole source in the course of a
-    sentence (Xu et al. 2015, section 4.2.1; `alpha_c` of the authors' code: 1 for captions of COCO, else 0)."""
-
-    @model_validator(mode="after")
-    def _attention_suits_the_rest(self) -> "ModelConfig":
-        chosen, attention = self.attention.name, ATTENTIONS[self.attention.name]
-        if attention.needs_order and not FRONTENDS[self.frontend.name].ordered:
-            raise UserError(
-                f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "
-                "an attention over all positions, such as general, bahdanau or stochastic"
-            )
-        if self.doubly_stochastic_weight and not attention.learns_weights:
-            raise UserError(
-                f"doubly_stochastic_weight={self.doubly_stochastic_weight:g} prices the weights of an attention, "
-                f"and attention={chosen} has none that can be trained: choose another attention, or set the weight to 0"
-            )
-        return self
 
 
 class Loss(NamedTuple):
@@ -105,7 +57,7 @@ class Seq2Seq(nn.Module):
         super().__init__()
         share = config.embedding.share
         if share:
-            _require_one_table(config, source_vocab_size, target_vocab_size)
+            require_one_table(config, source_vocab_size, target_vocab_size)
         embedding = Embedding(config.embedding, target_vocab_size)
         self.frontend = build_frontend(
             config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
@@ -221,16 +173,3 @@ class Seq2Seq(nn.Module):
     def after_update(self, loss: float) -> None:
         """See `Attention.after_update`."""
         self.decoder.attention.after_update(loss)
-
-
-def _require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
-    if config.frontend.name != "embedding":
-        raise UserError(
-            f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of words: set "
-            "embedding.share=false"
-        )
-    if source_vocab_size != target_vocab_size:
-        raise UserError(
-            f"embedding.share needs one vocabulary, but the source has {source_vocab_size} pieces and the target "
-            f"{target_vocab_size}: set dataset.tokenizer.joint=true or embedding.share=false"
-        )

@@ -14,8 +14,9 @@ from mt.config import Config
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.device import shapes_alone
 from mt.errors import UserError
+from mt.models.config import ModelConfig
 from mt.models.growth import grown
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 
 _SHARING = ("tie_output", "share")

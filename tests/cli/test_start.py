@@ -8,7 +8,7 @@ import pytest
 from mt.cli.start import renamed, started
 from mt.config import Config
 from mt.errors import UserError
-from mt.models.seq2seq import ModelConfig
+from mt.models.config import ModelConfig
 from mt.parsing import parse
 
 Call = Callable[..., list]

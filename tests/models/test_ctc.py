@@ -5,8 +5,9 @@ import torch
 
 from mt.data.batches import Batch
 from mt.device import autocast
+from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.ops.ctc import ctc_losses
 
 

@@ -7,8 +7,9 @@ from mt.data.batches import Batch
 from mt.device import autocast
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.ops import doubly_stochastic_loss
 from mt.parsing import parse
 

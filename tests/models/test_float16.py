@@ -11,10 +11,11 @@ from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
 from mt.device import autocast
 from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.image import ImageGrid, ImageGridConfig
 from mt.models.frontends.logmel import LogMel, LogMelConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 
 CPU = torch.device("cpu")

@@ -8,13 +8,16 @@ from torch import Tensor
 from mt.decoding.batches import decode_ids
 from mt.models.attention import NEEDS_MORE_SOURCE
 from mt.models.attention.hard_steps import BLOCK
-from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
+from mt.models.attention.matcha import MAtChAConfig
+from mt.models.attention.milk import MILkConfig
+from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.config import ModelConfig
 from mt.models.decoders.bahdanau import BahdanauConfig
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders.recurrent import LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from tests.search.searches import greedy
 

@@ -8,11 +8,12 @@ from torch import nn
 
 from mt.models import seq2seq
 from mt.models.attention import ATTENTIONS, energy
-from mt.models.attention.energy import ENERGIES
+from mt.models.attention.energies import ENERGIES
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.embedding import EmbeddingConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 
 RANGE = 50.0
 """Far from what any constructor gives."""

@@ -14,9 +14,10 @@ import torch
 from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
 from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.parsing import parse
 
 SIZES: dict[str, Any] = {

@@ -8,11 +8,13 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention.energy import GeneralConfig, LocationConfig
+from mt.models.attention.energy import GeneralConfig
 from mt.models.attention.global_ import DotAttentionConfig, GeneralAttentionConfig, LocationAttentionConfig
+from mt.models.attention.location import LocationConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.attention.windows import scattered
+from mt.models.config import ModelConfig
 from mt.models.decoders import Prediction
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
@@ -20,7 +22,7 @@ from mt.models.encoders.conv import ConvConfig
 from mt.models.encoders.latency_controlled import LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 
 IN_CHUNKS = LCBiLSTMConfig(hidden_size=6, chunk_size=2, look_ahead=1)
 CAUSAL, BOTH_WAYS = LSTMConfig(hidden_size=6), BiLSTMConfig(hidden_size=6)

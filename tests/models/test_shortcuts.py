@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
-from mt.models.attention.energy import ENERGIES, Scaled
+from mt.models.attention.energies import ENERGIES
+from mt.models.attention.energy import Scaled
 from mt.models.attention.global_ import SoftmaxAttention
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import Monotonic

@@ -8,14 +8,15 @@ from mt.data.batches import Batch
 from mt.decoding.batches import require_wait_k
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energy import ENERGIES
+from mt.models.attention.energies import ENERGIES
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.local import LocalMConfig
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 
 SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
     f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()

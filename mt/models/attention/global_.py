@@ -8,9 +8,10 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor
 
-from mt.models.attention import energy as energies
+from mt.models.attention import energy as energies, location
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
-from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, LocationConfig, Scaled
+from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, Scaled
+from mt.models.attention.location import LocationConfig
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
@@ -133,7 +134,7 @@ class Location(Global):
     """a_t = softmax(W_a h_t), from the query alone."""
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
-    energy_class = energies.Location
+    energy_class = location.Location
     supports_wait_k = True
     forward, as_dot_product = Global.forward, Global.as_dot_product
 

@@ -16,7 +16,8 @@ from pydantic import BaseModel, Field
 from torch import Tensor
 
 from mt.models.attention.base import AttentionOutput, AttentionStep, State
-from mt.models.attention.energy import EnergyConfig, GeneralConfig, build_energy
+from mt.models.attention.energies import EnergyConfig, build_energy
+from mt.models.attention.energy import GeneralConfig
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output

@@ -1,5 +1,5 @@
-"""Soft attention up to where a monotonic pointer stops: over a chunk of fixed size (MoChA), over all positions since
-the last stop (MAtChA; both Chiu & Raffel 2018), or since the beginning (MILk; Arivazhagan et al. 2019)."""
+"""Soft attention over a chunk that ends where a monotonic pointer stops: MoChA (Chiu & Raffel 2018), and what it shares
+with MAtChA (`matcha.py`) and MILk (`milk.py`), whose chunks begin elsewhere."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -8,17 +8,13 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 from torch import Tensor
 
-from mt.models.attention.energy import Scaled, build_energy
+from mt.models.attention.energies import build_energy
+from mt.models.attention.energy import Scaled
 from mt.models.attention.memory import Memory
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
 from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
-from mt.ops import (
-    adaptive_chunkwise_attention,
-    chunkwise_attention,
-    hard_adaptive_chunkwise_attention,
-    infinite_lookback_attention,
-)
+from mt.ops import chunkwise_attention
 from mt.parsing import MAX_SIZE
 
 
@@ -26,16 +22,6 @@ class MoChAConfig(MonotonicConfig):
     name: Literal["mocha"] = "mocha"  # type: ignore[assignment]
     chunk_size: int = Field(4, gt=0, le=MAX_SIZE)
     """w: positions in a chunk (Chiu & Raffel 2018: 2 for speech, 8 for summaries). 1 is hard monotonic attention."""
-
-
-class MAtChAConfig(MonotonicConfig):
-    name: Literal["matcha"] = "matcha"  # type: ignore[assignment]
-
-
-class MILkConfig(MonotonicConfig):
-    name: Literal["milk"] = "milk"  # type: ignore[assignment]
-    latency_weight: float = Field(0.1, ge=0, le=1e6)
-    """As in `MonotonicConfig`. Without it nothing makes the pointer stop early."""
 
 
 class Chunkwise(Monotonic):
@@ -80,33 +66,3 @@ class MoChA(Chunkwise):
 
     def first_attended(self, last_stop: int, stop: int) -> int:
         return max(0, stop - self.chunk_size + 1)
-
-
-class MAtChA(Chunkwise):
-    """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
-
-    Config = MAtChAConfig
-    monotonic = True
-    forward = Chunkwise.forward
-
-    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        if alignment.hard:
-            return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
-        return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
-
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        return last_stop
-
-
-class MILk(Chunkwise):
-    """Monotonic infinite lookback: from the beginning of the source to the stop."""
-
-    Config = MILkConfig
-    monotonic = True
-    forward = Chunkwise.forward
-
-    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        return infinite_lookback_attention(alignment.alpha, energy)
-
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        return 0

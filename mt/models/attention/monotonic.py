@@ -19,7 +19,8 @@ from torch.nn.functional import pad
 
 from mt.errors import UserError
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
-from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
+from mt.models.attention.energies import EnergyConfig, build_energy
+from mt.models.attention.energy import GeneralConfig, Scaled
 from mt.models.attention.hard_steps import hard_step, whole_hard_step
 from mt.models.attention.masks import first, last
 from mt.models.attention.memory import Memory

@@ -17,7 +17,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import EmbeddingConfig
 from mt.models.frontends.logmel import LogMelConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Hypothesis
 

@@ -15,9 +15,10 @@ from mt.decoding.streaming import refuse_offline
 from mt.decoding.streaming.progress import Progress, go_on
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig, decode
 from mt.search.torch_stepper import TorchStepper
 

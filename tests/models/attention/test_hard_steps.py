@@ -16,9 +16,12 @@ from mt.models.attention import (
     arriving,
     build_attention,
 )
-from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig
+from mt.models.attention.energies import EnergyConfig
+from mt.models.attention.energy import ConcatConfig, DotConfig
 from mt.models.attention.hard_steps import BLOCK
-from mt.models.attention.mocha import MAtChAConfig, MILkConfig, MoChAConfig
+from mt.models.attention.matcha import MAtChAConfig
+from mt.models.attention.milk import MILkConfig
+from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.encoders import Encoded
 

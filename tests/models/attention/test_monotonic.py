@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import SELECTED_NONE, Memory
-from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, GeneralConfig
+from mt.models.attention.energies import EnergyConfig
+from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded

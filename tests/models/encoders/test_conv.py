@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from mt.errors import UserError
+from mt.models.config import ModelConfig
 from mt.models.encoders.conv import Conv, ConvConfig, Stack
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 
 
 def literal(stack: Stack, inputs: np.ndarray) -> np.ndarray:

@@ -5,10 +5,11 @@ import torch
 
 from mt.data.batches import Batch
 from mt.models.attention.global_ import ConcatAttentionConfig
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.embedding import EmbeddingConfig
-from mt.models.seq2seq import ModelConfig, Seq2Seq
+from mt.models.seq2seq import Seq2Seq
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

@@ -1,0 +1,30 @@
+"""Soft attention over all positions from the last stop of a monotonic pointer to this one: MAtChA (Chiu & Raffel 2018,
+appendix C)."""
+
+from typing import Literal
+
+from torch import Tensor
+
+from mt.models.attention.mocha import Chunkwise
+from mt.models.attention.monotonic import MonotonicAlignment, MonotonicConfig
+from mt.ops import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
+
+
+class MAtChAConfig(MonotonicConfig):
+    name: Literal["matcha"] = "matcha"  # type: ignore[assignment]
+
+
+class MAtChA(Chunkwise):
+    """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
+
+    Config = MAtChAConfig
+    monotonic = True
+    forward = Chunkwise.forward
+
+    def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
+        if alignment.hard:
+            return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
+        return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
+
+    def first_attended(self, last_stop: int, stop: int) -> int:
+        return last_stop
