@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from jaxtyping import Int
+from torch import Tensor
 
 from mt.errors import UserError
 from mt.models.attention import AttentionOutput, build_attention
@@ -12,9 +12,10 @@ from mt.models.batch import Batch
 from mt.models.config import ModelConfig, require_one_table
 from mt.models.ctc import CTC
 from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts, Prediction
-from mt.models.encoders import ENCODERS, EncoderState
-from mt.models.frontends import Embedding, FrontendState, build_frontend
+from mt.models.encoders import ENCODERS
+from mt.models.frontends import Embedding, build_frontend
 from mt.models.initialisation import init_matrices
+from mt.models.source import SourceReader
 from mt.ops import doubly_stochastic_loss, token_losses
 
 
@@ -34,16 +35,7 @@ class Loss(NamedTuple):
     attention: AttentionOutput
 
 
-class SourceState(NamedTuple):
-    """From where the next positions of sources that are still arriving are encoded; batch-first tensors."""
-
-    frontend: FrontendState
-    encoder: EncoderState
-    vectors: Tensor
-    """[B] int64: how many the front-end has given."""
-
-
-class Seq2Seq(nn.Module):
+class Seq2Seq(SourceReader):
     """An encoder-decoder with attention over source and target vocabularies of the given sizes."""
 
     def __init__(
@@ -95,49 +87,6 @@ class Seq2Seq(nn.Module):
     def single(self) -> "Seq2Seq":
         """Itself: it is one model, and no ensemble (see `DecodableModel`)."""
         return self
-
-    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
-        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
-        return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))
-
-    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-        """How many positions sources of these lengths, counted as their field does, have for the attention: of text its
-        tokens, EOS included."""
-        return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
-
-    def extend(
-        self,
-        source: Tensor,
-        mask: Bool[Tensor, "B S"],
-        complete: Bool[Tensor, " B"],
-        before: tuple[DecoderMemory, SourceState] | None = None,
-    ) -> tuple[DecoderMemory, SourceState]:
-        """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
-
-        source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
-        them; before: what the call before returned, None for the first positions.
-        """
-        memory, state = (None, None) if before is None else before
-        first, second, count = (None, None, 0) if state is None else state
-        vectors, places, first = self.frontend.extend(source, mask, complete, first)
-        encoded, second = self.encoder.extend(vectors, places, second, complete)
-        return self.decoder.extend(memory, encoded, complete), SourceState(first, second, places.sum(1) + count)
-
-    def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
-        """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
-        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
-        return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
-
-    def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
-        """How many vectors of the front-end, of text tokens, must have come before the value of each position is known
-        (see `Encoder.read_for`); more than there are, where the source must have ended. Of a memory from which nothing
-        was dropped."""
-        mask, complete = memory.attention.mask, memory.attention.complete
-        lengths = mask.sum(1) + self.frontend.end
-        if complete is not None:
-            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
-        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
-        return self.encoder.read_for(positions, lengths[:, None])
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
         return self.decoder.init_state(memory, hard=hard)

@@ -18,9 +18,6 @@ On a CPU a compiled loop over the cells (`mt.ops.compiled`, numba) is faster, wh
 kernel for all steps (`mt.ops.fused`, Triton).
 """
 
-import warnings
-from collections.abc import Callable
-from functools import cache
 from itertools import pairwise
 
 import torch
@@ -31,9 +28,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from mt.ops.compiled import CompiledAlignment, alignment_kernels
+from mt.ops.fused_choice import block_size, fused_alignment
 from mt.ops.precision import compute_dtype, result_dtype
-
-Alignment = Callable[[Tensor, Tensor], Tensor]
 
 
 def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
@@ -58,49 +54,9 @@ def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B
     device = p_choose.device
     if device.type == "cpu" and (kernels := alignment_kernels(dtype)):
         return CompiledAlignment.apply(p_choose, start, *kernels)
-    if device.type == "cuda" and (fused := fused_alignment(device, dtype, block_size(p_choose.shape[2]))):
+    if device.type == "cuda" and (fused := fused_alignment(device, dtype, block_size(p_choose.shape[2]), Wavefront)):
         return fused(p_choose, start)
     return Wavefront.apply(p_choose, start)
-
-
-def block_size(positions: int) -> int:
-    """The columns that a kernel scans at once: a power of 2, up to eight for each thread of its warp."""
-    return min(256, max(32, 1 << (positions - 1).bit_length()))
-
-
-@cache
-def fused_alignment(device: torch.device, dtype: torch.dtype, block: int) -> Alignment | None:
-    """The kernels for tensors of one dtype, by blocks of columns; None, with a warning, where they do not work.
-
-    The first call loads Triton, compiles what is not in Triton's cache on disk, and compares values and gradients with
-    the wavefront's, so that a compiler that is wrong is not trusted.
-    """
-    try:
-        if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
-            raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
-        from mt.ops.fused import FusedAlignment  # Not above: not every machine has Triton, and it is slow to import.
-
-        def fused(p_choose: Tensor, start: Tensor) -> Tensor:
-            return FusedAlignment.apply(p_choose, start, block)
-
-        with torch.inference_mode(False), torch.enable_grad():
-            # Two blocks: p from 0 to 1 and from 1 to 0.
-            p = torch.linspace(0, 2, 2 * 3 * (block + 1), dtype=dtype, device=device).view(2, 3, -1)
-            p = torch.minimum(p, 2 - p).requires_grad_()
-            start = p.detach()[:, 0].flip(1).requires_grad_()
-            for ours, theirs in zip(_passes(fused, p, start), _passes(Wavefront.apply, p, start), strict=True):
-                torch.testing.assert_close(ours, theirs)
-    except Exception as error:  # Of any kind: the wavefront gives the same result.
-        reason = f"{type(error).__name__}: {error}"
-        warnings.warn(f"the expected alignment is computed without Triton, and slower: {reason}", stacklevel=2)
-        return None
-    return fused
-
-
-def _passes(function: Alignment, p: Tensor, start: Tensor) -> tuple[Tensor, ...]:
-    """alpha, and two gradients through it."""
-    alpha = function(p, start)
-    return alpha, *torch.autograd.grad(alpha, (p, start), p.detach())
 
 
 class Wavefront(Function):

@@ -13,7 +13,8 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from mt.ops import compiled, expected_alignment
-from mt.ops.expected import Wavefront, block_size
+from mt.ops.expected import Wavefront
+from mt.ops.fused_choice import block_size
 from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")

@@ -13,7 +13,8 @@ from torch import Tensor
 from torch._subclasses import FakeTensorMode
 
 from mt.ops import expected, expected_alignment
-from mt.ops.expected import Wavefront, block_size, fused_alignment
+from mt.ops.expected import Wavefront
+from mt.ops.fused_choice import block_size, fused_alignment
 
 CPU = torch.device("cpu")
 
@@ -41,7 +42,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Tensor, Tens
 def test_kernels_that_agree_are_taken(kernels, dtype: torch.dtype):
     kernels(lambda p, start: Wavefront.apply(p, start))
     with torch.inference_mode():  # In which a program may meet them first.
-        assert fused_alignment(CPU, dtype, 32) is not None
+        assert fused_alignment(CPU, dtype, 32, Wavefront) is not None
 
 
 def broken(p: Tensor, start: Tensor) -> Tensor:
@@ -68,22 +69,22 @@ def without_what_enters_a_block(p: Tensor, start: Tensor) -> Tensor:
 def test_others_are_refused_once(kernels, function: Callable[[Tensor, Tensor], Tensor], why: str):
     kernels(function)
     with pytest.warns(UserWarning, match=f"(?s)computed without Triton, and slower: .*{why}"):
-        assert fused_alignment(CPU, torch.float32, 32) is None
-    assert fused_alignment(CPU, torch.float32, 32) is None
+        assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
+    assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
 
 
 def test_without_triton(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.delitem(sys.modules, "mt.ops.fused", raising=False)
     with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
-        assert fused_alignment(CPU, torch.float32, 32) is None
+        assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
 
 
 def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: (6, 1))
     kernels(lambda p, start: pytest.fail("it was tried"))
     with pytest.warns(UserWarning, match=r"compute capability 7\.0 or more"):
-        assert fused_alignment(torch.device("cuda"), torch.float32, 32) is None
+        assert fused_alignment(torch.device("cuda"), torch.float32, 32, Wavefront) is None
 
 
 @pytest.mark.parametrize("works", [True, False])
@@ -95,7 +96,7 @@ def test_for_tensors_on_a_gpu(monkeypatch: pytest.MonkeyPatch, works: bool):
     )
     with FakeTensorMode():  # Of a GPU that need not be there.
         expected_alignment(torch.empty(2, 3, 40, device="cuda"), torch.empty(2, 40, device="cuda"))
-    assert asked == [(torch.device("cuda", 0), torch.float32, 64)]
+    assert asked == [(torch.device("cuda", 0), torch.float32, 64, Wavefront)]
     assert taken == ([] if works else ["wavefront"])
 
 
@@ -115,7 +116,7 @@ def test_the_kernels_agree():
     device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else CPU
     for dtype in (torch.float32, torch.float64):
         for size in (32, 64, 128, 256):
-            assert fused_alignment(device, dtype, size) is not None
+            assert fused_alignment(device, dtype, size, Wavefront) is not None
 
 
 COMPILE = """

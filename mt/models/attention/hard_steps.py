@@ -9,8 +9,7 @@ Its few numbers are Python's, one record for each row, since a tensor costs more
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -47,8 +46,7 @@ class Mechanism(Protocol):
         """[B, W] float32: the energies of W columns from `begin` on, for the softmax over what is attended to."""
 
 
-@dataclass(slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     """Where one row of the batch has come to. Positions are columns of the memory, which begins at `offset`."""
 
     offset: int
@@ -68,6 +66,25 @@ class Pointer:
         """How many positions are attended to."""
         return self.stop - self.first + 1 if self.stop >= 0 else 0
 
+    def move(self, energies: Sequence[float]) -> "Pointer":
+        """Past these energies of the next positions, or to the first of them that is not negative, where it stops."""
+        passed = next((column for column, energy in enumerate(energies) if energy >= 0), len(energies))
+        position = self.position + passed
+        stop = position if passed < len(energies) else SELECTED_NONE
+        return self._replace(position=position, stop=stop, energies=self.energies + len(energies))
+
+    def settle(self, mechanism: Mechanism) -> "Pointer":
+        """What becomes of the step after the last energy: it stops, needs more of the source, or selects none."""
+        stop = self.stop
+        if stop < 0 and not self.complete:
+            return self._replace(stop=NEEDS_MORE_SOURCE)
+        if stop < 0 and mechanism.mass_preservation:
+            stop = self.position - 1
+        if stop < 0:
+            return self
+        first = mechanism.first_attended(self.last_stop, stop)
+        return self._replace(last_stop=stop, position=stop, stop=stop, first=first)
+
     def outcome(self) -> tuple[int, int, int, int, int]:
         """The stop, the state after the step (two positions), and the first position that is attended to, all counted
         from the beginning of the source; and the number of energies."""
@@ -78,18 +95,12 @@ class Pointer:
 
 def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State) -> AttentionStep:
     """One step of queries [B, Q]. state: the last stop and the next position to be looked at, both [B] int64."""
-    pointers = _pointers(memory, state)
-    _look_right(mechanism, query, memory, pointers)
-    for pointer in pointers:
-        if pointer.stop < 0:
-            _pass_the_end(pointer, mechanism.mass_preservation)
-        if pointer.stop >= 0:
-            pointer.first = mechanism.first_attended(pointer.last_stop, pointer.stop)
-            pointer.last_stop = pointer.stop
+    pointers = _look_right(mechanism, query, memory, _pointers(memory, state))
+    pointers = [pointer.settle(mechanism) for pointer in pointers]
     weights, context = _attend(mechanism, query, memory, pointers)
     outcomes = zip(*(pointer.outcome() for pointer in pointers), strict=True)
-    stops, last_stops, ends, first, energies = torch.tensor([*outcomes], device=query.device)
-    return AttentionStep(context, weights, (last_stops, ends), stops, first=first, energies=energies)
+    stops, last_stops, positions, first, energies = torch.tensor([*outcomes], device=query.device)
+    return AttentionStep(context, weights, (last_stops, positions), stops, first=first, energies=energies)
 
 
 def _pointers(memory: Memory, state: State) -> list[Pointer]:
@@ -97,41 +108,29 @@ def _pointers(memory: Memory, state: State) -> list[Pointer]:
     rows = memory.mask.shape[0]
     offsets = [0] * rows if memory.first is None else memory.first.tolist()
     complete = [True] * rows if memory.complete is None else memory.complete.tolist()
-    last_stops, begin = (part.tolist() for part in state)
+    last_stops, positions = (part.tolist() for part in state)
     return [
-        Pointer(offset, last - offset, next_ - offset, ended)
-        for offset, last, next_, ended in zip(offsets, last_stops, begin, complete, strict=True)
+        Pointer(offset, last_stop - offset, position - offset, ended)
+        for offset, last_stop, position, ended in zip(offsets, last_stops, positions, complete, strict=True)
     ]
 
 
-def _look_right(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Sequence[Pointer]) -> None:
-    """Moves each pointer right, block by block, until it stops or there is nothing more to look at."""
+def _look_right(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: list[Pointer]) -> list[Pointer]:
+    """Each pointer where it stops, or where there is nothing more to look at. Energies are computed by blocks."""
     moving = list(range(len(pointers)))
     while moving:
         counts = real(memory.mask, [pointers[row].position for row in moving], BLOCK, moving)
         moving = [row for row, count in zip(moving, counts, strict=True) if count]
-        if not moving:
-            return
         counts = [count for count in counts if count]
+        if not moving:
+            break
         queries = query if len(moving) == len(pointers) else query[torch.tensor(moving, device=query.device)]
         keys = window(memory.keys[0], [pointers[row].position for row in moving], max(counts), moving)
         energies = mechanism.noisy_energy(queries[:, None], keys)[:, 0].tolist()
         for row, count, block in zip(moving, counts, energies, strict=True):
-            pointer = pointers[row]
-            passed = next((column for column in range(count) if block[column] >= 0), count)
-            pointer.position += passed
-            pointer.energies += count
-            if passed < count:
-                pointer.stop = pointer.position
+            pointers[row] = pointers[row].move(block[:count])
         moving = [row for row in moving if pointers[row].stop < 0]
-
-
-def _pass_the_end(pointer: Pointer, mass_preservation: bool) -> None:
-    """What a pointer does that has passed all positions so far."""
-    if not pointer.complete:
-        pointer.stop = NEEDS_MORE_SOURCE
-    elif mass_preservation and pointer.position:
-        pointer.stop = pointer.position = pointer.position - 1
+    return pointers
 
 
 def _attend(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Sequence[Pointer]) -> tuple[Tensor, Tensor]:

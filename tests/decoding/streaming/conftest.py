@@ -13,6 +13,7 @@ from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
 from mt.decoding.batches import decode_ids
 from mt.decoding.streaming import Session, Setting
 from mt.decoding.streaming.progress import Progress
+from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import EmbeddingConfig

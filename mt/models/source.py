@@ -1,0 +1,72 @@
+"""How a model reads its source: whole, while it arrives, or behind a prefix mask."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from mt.models.decoders import Decoder, DecoderMemory
+from mt.models.encoders import Encoder, EncoderState
+from mt.models.frontends import Frontend, FrontendState
+
+
+class SourceState(NamedTuple):
+    """From where the next positions of sources that are still arriving are encoded; batch-first tensors."""
+
+    frontend: FrontendState
+    encoder: EncoderState
+    vectors: Tensor
+    """[B] int64: how many the front-end has given."""
+
+
+class SourceReader(nn.Module):
+    """A front-end, an encoder, and a decoder whose memory is made of what they give."""
+
+    frontend: Frontend
+    encoder: Encoder
+    decoder: Decoder
+
+    def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
+        """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
+        return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))
+
+    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        """How many positions sources of these lengths, counted as their field does, have for the attention: of text its
+        tokens, EOS included."""
+        return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
+
+    def extend(
+        self,
+        source: Tensor,
+        mask: Bool[Tensor, "B S"],
+        complete: Bool[Tensor, " B"],
+        before: tuple[DecoderMemory, SourceState] | None = None,
+    ) -> tuple[DecoderMemory, SourceState]:
+        """Encodes the next positions of sources that are still arriving, where front-end and encoder are incremental.
+
+        source, mask: as in `encode`, of the new positions (see `Encoder.extend`); complete: which sources end with
+        them; before: what the call before returned, None for the first positions.
+        """
+        memory, state = (None, None) if before is None else before
+        frontend_state, encoder_state, count = (None, None, 0) if state is None else state
+        vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
+        encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
+        count = vector_mask.sum(1) + count
+        return self.decoder.extend(memory, encoded, complete), SourceState(frontend_state, encoder_state, count)
+
+    def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
+        """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
+        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
+        return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
+
+    def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
+        """How many vectors of the front-end, of text tokens, must have come before the value of each position is known
+        (see `Encoder.read_for`); more than there are, where the source must have ended. Of a memory from which nothing
+        was dropped."""
+        mask, complete = memory.attention.mask, memory.attention.complete
+        lengths = mask.sum(1) + self.frontend.end
+        if complete is not None:
+            lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
+        positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
+        return self.encoder.read_for(positions, lengths[:, None])
