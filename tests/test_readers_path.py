@@ -34,9 +34,7 @@ def lines(files: Sequence[str]) -> int:
     ("files", "most_files", "most_lines"),
     [
         pytest.param(ATTENTION, 1, 130, id="the verbs of an attention"),
-        pytest.param(
-            (*ATTENTION, *MECHANISM, *DECODER, *TRAINING_STEP), 5, 650, id="attention, decoder, step"
-        ),
+        pytest.param((*ATTENTION, *MECHANISM, *DECODER, *TRAINING_STEP), 5, 650, id="attention, decoder, step"),
         pytest.param(MOCHA, 12, 1300, id="attention=mocha in training"),
     ],
 )
