@@ -10,7 +10,7 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.batches import forced_batches
+from mt.decoding.forced import forced_batches
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods

@@ -20,9 +20,11 @@ from mt.config import Config
 from mt.data.fields import Raw, ReadSource, Row, as_list, require_texts
 from mt.data.tokenizer import Tokenizers, Unit, normalize
 from mt.decoding.base import BaseTranslator
-from mt.decoding.batches import decode_ids, decodes_hard, forced_batches
+from mt.decoding.batches import decode_ids
 from mt.decoding.delays import delays
+from mt.decoding.forced import forced_batches
 from mt.decoding.model import DecodableModel, single_model
+from mt.decoding.modes import decodes_hard
 from mt.decoding.streaming import Session, Setting, refuse_offline
 from mt.decoding.translation import Translation
 from mt.distributed import ALONE, ProcessGroup

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mt.data.split import Split
-from mt.decoding.batches import forced_batches
+from mt.decoding.forced import forced_batches
 from mt.decoding.translator import Translator
 from mt.evaluation.attention_stats import AttentionStats
 from mt.evaluation.links import pharaoh

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from mt.data.fields import Raw, as_list, require_texts
-from mt.decoding.batches import decodes_hard
+from mt.decoding.modes import decodes_hard
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import waits

@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.checkpoint import load_meta, locate
 from mt.data.split import Split
-from mt.decoding.batches import decodes_hard
+from mt.decoding.modes import decodes_hard
 from mt.decoding.onnx import OnnxTranslator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator

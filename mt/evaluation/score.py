@@ -9,7 +9,7 @@ import numpy as np
 
 from mt.data.split import Split
 from mt.decoding.base import BaseTranslator
-from mt.decoding.batches import decodes_hard
+from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.forced import forced_pass

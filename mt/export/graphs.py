@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from mt.config import Config
 from mt.data.tokenizer import BOS
-from mt.decoding.batches import decodes_hard
+from mt.decoding.modes import decodes_hard
 from mt.errors import UserError
 from mt.export.exportable import LENGTHS, require_exportable
 from mt.export.layers import onnx_layers

@@ -7,7 +7,7 @@ import torch
 from mt.config import Config
 from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
-from mt.decoding.batches import decodes_hard, require_wait_k
+from mt.decoding.modes import decodes_hard, require_wait_k
 from mt.distributed import ProcessGroup, code_digest
 from mt.errors import UserError, nearest
 from mt.metrics import METRICS, score_names

@@ -9,7 +9,7 @@ import torch
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
-from mt.decoding.batches import decodes_hard
+from mt.decoding.modes import decodes_hard
 from mt.device import keep_programs, reset_peak_memory
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError

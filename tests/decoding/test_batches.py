@@ -7,7 +7,9 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.batches import decode_ids, decodes_hard, forced_batches, require_wait_k
+from mt.decoding.batches import decode_ids
+from mt.decoding.forced import forced_batches
+from mt.decoding.modes import decodes_hard, require_wait_k
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.decoding.batches import require_wait_k
+from mt.decoding.modes import require_wait_k
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.energies import ENERGIES

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from mt.data.tokenizer import EOS
-from mt.decoding.batches import decode_ids, decodes_hard
+from mt.decoding.batches import decode_ids
+from mt.decoding.modes import decodes_hard
 from mt.decoding.streaming import refuse_offline
 from mt.decoding.streaming.progress import Progress, go_on
 from mt.errors import UserError
