@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from mt.command_line import Parser, whole_number
 from mt.data.fields import AudioField
 from mt.decoding.load import load
-from mt.decoding.streaming.progress import Progress, go_on
+from mt.decoding.streaming.state import StreamState, advance_streams
 from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
 from mt.models.config import ModelConfig
@@ -60,7 +60,7 @@ def measured(attention: str, words: int) -> dict[str, Any]:
     model.decoder.attention.energy = Wandering(model.decoder.attention.energy)
     # Without an end, as if all sentences were one.
     search = OnlineConfig(max_ratio=100.0, min_length=MAX_LENGTH - 1)
-    old, young = _Session(Progress(model, search)), _Session(Progress(model, search))
+    old, young = _Session(StreamState(model, search)), _Session(StreamState(model, search))
     tenth = max(1, words // 10)
     for number, token in enumerate(torch.randint(4, VOCABULARY, (words,)).tolist()):
         old.read(token)
@@ -80,7 +80,7 @@ def measured(attention: str, words: int) -> dict[str, Any]:
 class _Session:
     """What each word of a session took, and what was kept after it."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: StreamState) -> None:
         self.progress = progress
         self.seconds: list[float] = []
         self.kept: list[int] = []
@@ -88,7 +88,7 @@ class _Session:
 
     def read(self, token: int) -> None:
         began = time.process_time()
-        self.written += len(go_on([(self.progress, [token])])[0])
+        self.written += len(advance_streams([(self.progress, [token])])[0])
         self.seconds.append(time.process_time() - began)
         self.kept.append(self.progress.kept)
 

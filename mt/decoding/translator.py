@@ -25,7 +25,7 @@ from mt.decoding.delays import delays
 from mt.decoding.forced import forced_batches
 from mt.decoding.model import DecodableModel, single_model
 from mt.decoding.modes import decodes_hard
-from mt.decoding.streaming import Session, Setting, refuse_offline
+from mt.decoding.streaming import Session, StreamingModel, refuse_offline
 from mt.decoding.translation import Translation
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
@@ -166,7 +166,7 @@ class Translator(BaseTranslator):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
         refuse_offline(self.model, search)
         decodes_hard(search, self.model)  # raises where they do not go together
-        return Session(Setting(single_model(self.model), self.tokenizers, search, unit or self.unit, self.field))
+        return Session(StreamingModel(single_model(self.model), self.tokenizers, search, unit or self.unit, self.field))
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """As there. Raises UserError where a precision was chosen that this search does not compute in."""

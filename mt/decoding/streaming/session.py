@@ -21,7 +21,7 @@ import torch
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.model import DecodableModel, single_model
-from mt.decoding.streaming.progress import Progress, go_on
+from mt.decoding.streaming.state import StreamState, advance_streams
 from mt.decoding.streaming.words import TargetWords
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -37,7 +37,7 @@ ONLINE_MODELS = (
 )
 
 
-class Setting(NamedTuple):
+class StreamingModel(NamedTuple):
     """What sessions must have in common to read in one batch."""
 
     model: Seq2Seq
@@ -52,15 +52,15 @@ class Setting(NamedTuple):
 class Session:
     """The translation of one source; `Translator.stream` makes it. With a model of characters, words are characters."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: StreamingModel) -> None:
         self.words: list[str] = []
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
         """For each of these words, how many source words, or milliseconds, had been read when it was written."""
         self.events: list[Event] = []
         """What was read and written, in order."""
-        self._setting = setting
-        self._progress = Progress(setting.model, setting.search, setting.field)
+        self._streaming = setting
+        self._state = StreamState(setting.model, setting.search, setting.field)
         needed = setting.model.frontend.needed
         self._source = setting.field.arriving(
             setting.tokenizers.source, setting.unit, lambda vectors: int(needed(torch.tensor(vectors)))
@@ -71,17 +71,17 @@ class Session:
     @property
     def text(self) -> str:
         """The translation so far; at the end that of the whole source, as `Translator.translate` gives it."""
-        return ("" if self._setting.unit == "char" else " ").join(self.words)
+        return ("" if self._streaming.unit == "char" else " ").join(self.words)
 
     @property
     def energies(self) -> int:
         """How many monotonic energies were computed."""
-        return self._progress.energies
+        return self._state.energies
 
     @property
     def kept(self) -> int:
         """How many numbers are kept of the source and the state of the model, apart from the record above."""
-        return self._progress.kept
+        return self._state.kept
 
     @property
     def heard(self) -> int:
@@ -91,12 +91,12 @@ class Session:
     @property
     def cut(self) -> bool:
         """Whether the translation reached the limit of its length, and was ended there; known once it is finished."""
-        return self._progress.cut
+        return self._state.cut
 
     @property
     def finished(self) -> bool:
         """Whether the source has ended."""
-        return self._progress.complete
+        return self._state.complete
 
     def read(self, source: str | Iterable[str] | np.ndarray) -> list[str]:
         """Reads the next word of the source (or several in turn, of a text or an iterable), or what has come of a
@@ -110,7 +110,7 @@ class Session:
         """Ends the source and returns the rest of the translation. Raises UserError where the session is finished."""
         return finish([self])[0]
 
-    def _hear(self, part: Any) -> Row:
+    def _read_part(self, part: Any) -> Row:
         """Notes that a part of the source is read, and returns its positions."""
         row = self._source.row(part)
         self._refuse_many(len(row))
@@ -124,13 +124,13 @@ class Session:
         """Ends the source and returns its last positions, which may be none; None of a blank source."""
         row = self._source.rest()
         if row is not None:
-            self._refuse_many(len(row) - self._setting.field.written)
-        self._progress.complete = True
+            self._refuse_many(len(row) - self._streaming.field.written)
+        self._state.complete = True
         return row
 
     def _refuse_many(self, count: int) -> None:
         """Raises UserError where the model is not defined for so many positions more, and the end."""
-        model, written = self._setting.model, self._setting.field.written
+        model, written = self._streaming.model, self._streaming.field.written
         if model.max_source_length is None:
             return
         # The end of a text is a token.
@@ -175,10 +175,12 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
     before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
     for turn in zip_longest(*split):
-        heard = [
-            (session, session._hear(part)) for session, part in zip(sessions, turn, strict=True) if part is not None
+        parts = [
+            (session, session._read_part(part))
+            for session, part in zip(sessions, turn, strict=True)
+            if part is not None
         ]
-        _go_on([(session, row) for session, row in heard if len(row)])
+        _go_on([(session, row) for session, row in parts if len(row)])
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
 
@@ -192,7 +194,7 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
     _go_on([(session, row) for session, row in rests if row is not None])
     for session in sessions:
         session._write(session._target_words.end())
-        session._progress.finish()
+        session._state.finish()
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
 
 
@@ -201,15 +203,15 @@ def _refuse(sessions: Sequence[Session]) -> None:
         raise UserError("a session that is finished reads nothing more: begin another with translator.stream()")
     if len({id(session) for session in sessions}) < len(sessions):
         raise UserError("a session is there twice, and reads one word at a time: give each session once")
-    if any(session._setting != sessions[0]._setting for session in sessions):
+    if any(session._streaming != sessions[0]._streaming for session in sessions):
         raise UserError("sessions of different models or searches have no batch in common: let them read in turn")
 
 
-def _go_on(heard: Sequence[tuple[Session, Row]]) -> None:
+def _go_on(parts: Sequence[tuple[Session, Row]]) -> None:
     """Reads positions, and writes the words that are certain with them. What follows the end of a hypothesis is
     left."""
-    grown = [(session, row) for session, row in heard if not session._progress.ended]
-    found = go_on([(session._progress, row) for session, row in grown])
+    grown = [(session, row) for session, row in parts if not session._state.ended]
+    found = advance_streams([(session._state, row) for session, row in grown])
     for (session, _), tokens in zip(grown, found, strict=True):
         for token in tokens:
             session._write(session._target_words.add(token))

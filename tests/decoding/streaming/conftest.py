@@ -11,8 +11,8 @@ import torch
 from mt.data.fields import AudioConfig, AudioField
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
 from mt.decoding.batches import decode_ids
-from mt.decoding.streaming import Session, Setting
-from mt.decoding.streaming.progress import Progress
+from mt.decoding.streaming import Session, StreamingModel
+from mt.decoding.streaming.state import StreamState
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
@@ -64,7 +64,7 @@ def characters() -> Tokenizers:
 
 
 @pytest.fixture(scope="session")
-def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
+def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
     """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=): of a random model whose stops vary; the
     larger the bias of its energies, the earlier they are."""
 
@@ -77,7 +77,7 @@ def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
         unit: Unit = "word",
         tokenizers: Tokenizers = tokenizers,
         bias: float = 0.0,
-    ) -> Setting:
+    ) -> StreamingModel:
         config = ModelConfig(
             embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
             encoder=ENCODERS[encoder].Config(hidden_size=12, **LOOK_AHEAD.get(encoder, {})),
@@ -94,28 +94,28 @@ def setting(tokenizers: Tokenizers) -> Callable[..., Setting]:
                 # Decisions go both ways.
                 model.decoder.attention.energy.gain.fill_(1.0)
                 model.decoder.attention.energy.bias.fill_(bias)
-        return Setting(model, tokenizers, search, unit)
+        return StreamingModel(model, tokenizers, search, unit)
 
     return made
 
 
-class Tokens(dict[Progress, list[int]]):
+class Tokens(dict[StreamState, list[int]]):
     """The hypotheses of sessions."""
 
     def of(self, session: Session) -> tuple[int, ...]:
-        return tuple(self.get(session._progress, ()))
+        return tuple(self.get(session._state, ()))
 
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Tokens:
     """The tokens that hypotheses have gone on with."""
-    tokens, take = Tokens(), Progress.take
+    tokens, take = Tokens(), StreamState.take
 
-    def recorded(progress: Progress, token: int) -> None:
+    def recorded(progress: StreamState, token: int) -> None:
         tokens.setdefault(progress, []).append(token)
         take(progress, token)
 
-    monkeypatch.setattr(Progress, "take", recorded)
+    monkeypatch.setattr(StreamState, "take", recorded)
     return tokens
 
 
@@ -130,7 +130,7 @@ def sentences() -> Callable[..., Sources]:
 def offline() -> Callable[..., list[Hypothesis]]:
     """offline(setting, sources, search): the hypotheses of whole sources, decoded in one batch."""
 
-    def decoded(setting: Setting, sources: Sources, search: SearchConfig | None = None) -> list[Hypothesis]:
+    def decoded(setting: StreamingModel, sources: Sources, search: SearchConfig | None = None) -> list[Hypothesis]:
         ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
         size = len(setting.tokenizers.target)
         found = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32")
@@ -140,10 +140,10 @@ def offline() -> Callable[..., list[Hypothesis]]:
 
 
 @pytest.fixture(scope="session")
-def streamed() -> Callable[[Setting, list[str]], tuple[Session, list[list[str]]]]:
+def streamed() -> Callable[[StreamingModel, list[str]], tuple[Session, list[list[str]]]]:
     """streamed(setting, source): the finished session, and what it wrote at each word and at the end."""
 
-    def read(setting: Setting, source: list[str]) -> tuple[Session, list[list[str]]]:
+    def read(setting: StreamingModel, source: list[str]) -> tuple[Session, list[list[str]]]:
         session = Session(setting)
         return session, [*[session.read(word) for word in source], session.finish()]
 
@@ -151,7 +151,7 @@ def streamed() -> Callable[[Setting, list[str]], tuple[Session, list[list[str]]]
 
 
 @pytest.fixture(scope="session")
-def hearing(characters: Tokenizers) -> Callable[..., Setting]:
+def hearing(characters: Tokenizers) -> Callable[..., StreamingModel]:
     """hearing(policy, encoder=, search=, bias=, ...): of a random model that hears and writes characters; the rest are
     options of its front-end."""
 
@@ -162,7 +162,7 @@ def hearing(characters: Tokenizers) -> Callable[..., Setting]:
         search: SearchConfig | None = None,
         bias: float = 0.0,
         **options: Any,
-    ) -> Setting:
+    ) -> StreamingModel:
         attention, usual = HEARING[policy]
         config = ModelConfig(
             frontend=LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options),
@@ -182,7 +182,7 @@ def hearing(characters: Tokenizers) -> Callable[..., Setting]:
             if policy != "wait-5":
                 model.decoder.attention.energy.gain.fill_(1.0)
                 model.decoder.attention.energy.bias.fill_(bias)
-        return Setting(model, characters, search or usual, "char", FIELD)
+        return StreamingModel(model, characters, search or usual, "char", FIELD)
 
     return made
 

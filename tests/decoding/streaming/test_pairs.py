@@ -13,7 +13,7 @@ from mt.data.tokenizer import EOS
 from mt.decoding.batches import decode_ids
 from mt.decoding.modes import decodes_hard
 from mt.decoding.streaming import refuse_offline
-from mt.decoding.streaming.progress import Progress, go_on
+from mt.decoding.streaming.state import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
@@ -92,7 +92,7 @@ def ids() -> list[list[int]]:
 def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]], seed: int) -> list[tuple[int, ...]]:
     """The hypotheses of sources that arrive side by side, one to three tokens at a time, and their ends with the last
     of them or alone."""
-    draw, all_of_them = random.Random(seed), [Progress(model, search) for _ in sources]
+    draw, all_of_them = random.Random(seed), [StreamState(model, search) for _ in sources]
     left, written = [[*source] for source in sources], [list[int]() for _ in sources]
     while any(left):
         now = []
@@ -105,7 +105,7 @@ def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]],
             else:
                 left[index] = []
         if now:
-            found = go_on([(all_of_them[index], part) for index, part in now])
+            found = advance_streams([(all_of_them[index], part) for index, part in now])
             for (index, _), tokens in zip(now, found, strict=True):
                 written[index] += tokens
     return [tuple(tokens) for tokens in written]

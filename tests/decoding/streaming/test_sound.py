@@ -12,7 +12,7 @@ import torch
 from mt.data.fields import AudioConfig, AudioField
 from mt.decoding.batches import decode_ids
 from mt.decoding.delays import delays
-from mt.decoding.streaming import Session, Setting, finish, read
+from mt.decoding.streaming import Session, StreamingModel, finish, read
 from mt.evaluation.timing import written
 from mt.search.hypothesis import Hypothesis
 
@@ -24,7 +24,7 @@ CHANGES += [("milk", {"convolutions": 0}), ("monotonic", {"convolutions": 1, "no
 some_models = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, CHANGES[1]], ids=str)
 every_model = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, *CHANGES], ids=str)
 
-Hearing = Callable[..., Setting]
+Hearing = Callable[..., StreamingModel]
 Noises = Callable[..., list[np.ndarray]]
 
 
@@ -37,13 +37,13 @@ def cut(sound: np.ndarray, draw: random.Random) -> Iterator[np.ndarray]:
         begin = end
 
 
-def offline(ours: Setting, given: list[np.ndarray]) -> list[Hypothesis]:
+def offline(ours: StreamingModel, given: list[np.ndarray]) -> list[Hypothesis]:
     rows, size = FIELD.encode(given, None), len(ours.tokenizers.target)
     found = decode_ids(ours.model, rows, ours.search, vocab_size=size, precision="fp32", field=FIELD)
     return [hypotheses[0] for hypotheses in found]
 
 
-def streamed(ours: Setting, pieces: Any) -> tuple[Session, list[list[str]]]:
+def streamed(ours: StreamingModel, pieces: Any) -> tuple[Session, list[list[str]]]:
     session = Session(ours)
     return session, [*[session.read(piece) for piece in pieces], session.finish()]
 

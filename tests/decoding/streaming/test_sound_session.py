@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mt.data.fields import AudioConfig, AudioField
 from mt.decoding.batches import decode_ids
-from mt.decoding.streaming import Session, Setting, refuse_offline
+from mt.decoding.streaming import Session, StreamingModel, refuse_offline
 from mt.errors import UserError
 from mt.search.config import OnlineConfig
 
@@ -18,11 +18,11 @@ RATE = 4000
 FIELD = AudioField(AudioConfig(rate=RATE))
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
 
-Hearing = Callable[..., Setting]
+Hearing = Callable[..., StreamingModel]
 Noises = Callable[..., list[np.ndarray]]
 
 
-def streamed(ours: Setting, pieces: Any) -> tuple[Session, list[list[str]]]:
+def streamed(ours: StreamingModel, pieces: Any) -> tuple[Session, list[list[str]]]:
     session = Session(ours)
     return session, [*[session.read(piece) for piece in pieces], session.finish()]
 

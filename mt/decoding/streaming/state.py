@@ -16,8 +16,9 @@ from mt.search.torch_stepper import top_k
 from mt.trees import concatenated, kept_rows, stored_numbers
 
 
-class Progress:
-    """Of one source and its hypothesis, in tokens and in vectors of the front-end, which of text are tokens, too."""
+class StreamState:
+    """How far one source and its hypothesis have come, in tokens and in vectors of the front-end, which of text are
+    tokens, too."""
 
     def __init__(self, model: Seq2Seq, search: SearchConfig, field: Field = TEXT) -> None:
         """field: of the source."""
@@ -76,22 +77,22 @@ class Progress:
 
 
 @torch.no_grad()
-def go_on(heard: Sequence[tuple[Progress, Row]]) -> list[list[int]]:
+def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
     """Reads the next positions of each source, which may be none at its end, and gives at least one vector in all;
     returns the tokens that each hypothesis goes on with.
 
     All are of one model, one search and one field.
     """
-    rows: list[list[int]] = [[] for _ in heard]
-    new = [(one, row) for one, row in heard if one.source is None]
-    begun = [(one, row) for one, row in heard if one.source is not None]
+    rows: list[list[int]] = [[] for _ in parts]
+    new = [(one, row) for one, row in parts if one.source is None]
+    begun = [(one, row) for one, row in parts if one.source is not None]
     for grown in filter(None, (new, begun)):
         _grow(grown)
-    _advance([(one, row) for (one, _), row in zip(heard, rows, strict=True) if one.may_go_on()])
+    _advance([(one, row) for (one, _), row in zip(parts, rows, strict=True) if one.may_go_on()])
     return rows
 
 
-def _grow(grown: Sequence[tuple[Progress, Row]]) -> None:
+def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     """Encodes the next positions of sources that have all begun, or that all begin with them."""
     model, wait, count = grown[0][0].model, grown[0][0].wait, len(grown)
     device = next(model.parameters()).device
@@ -112,7 +113,7 @@ def _grow(grown: Sequence[tuple[Progress, Row]]) -> None:
             one.query = kept_rows(query, [index], count, device)
 
 
-def _advance(active: list[tuple[Progress, list[int]]]) -> None:
+def _advance(active: list[tuple[StreamState, list[int]]]) -> None:
     """Takes all the steps that what was read decides, and puts their tokens into the lists."""
     if not active:
         return
@@ -141,8 +142,8 @@ def _advance(active: list[tuple[Progress, list[int]]]) -> None:
 
 
 def _staying(
-    active: Sequence[tuple[Progress, list[int]]], stays: Sequence[bool], trees: Any
-) -> tuple[list[tuple[Progress, list[int]]], Any]:
+    active: Sequence[tuple[StreamState, list[int]]], stays: Sequence[bool], trees: Any
+) -> tuple[list[tuple[StreamState, list[int]]], Any]:
     """Those that go on, and their rows of (memory, query, ...). The others keep their query."""
     memory, query = trees[:2]
     count, device = len(active), memory.final_state.device
@@ -153,7 +154,9 @@ def _staying(
     return [active[index] for index in kept], kept_rows(trees, kept, count, device)
 
 
-def _forbidden(active: Sequence[tuple[Progress, list[int]]], vocabulary: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _forbidden(
+    active: Sequence[tuple[StreamState, list[int]]], vocabulary: int
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Rows and the tokens that may not follow them; see `Constraints.forbidden`."""
     constraints, rows, tokens = active[0][0].search.constraints, list[np.ndarray](), list[np.ndarray]()
     for number, (one, _) in enumerate(active):
