@@ -225,6 +225,16 @@ def test_the_house_keeps(rule: Rule):
     assert [found for module, text in everything for found in violations(rule, module, text)] == []
 
 
+def floors_shown() -> str:
+    """The floors as mt/README.md draws them, from the top."""
+    rows = [", ".join(name.removeprefix("mt.") for name in floor) for floor in reversed(FLOORS)]
+    return "\n".join(f"    {row}" for row in rows)
+
+
+def test_the_diagram_of_the_floors_is_that_of_the_rule():
+    assert f"\n\n{floors_shown()}\n\n" in (ROOT / "mt" / "README.md").read_text(encoding="utf-8")
+
+
 def test_tests_are_of_readable_size():
     texts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
     assert [found for name, text in texts.items() for found in violations(sizes, name, text)] == []
