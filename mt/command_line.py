@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,6 +28,11 @@ class Parser(argparse.ArgumentParser):
             parents=list(parents),
             add_help=not parents,
         )
+        release = f"mt {version('mt')}"
+        if "--version" in self._option_string_actions:  # Hydra has one, which tells its own
+            vars(self._option_string_actions["--version"])["version"] = release
+        else:
+            self.add_argument("--version", action="version", version=release, help="show the version of mt")
         self.register("type", Path, _path)
         use_utf8()  # for what --help prints, too
 

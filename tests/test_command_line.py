@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import mt
 from mt.command_line import Parser, whole_number
 
 ROOT = Path(__file__).parents[1]
@@ -98,3 +99,9 @@ def test_no_script_has_another_parser():
     texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "scripts").glob("*.py")}
     assert len(texts) > 10
     assert not [name for name, text in texts.items() if "argparse.ArgumentParser(" in text]
+
+
+def test_every_command_tells_the_version_of_the_package(parser: Parser, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parser.parse_args(["--version"])
+    assert (left.value.code, capsys.readouterr().out) == (0, f"mt {mt.__version__}\n")
