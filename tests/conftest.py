@@ -22,6 +22,7 @@ from mt.data.corpus import Corpus
 from mt.parsing import parse
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from tests.products import beyond_every_value
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
 SLOTS = [
@@ -34,6 +35,19 @@ SLOTS = [
 SIZES = {"train": 240, "dev": 12, "test": 10}
 
 Configure = Callable[..., Config]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as exhaustive the cases of a large product of parameters that try no new value of any of them."""
+    products: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            products.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in products.values():
+        beyond = beyond_every_value([case.callspec.id for case in cases])
+        for case, exhaustive in zip(cases, beyond, strict=True):
+            if exhaustive:
+                case.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture

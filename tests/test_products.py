@@ -1,0 +1,30 @@
+"""The short run tries every value of every parameter; what it leaves out are further combinations."""
+
+import itertools
+
+import pytest
+
+from tests.products import SMALL, beyond_every_value
+
+
+def product(*counts: int) -> list[str]:
+    values = [[f"{name}{i}" for i in range(count)] for name, count in zip("abc", counts, strict=False)]
+    return ["-".join(case) for case in itertools.product(*values)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "enough"),
+    [
+        ([], 0),
+        (product(SMALL), SMALL),
+        (product(6, 4), 24),
+        (product(7, 6), 7),
+        (product(4, 4, 3), 4),
+        (product(50), 50),
+        ([f"same-{i}" for i in range(30)], 30),
+    ],
+)
+def test_few_cases_have_every_value(ids: list[str], enough: int) -> None:
+    chosen = [name for name, beyond in zip(ids, beyond_every_value(ids), strict=True) if not beyond]
+    assert {item for name in chosen for item in name.split("-")} == {item for name in ids for item in name.split("-")}
+    assert len(chosen) == enough
