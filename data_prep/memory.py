@@ -2,8 +2,11 @@
 
 import contextlib
 import resource
+import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 from mt.errors import UserError
 
@@ -21,7 +24,8 @@ def guarded() -> Iterator[None]:
     )
     watch = _watch(f"error: the preparation was ended from outside of it, or {sentence}")
     try:
-        yield
+        with _told_by_handlers(watch):
+            yield
     except MemoryError as error:  # Arrow's, too
         raise UserError(sentence) from error
     except RuntimeError as error:
@@ -29,9 +33,37 @@ def guarded() -> Iterator[None]:
             raise UserError(sentence) from error
         raise
     finally:
-        if watch is not None:
-            with contextlib.suppress(OSError):
-                watch.communicate(b"end\n")
+        _dismiss(watch)
+
+
+@contextlib.contextmanager
+def _told_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
+    """Where a signal has a handler, as those of queues have, the handler says why the process ends, and the shell
+    nothing."""
+    before: dict[int, Callable[[int, FrameType | None], object]] = {}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        _dismiss(watch)
+        before[number](number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for signal_number, previous in before.items():
+            signal.signal(signal_number, previous)
+
+
+def _dismiss(watch: subprocess.Popen[bytes] | None) -> None:
+    """Ends the shell, which then says nothing."""
+    if watch is not None and watch.poll() is None:
+        with contextlib.suppress(OSError, ValueError):
+            watch.communicate(b"end\n")
 
 
 def _watch(sentence: str) -> subprocess.Popen[bytes] | None:

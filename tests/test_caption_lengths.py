@@ -1,13 +1,11 @@
 """How long a picture is to a search, which limits the caption by it."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
-from mt import decoding
 from mt.data.fields import ImageConfig, ImageField
+from mt.data.tokenizer import EOS
 from mt.decoding.batches import decode_ids
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
@@ -16,26 +14,20 @@ from mt.search.config import GreedyConfig
 
 
 @pytest.mark.parametrize("size", [32, 64, 128])
-def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A field counts a picture in squares of its own size, and has a mask of its rows."""
-    frontend, encoder = {"name": "image", "channels": 8}, {"name": "none"}
+def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(size: int) -> None:
+    """A field counts a picture in squares of its own size; a search counts the vectors that the front-end makes."""
     plain = {
-        "frontend": frontend,
-        "encoder": encoder,
+        "frontend": {"name": "image", "channels": 8},
+        "encoder": {"name": "none"},
         "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8},
+        "embedding": {"embedding_dim": 8},
     }
-    config = parse({**plain, "embedding": {"embedding_dim": 8}}, ModelConfig)
-    model, field = Seq2Seq(config, 10, 10).eval(), ImageField(ImageConfig(size=size))
-    found: list[torch.Tensor] = []
-
-    def noted(search: GreedyConfig, verbs: Any, memory: Any, lengths: torch.Tensor, read_for: None) -> list[list[None]]:
-        assert torch.equal(lengths, memory.attention.mask.sum(1))
-        found.append(lengths)
-        return [[None] for _ in lengths]
-
-    monkeypatch.setattr(decoding, "decode", noted)
+    model = Seq2Seq(parse(plain, ModelConfig), 10, 10).eval()
+    with torch.no_grad():
+        model.decoder.output.bias[EOS] = -1e9  # so that nothing but the limit ends a caption
     pictures = [np.zeros((size, size, 3), np.uint8)] * 2
-    decode_ids(model, pictures, GreedyConfig(), vocab_size=10, precision="fp32", field=field)
-    assert [length for lengths in found for length in lengths.tolist()] == [(size // 8) ** 2] * 2
+    search = GreedyConfig(max_ratio=1.0, max_extra=1)
+    found = decode_ids(
+        model, pictures, search, vocab_size=10, precision="fp32", field=ImageField(ImageConfig(size=size))
+    )
+    assert [len(best.tokens) for (best,) in found] == [(size // 8) ** 2 + 1] * 2

@@ -9,6 +9,7 @@ from torch import nn
 from mt.models import seq2seq
 from mt.models.attention import ATTENTIONS, energy
 from mt.models.attention.energies import ENERGIES
+from mt.models.attention.location import Location, LocationConfig
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
@@ -71,7 +72,7 @@ def test_matrices_of_layers_start_uniform_and_all_else_as_constructed(
 
 
 def test_what_constructors_set():
-    location = energy.Location(energy.LocationConfig(max_source_length=50), 16, 16).positions
+    location = Location(LocationConfig(max_source_length=50), 16, 16).positions
     direction = energy.Concat(energy.ConcatConfig(attention_dim=400), 16, 16).direction
     for parameter, size in ((location, 16), (direction, 400)):
         bound = size**-0.5
