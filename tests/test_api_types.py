@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mt import Translator, load
+from mt.data.fields.arriving import ArrivingText
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
 
@@ -91,3 +92,19 @@ def test_an_option_that_does_not_exist():
     options: dict[str, Any] = {"beam": 3}
     with pytest.raises(TypeError, match="unexpected keyword argument 'beam'"):
         load("run", **options)
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        (None, "this model reads text, not NoneType: give it words"),
+        (b"cats", "this model reads text, not bytes: give it words"),
+        (["two", 3], "this model reads text, not int: give it words"),
+        ("two \ud800", r"the text holds half of a character (\ud800), as of bytes"),
+    ],
+    ids=str,
+)
+def test_a_stream_reads_words_alone(translator: Translator, part: Any, sentence: str):
+    source = ArrivingText(translator.tokenizers.source, "word")
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}"):
+        source.parts(part)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mt.data.fields.base import Row
-from mt.data.fields.inputs import as_list
+from mt.data.fields.inputs import as_list, require_writable
 from mt.data.fields.samples import framed
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.errors import UserError
@@ -59,6 +59,7 @@ class ArrivingText(Arriving):
         for text in as_list(data)[0]:
             if not isinstance(text, str):
                 raise UserError(f"this model reads text, not {type(text).__name__}: give it words")
+            require_writable(text, "the text")
             parts += text.split() if self._unit == "word" else text
         return parts
 

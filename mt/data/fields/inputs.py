@@ -41,13 +41,18 @@ def require_texts(inputs: Iterable[object], name: str = "text") -> None:
     for number, text in enumerate(inputs, start=1):
         if not isinstance(text, str):
             raise UserError(f"{name} {number} is {_kind(text)}, and this is for text: give a str, or a list of them")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UserError(
-                f"{name} {number} holds half of a character ({ascii(text[error.start])[1:-1]}), as of bytes that were "
-                "read as something else: give what the bytes say in their own encoding"
-            ) from None
+        require_writable(text, f"{name} {number}")
+
+
+def require_writable(text: str, name: str) -> None:
+    """Raises UserError where UTF-8 cannot write the text. name: what to call it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{name} holds half of a character ({ascii(text[error.start])[1:-1]}), as of bytes that were read as "
+            "something else: give what the bytes say in their own encoding"
+        ) from None
 
 
 def _kind(value: object) -> str:
