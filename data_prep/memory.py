@@ -1,6 +1,7 @@
 """Want of memory as a sentence: also where a library ends the process, and no line of Python runs any more."""
 
 import contextlib
+import os
 import resource
 import signal
 import subprocess
@@ -43,7 +44,10 @@ def _told_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def handle(number: int, frame: FrameType | None) -> None:
-        _dismiss(watch)
+        # Nothing is waited for: another signal may come within, and would wait for the same lock.
+        if watch is not None and watch.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.write(watch.stdin.fileno(), b"end\n")
         before[number](number, frame)
 
     if threading.current_thread() is threading.main_thread():
@@ -61,8 +65,8 @@ def _told_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
 
 def _dismiss(watch: subprocess.Popen[bytes] | None) -> None:
     """Ends the shell, which then says nothing."""
-    if watch is not None and watch.poll() is None:
-        with contextlib.suppress(OSError, ValueError):
+    if watch is not None:
+        with contextlib.suppress(OSError):
             watch.communicate(b"end\n")
 
 
