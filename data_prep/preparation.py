@@ -19,9 +19,9 @@ from mt.data import corpus
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import SourceError
-from mt.data.files import sha256
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
+from mt.input_files import sha256
 
 TOKENIZERS = "tokenizers"
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}

@@ -1,7 +1,7 @@
 """What of a text is compared: one composition and one notion of a blank, for both sides of every metric.
 
-A model writes composed text with single blanks, whatever its training text was (`mt.data.tokenizer`). So a reference is
-brought into the same form before it is compared, as a hypothesis of anybody else's is; in files both stay as they are.
+A model reads and writes composed text with single blanks, whatever its training text was. So a reference is brought
+into the same form before it is compared, as a hypothesis of anybody else's is; in files both stay as they are.
 
 A blank is what `str.split` takes for one: all of Unicode's White_Space (tab, no-break space, ideographic space, line
 separators) and U+001C to U+001F. Zero-width characters are none of it: they are characters, and a model can write them.
@@ -14,8 +14,17 @@ COMPOSED = "unicode:nfc"
 """The field of a signature where texts were composed that were not."""
 
 
+def normalize(text: str) -> str:
+    """The text as a model reads and writes it: composed (NFC), each run of white space one U+0020, none at the ends."""
+    # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
+    blanks = text.isprintable() and "  " not in text and text == text.strip()
+    if blanks and unicodedata.is_normalized("NFC", text):
+        return text
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) -> str:
-    r"""The text composed (NFC), with every run of blanks as one U+0020, and none at the ends.
+    r"""The text as `normalize` gives it, which is what both sides of a metric are brought to.
 
     lowercase: whether capitals are compared as small letters; both small sigmas of Greek are one then, since which of
     them a capital stands for depends on its neighbours. newlines: whether lines stay apart.
@@ -27,10 +36,8 @@ def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) ->
     """
     if newlines:
         return "\n".join(comparable(line, lowercase=lowercase) for line in text.split("\n"))
-    composed = unicodedata.normalize("NFC", text)
-    if lowercase:
-        composed = unicodedata.normalize("NFC", composed.lower().replace("ς", "σ"))
-    return " ".join(composed.split())
+    text = normalize(text)
+    return unicodedata.normalize("NFC", text.lower().replace("ς", "σ")) if lowercase else text
 
 
 def is_blank(text: str) -> bool:

@@ -23,10 +23,10 @@ from mt.decoding.modes import decodes_hard
 from mt.errors import UserError
 from mt.export.exportable import LENGTHS, require_exportable
 from mt.export.layers import onnx_layers
+from mt.input_files import sha256
 from mt.models.frontends import WordVectors
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
-from mt.onnx.networks import sha256
 from mt.search.config import revised_search
 from mt.storage import write_json
 from mt.weights import Form

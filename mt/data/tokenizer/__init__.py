@@ -1,8 +1,8 @@
 """Tokenizers: the one door to SentencePiece."""
 
+from mt.comparable import normalize
 from mt.data.tokenizer.config import SideConfig, TokenizerConfig
 from mt.data.tokenizer.extension import extend, extend_sides
-from mt.data.tokenizer.marks import normalize
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer
 from mt.data.tokenizer.sides import Tokenizers, load_tokenizer
 from mt.data.tokenizer.training import train

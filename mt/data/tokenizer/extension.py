@@ -4,8 +4,9 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable
 
+from mt.comparable import normalize
 from mt.data.tokenizer.config import ModelType, TokenizerConfig
-from mt.data.tokenizer.marks import SPACE, normalize, restored
+from mt.data.tokenizer.marks import SPACE, restored
 from mt.data.tokenizer.processor import UNK, Tokenizer
 from mt.data.tokenizer.sides import Tokenizers
 from mt.data.tokenizer.training import proto_of, train

@@ -6,7 +6,6 @@ U+001F, which are white space, are free to stand for them.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 
 from mt.data.words import runs
@@ -26,15 +25,6 @@ ESCAPES: Escapes = {ord(SPACE): ESCAPED_SPACE, ord("▅"): ESCAPED_BLOCK}
 ESCAPES_OF_WORDS: Escapes = {**ESCAPES, ord(JOINER): _ESCAPED_JOINER}
 _RESTORED = {ord(escape): chr(mark) for mark, escape in ESCAPES_OF_WORDS.items()}
 _JOINED = re.compile(rf"(?: +|^){JOINER}")
-
-
-def normalize(text: str) -> str:
-    """The text as the tokenizer sees it: composed (NFC), every run of white space one blank."""
-    # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
-    blanks = text.isprintable() and "  " not in text and text == text.strip()
-    if blanks and unicodedata.is_normalized("NFC", text):
-        return text
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:

@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from mt.data.tokenizer.marks import normalize, places_of_text
+from mt.comparable import normalize
+from mt.data.tokenizer.marks import places_of_text
 from mt.data.words import words
 
 Unit = Literal["word", "char"]

@@ -7,9 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from mt.comparable import comparable
+from mt.comparable import comparable, normalize
 from mt.data.arrow import numbers
-from mt.data.tokenizer.marks import normalize
 from mt.data.tokenizer.processor import UNK, Tokenizer
 
 _SHOWN = 40  # characters of a word
