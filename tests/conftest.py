@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from data_prep.prepare import prepare
+from mt import Translator, load
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.parsing import parse
@@ -140,6 +141,17 @@ def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempP
     run = begin(configure(), corpus, tmp_path_factory.mktemp("runs") / "trained")
     train_and_test(run)
     return run.folder
+
+
+@pytest.fixture(scope="module")
+def translator(trained: Path) -> Translator:
+    return load(trained, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def hard(trained_hard: Path) -> Translator:
+    """A translator whose attention can be hard, and which can decode online."""
+    return load(trained_hard, device="cpu")
 
 
 @pytest.fixture

@@ -16,11 +16,6 @@ from mt.evaluation.likelihood import likelihoods
 Call = Callable[[Any], object]
 
 
-@pytest.fixture(scope="module")
-def translator(trained: Path) -> Translator:
-    return load(trained, device="cpu")
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

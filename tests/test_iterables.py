@@ -1,24 +1,10 @@
 """The Python API takes texts as any iterable gives them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import mt
 from mt.decoding.translator import Translator
 from mt.evaluation.likelihood import likelihoods
-
-
-@pytest.fixture(scope="module")
-def translator(trained: Path) -> Translator:
-    return mt.load(trained, device="cpu")
-
-
-@pytest.fixture(scope="module")
-def hard(trained_hard: Path) -> Translator:
-    return mt.load(trained_hard, device="cpu")
-
 
 ITERABLES = {
     "generator": lambda texts: (text for text in texts),

@@ -1,10 +1,8 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 
-import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.batches import decode_ids
@@ -16,11 +14,6 @@ from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
-
-
-@pytest.fixture(scope="module")
-def translator(trained: Path) -> Translator:
-    return mt.load(trained, device="cpu")
 
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

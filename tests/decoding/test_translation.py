@@ -4,20 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import mt
 from mt.decoding.translator import Translator
 from mt.errors import UserError, unwritten
 from mt.search.config import GreedyConfig, OnlineConfig
-
-
-@pytest.fixture(scope="module")
-def translator(trained: Path) -> Translator:
-    return mt.load(trained, device="cpu")
-
-
-@pytest.fixture(scope="module")
-def hard(trained_hard: Path) -> Translator:
-    return mt.load(trained_hard, device="cpu")
 
 
 def test_links_join_words_of_the_text(translator: Translator) -> None:

@@ -18,16 +18,6 @@ from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfi
 GREEDY = GreedyConfig()
 
 
-@pytest.fixture(scope="module")
-def translator(trained: Path) -> Translator:
-    return mt.load(trained, device="cpu")
-
-
-@pytest.fixture(scope="module")
-def hard(trained_hard: Path) -> Translator:
-    return mt.load(str(trained_hard), device="cpu")
-
-
 def same(one: Translation, other: Translation) -> bool:
     return (
         (one.text, one.tokens, one.source_tokens) == (other.text, other.tokens, other.source_tokens)
