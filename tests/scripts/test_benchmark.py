@@ -2,22 +2,37 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmark.py"
-
-
-def lines(*arguments: str) -> list[str]:
-    command = [sys.executable, str(SCRIPT), *arguments, "--rounds", "2"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+Run = Callable[..., list[str]]
 
 
-def test_ops():
-    first, shape, *rows = lines("ops", "--shape", "2", "3", "8")
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a benchmark in this process, and returns the lines that it prints."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    threads = torch.get_num_threads()
+
+    def lines(name: str, *arguments: str) -> list[str]:
+        from benchmarks import BENCHMARKS
+
+        BENCHMARKS[name](arguments)
+        torch.set_num_threads(threads)
+        return capsys.readouterr().out.splitlines()
+
+    return lines
+
+
+def test_ops(run: Run):
+    first, shape, *rows = run("ops", "--rounds", "2", "--shape", "2", "3", "8")
     assert "medians of 2 rounds" in first
     assert shape == "(2, 3, 8):"
     names = ("clipped", "wavefront", "expected_alignment")
@@ -26,16 +41,18 @@ def test_ops():
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_additive():
-    _, shape, *rows = lines("additive", "--shape", "8", "32", "64", "128")
+def test_additive(run: Run):
+    _, shape, *rows = run("additive", "--rounds", "2", "--shape", "8", "32", "64", "128")
     assert shape == "(8, 32, 64, 128):"
     for name, row in zip(("plain", "additive_energy"), rows, strict=True):
         assert re.fullmatch(rf" +{name}: .* times as fast, peak \d+ MiB, .* of the first", row)
 
 
-def test_online(tmp_path: Path):
-    small = ("--lengths", "10", "40", "33", "--size", "8", "--vocabulary", "20")
-    found = json.loads("\n".join(lines("online", *small, "--json", "--plot", str(tmp_path / "speedup.png"))))
+def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # As a command: thousands of small steps take three times as long where all shapes are checked.
+    small = ("--lengths", "10", "40", "33", "--size", "8", "--vocabulary", "20", "--rounds", "2")
+    command = [sys.executable, SCRIPTS / "benchmark.py", "online", *small, "--json", "--plot", tmp_path / "speedup.png"]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert (tmp_path / "speedup.png").read_bytes().startswith(b"\x89PNG")
     assert list(found) == ["softmax", "monotonic", "mocha_2", "mocha_4", "mocha_8"]
     for name, own in found.items():
@@ -46,18 +63,19 @@ def test_online(tmp_path: Path):
         assert own["energies"] == ([100, 1089, 1600] if name == "softmax" else [64, 423, 535])
     assert found["softmax"]["speedup"] == [1, 1, 1]
 
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    from benchmarks.online import table
 
-def test_online_prints_tables():
-    heading, names, *rows = lines("online", "--lengths", "10", "20", "--size", "4", "--vocabulary", "8")
+    heading, names, *rows = table(found, [10, 33, 40]).splitlines()
     assert heading == "attention alone: ms a sentence (times as fast as softmax)"
     assert names.split() == ["S", "=", "T", "softmax", "monotonic", "mocha_2", "mocha_4", "mocha_8"]
     assert re.fullmatch(r" +10( +\d+\.\d\d \(\d+\.\d\d\)){5}", rows[0])
-    assert rows[2].split()[0] == "exponent" and len(rows[2].split()) == 6
-    assert rows[-1] == "exponents are fitted to lengths 10 to 20"
+    assert rows[3].split()[0] == "exponent" and len(rows[3].split()) == 6
+    assert rows[-1] == "exponents are fitted to lengths 10 to 40"
 
 
-def test_growth():
-    found = json.loads("\n".join(lines("growth", "--size", "8", "--json")))
+def test_growth(run: Run):
+    found = json.loads("\n".join(run("growth", "--size", "8", "--rounds", "1", "--json")))
     groups = {name.rpartition(" ")[0]: row for name, row in found.items()}
     assert list(groups) == [
         "training, tokens of a batch", "training, length", "decoding, beam", "decoding, length", "memory, source",
@@ -66,8 +84,34 @@ def test_growth():
     assert all(row.get("tokens_per_second", 1) > 0 and row.get("peak_mb", 0) >= 0 for row in found.values())
 
 
-def test_stream():
-    command = [sys.executable, str(SCRIPT), "stream", "--words", "40", "--attentions", "mocha"]
-    first, _, row, _ = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+@pytest.mark.exhaustive
+def test_train(run: Run):
+    found = json.loads("\n".join(run("train", "--size", "8", "--rounds", "1", "--json")))
+    assert list(found) == ["input_feeding_bf16", "input_feeding_fp32", "bf16", "fp32"]
+    assert all(list(row) == ["ratio", "tokens_per_second", "peak_mb"] for row in found.values())
+    assert all(value > 0 for row in found.values() for value in row.values())
+
+
+@pytest.mark.exhaustive
+def test_decode(run: Run):
+    found = json.loads("\n".join(run("decode", "--size", "8", "--rounds", "1", "--updates", "2", "--json")))
+    assert list(found) == ["beam5_batch", "beam5_single", "greedy_batch", "greedy_single"]
+    for row in found.values():
+        ratios = [value for name, value in row.items() if name.endswith("_ratio")]
+        assert row["ratio"] == max(ratios) and row["tokens_per_second"] > 0
+
+
+def test_stream(run: Run):
+    first, _, row, _ = run("stream", "--words", "40", "--attentions", "mocha")
     assert first.startswith("40 words; milliseconds a word, and numbers kept")
     assert re.fullmatch(r" +mocha( +[\d.,]+){8}", row)
+
+
+def test_a_name_that_is_none(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(sys, "argv", ["benchmark.py", "decoed"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPTS / "benchmark.py"), run_name="__main__")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(
+        "error: benchmark decoed is an invalid choice: did you mean decode? choices: "
+    )

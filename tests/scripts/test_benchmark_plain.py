@@ -14,15 +14,15 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
 
 sys.path.append(str(Path(__file__).parents[2] / "scripts"))
-from benchmark_plain import Plain, plain_of
-from benchmark_setup import configured
+from benchmarks.model import configure
+from benchmarks.plain import Plain, plain_of
 
 LENGTHS = [3, 7, 5, 1]
 
 
 @pytest.fixture
 def model() -> Seq2Seq:
-    config: Config = configured("input_feeding", "fp32", 8)
+    config: Config = configure("input_feeding", "fp32", 8)
     torch.manual_seed(3)
     made = Seq2Seq(config, 20, 20).eval()
     with torch.no_grad():

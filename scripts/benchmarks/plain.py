@@ -22,7 +22,7 @@ State = tuple[Tensor, Tensor, Tensor]
 """Hidden, cell and readout of the step before, each [B, H]."""
 
 
-class Found(NamedTuple):
+class Hypothesis(NamedTuple):
     score: float
     tokens: list[int]
 
@@ -43,7 +43,7 @@ class Plain(nn.Module):
         self.scale = embedding**0.5
 
     def encode(self, source: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, State]:
-        """Values, keys and mask of a batch of sources, and the first state."""
+        """Returns values, keys and mask of a batch of sources, and the first state."""
         packed = pack_padded_sequence(
             self.drop(self.scale * self.source(source)), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
         )
@@ -61,7 +61,7 @@ class Plain(nn.Module):
         return hidden, cell, self.drop(torch.tanh(self.combine(torch.cat((context, hidden), -1))))
 
     def forward(self, batch: Batch) -> Tensor:
-        """The sum of the cross entropy of a batch."""
+        """Returns the sum of the cross entropy of a batch."""
         *source, state = self.encode(batch.source, batch.source_mask)
         readouts = []
         for vectors in self.drop(self.scale * self.target(batch.target_in)).unbind(1):
@@ -71,59 +71,64 @@ class Plain(nn.Module):
         return cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD, reduction="sum")
 
     def log_probs(self, tokens: Tensor, state: State, *source: Tensor) -> tuple[Tensor, State]:
-        """Of every next token, [N, V], and the state after the step. PAD and BOS never follow."""
+        """Returns the log-probabilities of all next tokens, [N, V], and the state after the step. PAD and BOS never
+        follow."""
         state = self.step(self.scale * self.target(tokens), state, *source)
         log_probs = self.output(state[2]).log_softmax(-1)
         log_probs[:, [PAD, BOS]] = -torch.inf
         return log_probs, state
 
     @torch.no_grad()
-    def greedy(self, source: Tensor, mask: Tensor, limits: Tensor) -> list[Found]:
-        """limits: [B], the most tokens of each sentence, EOS included."""
+    def greedy(self, source: Tensor, mask: Tensor, limits: Tensor) -> list[Hypothesis]:
+        """Takes the best token at each step. limits: [B], the most tokens of each sentence, EOS included."""
         *memory, state = self.encode(source, mask)
         tokens = torch.full_like(limits, BOS)
-        score, done, said = torch.zeros(len(limits), device=limits.device), torch.zeros_like(mask[:, 0]), []
+        score = torch.zeros(len(limits), device=limits.device)
+        done = torch.zeros_like(mask[:, 0])
+        written: list[Tensor] = []
         while not done.all():
             log_probs, state = self.log_probs(tokens, state, *memory)
             best, tokens = log_probs.max(-1)
             score += best.masked_fill(done, 0)
-            said.append(tokens.masked_fill(done, PAD))
-            done = done | (tokens == EOS) | (len(said) >= limits)
+            written.append(tokens.masked_fill(done, PAD))
+            done = done | (tokens == EOS) | (len(written) >= limits)
         return [
-            Found(total, [token for token in row if token != PAD])
-            for total, row in zip(score.tolist(), torch.stack(said, 1).tolist(), strict=True)
+            Hypothesis(total, [token for token in row if token != PAD])
+            for total, row in zip(score.tolist(), torch.stack(written, 1).tolist(), strict=True)
         ]
 
     @torch.no_grad()
-    def beam(self, source: Tensor, mask: Tensor, limits: Tensor, size: int, penalty: float) -> list[Found]:
-        """The best hypothesis of each sentence. An ended one keeps its place in the beam; a sentence is over when none
-        is open. Scores are divided by ((5 + length) / 6) ** penalty (Wu et al. 2016)."""
+    def beam(self, source: Tensor, mask: Tensor, limits: Tensor, size: int, penalty: float) -> list[Hypothesis]:
+        """Returns the best hypothesis of each sentence. An ended one keeps its place in the beam; a sentence is over
+        when none is open. Scores are divided by ((5 + length) / 6) ** penalty (Wu et al. 2016)."""
         *memory, state = self.encode(source, mask)
         memory = [part.repeat_interleave(size, 0) for part in memory]
         state = _rows(state, torch.arange(len(limits), device=limits.device).repeat_interleave(size))
-        tokens, score = limits.new_full((len(state[0]),), BOS), torch.full((len(limits), size), -torch.inf)
-        score, offsets = score.to(source.device), size * torch.arange(len(limits), device=limits.device)[:, None]
+        tokens = limits.new_full((len(state[0]),), BOS)
+        written = tokens.new_empty(len(tokens), 0)
+        score = torch.full((len(limits), size), -torch.inf, device=source.device)
         score[:, 0] = 0
-        places, said = torch.full_like(limits, size), tokens.new_empty(len(tokens), 0)
-        ended: list[list[Found]] = [[] for _ in range(len(limits))]
+        offsets = size * torch.arange(len(limits), device=limits.device)[:, None]
+        open_places = torch.full_like(limits, size)
+        ended: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
         while (score > -torch.inf).any():
             log_probs, state = self.log_probs(tokens, state, *memory)
             totals = (score[:, :, None] + log_probs.view(*score.shape, -1)).flatten(1)
             score, choice = totals.topk(size)
-            rows, chosen = choice // log_probs.shape[1] + offsets, choice % log_probs.shape[1]
-            said, tokens, state = (
-                torch.cat((said[rows.flatten()], chosen.view(-1, 1)), 1),
-                chosen.flatten(),
-                _rows(state, rows.flatten()),
-            )
-            score = score.masked_fill(torch.arange(size, device=score.device) >= places[:, None], -torch.inf)
-            length = said.shape[1]
+            chosen = choice % log_probs.shape[1]
+            rows = (choice // log_probs.shape[1] + offsets).flatten()
+            tokens = chosen.flatten()
+            written = torch.cat((written[rows], tokens[:, None]), 1)
+            state = _rows(state, rows)
+            score = score.masked_fill(torch.arange(size, device=score.device) >= open_places[:, None], -torch.inf)
+            length = written.shape[1]
             ends = ((chosen == EOS) | (length >= limits)[:, None]) & (score > -torch.inf)
             for sentence, place in ends.nonzero().tolist():
-                found = float(score[sentence, place]) / ((5 + length) / 6) ** penalty
-                ended[sentence].append(Found(found, said[sentence * size + place].tolist()))
-            places, score = places - ends.sum(1), score.masked_fill(ends, -torch.inf)
-        return [max(each) for each in ended]
+                total = float(score[sentence, place]) / ((5 + length) / 6) ** penalty
+                ended[sentence].append(Hypothesis(total, written[sentence * size + place].tolist()))
+            open_places = open_places - ends.sum(1)
+            score = score.masked_fill(ends, -torch.inf)
+        return [max(hypotheses) for hypotheses in ended]
 
 
 def _rows(state: Sequence[Tensor], index: Tensor) -> Any:
@@ -145,13 +150,17 @@ NAMES = {
 
 
 def plain_of(model: Seq2Seq) -> Plain:
-    """The same model with the same weights, on the same device. model: of the benchmarks' sizes, with input feeding."""
-    theirs, own = model.state_dict(), dict[str, Tensor]()
-    for ours, name in NAMES.items():
-        # The layers of an LSTM are numbered, and a cell is not.
-        found = {key.removeprefix(name): value for key, value in theirs.items() if key.startswith(name)}
-        own |= {ours + (key.removesuffix("_l0") if ours == "cell." else key): value for key, value in found.items()}
-    (source_words, embedding), (target_words, hidden) = own["source.weight"].shape, own["output.weight"].shape
-    made = Plain(source_words, target_words, embedding, hidden, model.decoder.dropout.p)
-    made.load_state_dict(own)
-    return made.to(own["gain"].device)
+    """Returns the same model with the same weights, on the same device. model: of the benchmarks' sizes, with input
+    feeding."""
+    weights: dict[str, Tensor] = {}
+    for plain_prefix, prefix in NAMES.items():
+        for name, weight in model.state_dict().items():
+            if name.startswith(prefix):
+                rest = name.removeprefix(prefix)
+                # The layers of an LSTM are numbered, and a cell is not.
+                weights[plain_prefix + (rest.removesuffix("_l0") if plain_prefix == "cell." else rest)] = weight
+    source_words, embedding = weights["source.weight"].shape
+    target_words, hidden = weights["output.weight"].shape
+    plain = Plain(source_words, target_words, embedding, hidden, model.decoder.dropout.p)
+    plain.load_state_dict(weights)
+    return plain.to(weights["gain"].device)

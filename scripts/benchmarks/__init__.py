@@ -1,0 +1,16 @@
+"""What `scripts/benchmark.py` measures, a module each. `BENCHMARKS` are its choices; each takes its own arguments."""
+
+from collections.abc import Callable, Sequence
+
+from benchmarks import decode, growth, online, operations, prepare, stream, train
+
+BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
+    "ops": operations.compare_alignments,
+    "additive": operations.compare_energies,
+    "train": train.main,
+    "decode": decode.main,
+    "growth": growth.main,
+    "online": online.main,
+    "stream": stream.main,
+    "prepare": prepare.main,
+}

@@ -1,0 +1,189 @@
+"""Decoding beside plain PyTorch searches of the same model, on the same sentences.
+
+    python scripts/benchmark.py decode [--corpus FOLDER] [--device cuda] [--json]
+
+A model of the benchmarks' sizes, with input feeding, is trained for a while, so that sentences end where they end.
+The plain search is in float32, `mt` decodes in each precision that the device has, and single sentences by its export
+to ONNX in int8, too, where the extra `onnx` is installed. `fp32_ratio`, `bf16_ratio`, `int8_ratio` and `onnx_ratio` are
+how many times as fast it is as the plain search in the same round, medians of rounds in which all take turns; `ratio`
+is that of the fastest, whose `tokens_per_second` counts target tokens, EOS included. `agree` (not in JSON) is the share
+of sentences in which it found the tokens of the plain search. OMP_NUM_THREADS sets the threads.
+"""
+
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from benchmarks.harness import (
+    add_device_and_size,
+    add_rounds,
+    in_turn,
+    medians,
+    option_parser,
+    print_rows,
+    speedups,
+    timed,
+)
+from benchmarks.model import add_corpus, build, configure, prepared_corpus
+from benchmarks.plain import Hypothesis, Plain, plain_of
+
+from mt.command_line import whole_number
+from mt.config import Config
+from mt.data.batches import collate, fixed_order
+from mt.data.corpus import Corpus
+from mt.data.split import Split
+from mt.data.tokenizer import EOS
+from mt.decoding.batches import decode_ids
+from mt.decoding.onnx import decode_ids as decode_ids_by_onnx
+from mt.device import choose
+from mt.export.graphs import write_graphs
+from mt.models.seq2seq import Seq2Seq
+from mt.onnx.networks import Networks
+from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, Precision, SearchConfig
+from mt.storage import write_json
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
+
+SEARCHES: dict[str, SearchConfig] = {
+    "beam5": BeamConfig(beam_size=5, batch_tokens=1 << 20),
+    "greedy": GreedyConfig(batch_tokens=1 << 20),
+}
+BATCHES = 4
+"""Batches of a turn."""
+SINGLES = 12
+"""Single sentences of a turn."""
+BATCH_SIZE = 64
+PLAIN = "plain"
+ONLY_IN_TABLE = ("plain_tokens_per_second", "agree")
+Item = TypeVar("Item")
+Tokens = list[list[int]]
+"""A sentence's tokens each."""
+
+
+class Task(NamedTuple):
+    """A row of the benchmark."""
+
+    search: SearchConfig
+    groups: list[list[np.ndarray]]
+    """Sources; those of a group are decoded together."""
+
+
+def tasks(split: Split) -> dict[str, Task]:
+    lengths, _ = split.lengths()
+    order = np.concatenate(fixed_order(lengths, max_tokens=1 << 20))
+    sources = [source for source, _ in split.ids(order)]
+    batches = [sources[begin : begin + BATCH_SIZE] for begin in range(0, len(sources), BATCH_SIZE)]
+    kinds = {
+        "batch": evenly_spaced(batches, BATCHES),
+        "single": [[source] for source in evenly_spaced(sources, SINGLES)],
+    }
+    return {
+        f"{name}_{kind}": Task(search, groups) for name, search in SEARCHES.items() for kind, groups in kinds.items()
+    }
+
+
+def evenly_spaced(items: Sequence[Item], count: int) -> list[Item]:
+    """Returns `count` of the items, from the first to the last; all of them where there are no more."""
+    return [items[i] for i in np.linspace(0, len(items) - 1, min(count, len(items))).astype(int)]
+
+
+def decode_by_mt(model: Seq2Seq, task: Task, vocabulary: int, precision: Precision) -> Tokens:
+    decoded = (
+        decode_ids(model, group, task.search, vocab_size=vocabulary, precision=precision) for group in task.groups
+    )
+    return [list(hypotheses[0].tokens) for group in decoded for hypotheses in group]
+
+
+def decode_plainly(model: Plain, task: Task) -> Tokens:
+    device = model.gain.device
+    search = task.search
+    decoded: list[Hypothesis] = []
+    for group in task.groups:
+        batch = collate([(source, np.array([EOS])) for source in group]).to(device)
+        limits = search.max_lengths(batch.source_mask.sum(1))
+        if isinstance(search, BeamConfig):
+            decoded += model.beam(batch.source, batch.source_mask, limits, search.beam_size, search.length_penalty)
+        else:
+            decoded += model.greedy(batch.source, batch.source_mask, limits)
+    return [hypothesis.tokens for hypothesis in decoded]
+
+
+def decode_by_onnx(networks: Networks, task: Task) -> Tokens:
+    return [
+        list(decode_ids_by_onnx(networks, source, task.search)[0].tokens) for group in task.groups for source in group
+    ]
+
+
+def export(model: Seq2Seq, config: Config) -> Networks | None:
+    """Returns the model in int8 in ONNX Runtime; None where the extra `onnx` is not installed."""
+    if not all(find_spec(module) for module in ("onnx", "onnxruntime", "onnxscript")):
+        return None
+    with tempfile.TemporaryDirectory() as root:
+        write_json(Path(root) / "config.json", {})
+        write_graphs(Path(root), model, config, {}, "int8")
+        return Networks(Path(root))
+
+
+def train(config: Config, corpus: Corpus) -> Seq2Seq:
+    model = build(config, corpus).to(choose(config.device))
+    for _ in updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress()):
+        pass
+    return model.eval()
+
+
+def measure(model: Seq2Seq, task: Task, rounds: int, device: str, networks: Networks | None) -> dict[str, float]:
+    """Returns what is printed of a task. networks: the model's, for single sentences; None: nothing is decoded by
+    ONNX."""
+    contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain_of(model).eval(), task)}
+    for precision in PRECISIONS:
+        if precision != ("fp16" if device == "cpu" else "int8"):
+            contenders[precision] = partial(decode_by_mt, model, task, len(model.decoder.output.weight), precision)
+    if networks is not None and max(map(len, task.groups)) == 1:
+        contenders["onnx"] = partial(decode_by_onnx, networks, task)
+    turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
+    speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
+    ratios = {name: ratio for name, ratio in speedups(speeds, PLAIN).items() if name != PLAIN}
+    fastest = max(ratios, key=lambda name: ratios[name])
+    pairs = zip(turns[-1][fastest].result, turns[-1][PLAIN].result, strict=True)
+    return {
+        "ratio": ratios[fastest],
+        **{f"{name}_ratio": ratio for name, ratio in ratios.items()},
+        "tokens_per_second": medians(speeds)[fastest],
+        "plain_tokens_per_second": medians(speeds)[PLAIN],
+        "agree": statistics.mean(ours == plain for ours, plain in pairs),
+    }
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = option_parser("decode", __doc__)
+    add_corpus(parser)
+    add_device_and_size(parser)
+    add_rounds(parser, 7)
+    parser.add_argument(
+        "--updates",
+        type=whole_number(1, 1_000_000),
+        default=120,
+        metavar="N",
+        help="with which the model is trained (default: 120)",
+    )
+    options = parser.parse_args(arguments)
+    with prepared_corpus(options.corpus) as folder:
+        corpus = Corpus.open(folder)
+        config = configure("input_feeding", "fp32", options.size, device=options.device, max_updates=options.updates)
+        model = train(config, corpus)
+        networks = export(model, config) if options.device == "cpu" else None
+        rows = {
+            name: measure(model, task, options.rounds, options.device, networks)
+            for name, task in tasks(corpus.split("test")).items()
+        }
+    if options.json:
+        for row in rows.values():
+            for column in ONLY_IN_TABLE:
+                del row[column]
+    print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds")

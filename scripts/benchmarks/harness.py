@@ -1,0 +1,91 @@
+"""What the benchmarks share: common options, contenders that take turns, statistics, and the form of tables."""
+
+import json
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import torch
+
+from mt.command_line import Parser, whole_number
+
+Result = TypeVar("Result")
+Rows = Mapping[str, Mapping[str, float]]
+
+
+def option_parser(benchmark: str, description: str | None) -> Parser:
+    """Returns a parser with the option that every benchmark has, --json."""
+    parser = Parser(description, prog=f"benchmark.py {benchmark}")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    return parser
+
+
+def add_rounds(parser: Parser, default: int) -> None:
+    parser.add_argument(
+        "--rounds", type=whole_number(1, 10_000), default=default, metavar="N", help=f"in turn (default: {default})"
+    )
+
+
+def add_device_and_size(parser: Parser) -> None:
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument(
+        "--size", type=whole_number(1, 100_000), default=512, metavar="N", help="of the hidden layers (default: 512)"
+    )
+
+
+class Timed(NamedTuple, Generic[Result]):
+    """What a call returned, and the seconds that it took."""
+
+    seconds: float
+    result: Result
+
+
+def timed(run: Callable[[], Result], device: str) -> Timed[Result]:
+    """Calls `run` once, and returns the seconds by the clock with its result. Begins when the threads of what ran
+    before no longer wait spinning: OpenMP's do so for some milliseconds, and would take processors from others."""
+    time.sleep(0.02)
+    start = time.perf_counter()
+    result = run()
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+    return Timed(time.perf_counter() - start, result)
+
+
+def in_turn(
+    contenders: Mapping[str, Callable[[], Result]], rounds: int, *, warm_up: bool = True
+) -> list[dict[str, Result]]:
+    """Calls all contenders once a round, so that whatever else the machine does meets all of them alike. Returns their
+    results, a dictionary for each round. warm_up: whether a round before these is run and left out."""
+    turns = [{name: run() for name, run in contenders.items()} for _ in range(rounds + warm_up)]
+    return turns[-rounds:]
+
+
+def medians(turns: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns for each contender its median over rounds."""
+    return {name: statistics.median(turn[name] for turn in turns) for name in turns[0]}
+
+
+def speedups(speeds: Sequence[Mapping[str, float]], base: str) -> dict[str, float]:
+    """Returns for each contender the median over rounds of its speed divided by that of `base` in the same round."""
+    return medians([{name: speed / turn[base] for name, speed in turn.items()} for turn in speeds])
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Returns b of costs = a sizes^b: the slope of a line through the logarithms, by least squares."""
+    return statistics.linear_regression([*map(math.log, sizes)], [*map(math.log, costs)]).slope
+
+
+def print_rows(rows: Rows, *, as_json: bool, rounds: str) -> None:
+    """Prints a table under a line about threads and rounds, or one JSON object. rounds: what rounds are made of."""
+    if as_json:
+        print(json.dumps(rows))
+        return
+    print(f"{torch.get_num_threads()} threads, medians of {rounds}")
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    width = max(map(len, rows))
+    print(f"{'':{width}}" + "".join(f"{column.replace('_', ' '):>20}" for column in columns))
+    for name, row in rows.items():
+        cells = ("" if column not in row else f"{row[column]:,.2f}" for column in columns)
+        print(f"{name:{width}}" + "".join(f"{cell:>20}" for cell in cells))

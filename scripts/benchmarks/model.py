@@ -1,0 +1,65 @@
+"""The model that training and decoding are measured with, and the text that it reads."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from data_prep.prepare import prepare
+from mt.command_line import Parser
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.data.dataset import PHRASEBOOK
+from mt.models.seq2seq import Seq2Seq
+from mt.parsing import parse
+
+VOCABULARY = 8000
+DECODERS: dict[str, dict[str, Any]] = {
+    "input_feeding": {"name": "luong", "input_feeding": True},
+    "parallel": {"name": "luong"},
+    "gnmt": {"name": "gnmt", "num_layers": 2},
+}
+
+
+def configure(
+    decoder: str, precision: str, size: int, *, device: str = "cpu", max_updates: int | None = None
+) -> Config:
+    """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of its layers."""
+    training: dict[str, Any] = {"label_smoothing": 0.0}
+    if max_updates is not None:
+        training["max_updates"] = max_updates
+    plain = {
+        "embedding": {"embedding_dim": 256, "dropout": 0.2, "tie_output": False},
+        "encoder": {"name": "bilstm", "hidden_size": size, "dropout": 0.2},
+        "decoder": {**DECODERS[decoder], "hidden_size": size, "readout_size": size, "dropout": 0.2},
+        "attention": {"name": "general"},
+        "optimizer": {"name": "adam", "lr": 1e-3},
+        "training": training,
+        "precision": precision,
+        "device": device,
+    }
+    return parse(plain, Config)
+
+
+def build(config: Config, corpus: Corpus) -> Seq2Seq:
+    """Returns a new model, always the same. Its vocabularies have at least VOCABULARY tokens, since the output layer is
+    half of the work."""
+    torch.manual_seed(1)
+    return Seq2Seq(config, *(max(VOCABULARY, size) for size in corpus.tokenizers.sizes[:2]))
+
+
+def add_corpus(parser: Parser) -> None:
+    parser.add_argument("--corpus", type=Path, help="folder of a prepared corpus of text; default: the phrasebook")
+
+
+@contextlib.contextmanager
+def prepared_corpus(folder: Path | None) -> Iterator[Path]:
+    """Yields the folder itself; where it is None that of the phrasebook, which is prepared now and removed after."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as root:
+        yield prepare(PHRASEBOOK, Path(root), progress=False)

@@ -1,0 +1,151 @@
+"""Training beside a plain PyTorch loop of the same model, in float32 with input feeding, on the same batches.
+
+    python scripts/benchmark.py train [--corpus FOLDER] [--gnmt] [--device cuda] [--json]
+
+`ratio` is how many times as fast as the plain loop in the same round, the median of rounds in which all take turns;
+`tokens_per_second` counts real target tokens, EOS included, in the median round; `peak_mb` is what a process of its own
+that only trains holds at the most, as the kernel counts (on a GPU: what is allocated there), in MiB. All rows are
+compared with the plain loop with input feeding: `bf16` and `fp32` are the model without. `gnmt` rows are
+decoder=gnmt with two layers. OMP_NUM_THREADS sets the threads.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+from benchmarks.harness import (
+    add_device_and_size,
+    add_rounds,
+    in_turn,
+    medians,
+    option_parser,
+    print_rows,
+    speedups,
+    timed,
+)
+from benchmarks.model import add_corpus, build, configure, prepared_corpus
+from benchmarks.plain import Plain, plain_of
+
+from mt.config import Config
+from mt.data.batches import Batch, batch_order, collate
+from mt.data.corpus import Corpus
+from mt.device import AT_ONCE, choose, keep_programs, peak_memory
+from mt.errors import UserError
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
+
+Setting = tuple[str, str]
+"""A decoder and a precision."""
+SETTINGS: dict[str, Setting] = {
+    "input_feeding_bf16": ("input_feeding", "bf16"),
+    "input_feeding_fp32": ("input_feeding", "fp32"),
+    "bf16": ("parallel", "bf16"),
+    "fp32": ("parallel", "fp32"),
+}
+GNMT_SETTINGS: dict[str, Setting] = {"gnmt_bf16": ("gnmt", "bf16"), "gnmt_fp32": ("gnmt", "fp32")}
+PLAIN = "plain"
+UPDATES = 3
+"""Updates of a contender in a round."""
+PEAK_SECONDS = 40.0
+PEAK_UPDATES = 60
+"""Seconds and updates after which memory is taken to be known."""
+Train = Callable[[int], int]
+"""Makes as many updates as it is told, and returns their target tokens."""
+
+
+def train_by_mt(config: Config, corpus: Corpus) -> Train:
+    keep_programs(config.decoder.programs)
+    model = build(config, corpus).to(choose(config.device))
+    made = updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
+    return lambda count: sum(next(made).tokens for _ in range(count))
+
+
+def train_plainly(model: Plain, batches: Sequence[Batch]) -> Train:
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    remaining = iter(batches)
+
+    def train(count: int) -> int:
+        tokens = 0
+        for _ in range(count):
+            batch = next(remaining)
+            real = int(batch.target_mask.sum())
+            optimizer.zero_grad()
+            (model(batch) / real).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            tokens += real
+        return tokens
+
+    return train
+
+
+def first_batches(config: Config, corpus: Corpus, count: int) -> list[Batch]:
+    """Returns the first ones of the order in which `mt` takes them, on its device."""
+    split = corpus.split("train")
+    tokens = config.training.batch_tokens
+    order = batch_order(*split.lengths(), max_tokens=tokens, seed=config.seed, epoch=1)
+    if len(order) < count:
+        raise UserError(f"{count} batches are needed, and an epoch of this corpus has {len(order)}: lower --rounds")
+    return [collate(split.ids(indices)).to(choose(config.device)) for indices in order[:count]]
+
+
+def peak(setting: Setting, size: int, device: str, folder: Path) -> float:
+    """Trains, and returns the MiB that this process, which must be new, held at the most."""
+    config = configure(*setting, size, device=device, max_updates=PEAK_UPDATES)
+    train = train_by_mt(config, Corpus.open(folder))
+    start = time.perf_counter()
+    for _ in range(PEAK_UPDATES):
+        train(1)
+        if time.perf_counter() - start > PEAK_SECONDS:
+            break
+    return peak_memory(torch.device(device)) / 2**20
+
+
+def peak_of_new_process(setting: Setting, size: int, device: str, folder: Path) -> float:
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(peak, setting, size, device, folder).result()
+
+
+def tokens_per_second(train: Train, device: str) -> float:
+    seconds, tokens = timed(lambda: train(UPDATES), device)
+    return tokens / seconds
+
+
+def measure(
+    folder: Path, settings: Mapping[str, Setting], size: int, device: str, rounds: int
+) -> dict[str, dict[str, float]]:
+    """Returns what is printed: a row for each setting, and before them one for the plain loop."""
+    peaks = {name: peak_of_new_process(setting, size, device, folder) for name, setting in settings.items()}
+    keep_programs(AT_ONCE)  # of all contenders, which share them
+    corpus = Corpus.open(folder)
+    configs = {name: configure(*setting, size, device=device) for name, setting in settings.items()}
+    first = configs["input_feeding_fp32"]
+    plain = plain_of(build(first, corpus)).to(choose(device))
+    contenders = {PLAIN: train_plainly(plain, first_batches(first, corpus, UPDATES * (rounds + 1)))}
+    contenders |= {name: train_by_mt(config, corpus) for name, config in configs.items()}
+    speeds = in_turn({name: partial(tokens_per_second, train, device) for name, train in contenders.items()}, rounds)
+    ratios = speedups(speeds, PLAIN)
+    rows = {name: {"ratio": ratios[name], "tokens_per_second": speed} for name, speed in medians(speeds).items()}
+    for name, memory in peaks.items():
+        rows[name]["peak_mb"] = memory
+    return rows
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = option_parser("train", __doc__)
+    add_corpus(parser)
+    add_device_and_size(parser)
+    add_rounds(parser, 7)
+    parser.add_argument("--gnmt", action="store_true", help="add the rows of decoder=gnmt")
+    options = parser.parse_args(arguments)
+    settings = SETTINGS | (GNMT_SETTINGS if options.gnmt else {})
+    with prepared_corpus(options.corpus) as folder:
+        rows = measure(folder, settings, options.size, options.device, options.rounds)
+    if options.json:
+        del rows[PLAIN]
+    print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds of {UPDATES} updates")
