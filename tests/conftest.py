@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 
 from data_prep.prepare import prepare
@@ -35,6 +36,7 @@ SLOTS = [
 ]
 SIZES = {"train": 240, "dev": 12, "test": 10}
 
+TESTS = Path(__file__).parent
 Configure = Callable[..., Config]
 
 
@@ -49,6 +51,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for case, exhaustive in zip(cases, beyond, strict=True):
             if exhaustive:
                 case.add_marker(pytest.mark.exhaustive)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Checks the shapes in signatures while operations and models are tested. Elsewhere the same functions are called
+    with the same kinds of arguments, at twice the time, so that only a run of all tests checks them there, too."""
+    checked = any((TESTS / part) in item.path.parents for part in ("ops", "models"))
+    jaxtyping.config.update("jaxtyping_disable", not (checked or item.config.option.markexpr == ""))
+    return (yield)
 
 
 @pytest.fixture
