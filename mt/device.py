@@ -14,7 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from mt.errors import UserError, invalid_choice
-from mt.processor import processor
+from mt.kernels.processor import processor
 
 DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
@@ -32,8 +32,8 @@ def keep_programs(count: int) -> None:
     It has one for every shape that it has met, up to 1,024 of them, and forgets first what was longest not used. Those
     of an LSTM and of products in bfloat16 take one to three megabytes, and batches of text are of ever new shapes. In
     bfloat16, an update that computes its target steps at once uses 35, of which the next one uses two thirds again
-    (see `mt.ops.linear`): with 40 it is 8 % faster than with 16 for 0.1 GB more, with 64 hardly faster. In a loop over
-    target steps more differ, and 40 are no faster than 16; with 8, training takes up to 0.1 GB less, and a tenth
+    (see `mt.kernels.linear`): with 40 it is 8 % faster than with 16 for 0.1 GB more, with 64 hardly faster. In a loop
+    over target steps more differ, and 40 are no faster than 16; with 8, training takes up to 0.1 GB less, and a tenth
     longer. Those of convolutions over pictures are small, and compiling is a fifth of the time.
     """
     os.environ.setdefault(_CACHE, str(count))

@@ -16,6 +16,7 @@ from typing import Any
 
 import jaxtyping
 import pytest
+import torch
 
 from data_prep.prepare import prepare
 from mt import Translator, load
@@ -25,6 +26,10 @@ from mt.parsing import parse
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests.products import beyond_every_value
+
+# Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
 SLOTS = [
@@ -57,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Checks the shapes in signatures while operations and models are tested. Elsewhere the same functions are called
     with the same kinds of arguments, at twice the time, so that only a run of all tests checks them there, too."""
-    checked = any((TESTS / part) in item.path.parents for part in ("ops", "models"))
+    checked = any((TESTS / part) in item.path.parents for part in ("kernels", "ops", "models"))
     jaxtyping.config.update("jaxtyping_disable", not (checked or item.config.option.markexpr == ""))
     return (yield)
 
@@ -189,3 +194,11 @@ def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.
     run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "hard")
     train_and_test(run)
     return run.folder
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the check of signatures, as at run time, to reach what a function refuses by itself."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -10,7 +10,7 @@ import torch
 from mt import device
 from mt.device import autocast, choose, give_back_memory, has_bfloat16, peak_memory, reset_peak_memory
 from mt.errors import UserError
-from mt.processor import Processor
+from mt.kernels.processor import Processor
 
 
 def test_auto_takes_what_is_there() -> None:

@@ -18,7 +18,8 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.terminal",),
-    ("mt.errors", "mt.processor", "mt.startup"),
+    ("mt.errors", "mt.startup"),
+    ("mt.kernels",),
     ("mt.input_files",),
     (
         "mt.backdrop",
@@ -47,7 +48,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
-PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:5] for name in floor))
+PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:6] for name in floor if name != "mt.kernels"))
 ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {
@@ -67,15 +68,18 @@ DOORS = {
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
-    "numba": ("mt.ops.compiled",),
-    "triton": ("mt.ops.fused",),
+    "numba": ("mt.kernels.numba_loops",),
+    "triton": ("mt.kernels.triton_alignment",),
     "simuleval": ("mt.simuleval_agent",),
     "huggingface_hub": ("mt.export.hub",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
     "onnxruntime": ("mt.onnx.networks", "mt.export.graphs"),
 }
-OPS_NEED = {"torch", "numba", "triton", "jaxtyping", *sys.stdlib_module_names}
+NEEDED = {
+    "mt.kernels": {"torch", "numba", "triton", "jaxtyping", *sys.stdlib_module_names},
+    "mt.ops": {"torch", "jaxtyping", *sys.stdlib_module_names},
+}
 NAMES = {*ATTENTIONS, *ENCODERS}
 
 Rule = Callable[[str, ast.Module, str], Iterator[tuple[int, str]]]
@@ -104,7 +108,7 @@ def home(module: str) -> tuple[str, int]:
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Imports go down the house only, and mt/ops needs nothing but torch, compilers and a notation of shapes."""
+    """Imports go down the house only; mt/ops needs torch and a notation of shapes alone, mt/kernels compilers, too."""
     package, floor = home(module)
     for line, name in imported(tree):
         if any(within(name, root) for root in ("mt", "data_prep", "scripts", "train")):
@@ -112,7 +116,7 @@ def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]
             barred = package == "data_prep" and other not in PREPARATION
             if barred or not (below < floor or other == package):
                 yield line, f"{module} imports {name}"
-        elif package == "mt.ops" and name.split(".")[0] not in OPS_NEED:
+        elif name.split(".")[0] not in NEEDED.get(package, {name.split(".")[0]}):
             yield line, f"{module} imports {name}"
 
 
@@ -248,6 +252,8 @@ LONG = "def f():\n" + "    x = 1\n" * 50
     [
         (layers, "mt.ops.new", "from mt.models.base import x"),
         (layers, "mt.ops.new", "import numpy"),
+        (layers, "mt.ops.new", "import numba"),
+        (layers, "mt.kernels.new", "from mt.ops.expected import Wavefront"),
         (layers, "mt.models.new", "import mt.training.train"),
         (layers, "mt.models.new", "from mt import search"),
         (layers, "mt.data.new", "from mt.config import Config"),

@@ -15,7 +15,7 @@ from mt.decoding.model import DecodableModel, single_model
 from mt.decoding.modes import decodes_hard
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
-from mt.ops.int8 import int8_steps
+from mt.kernels.int8 import int8_steps
 from mt.progress import Bar
 from mt.search.config import BeamConfig, SearchConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis

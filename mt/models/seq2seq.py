@@ -7,6 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from mt.errors import UserError
+from mt.kernels.cross_entropy import token_losses
 from mt.models.attention import AttentionOutput, build_attention
 from mt.models.batch import Batch
 from mt.models.config import ModelConfig, require_one_table
@@ -16,7 +17,7 @@ from mt.models.encoders import ENCODERS
 from mt.models.frontends import Embedding, build_frontend
 from mt.models.initialisation import init_matrices
 from mt.models.source import SourceReader
-from mt.ops import doubly_stochastic_loss, token_losses
+from mt.ops import doubly_stochastic_loss
 
 
 class Loss(NamedTuple):

@@ -1,9 +1,7 @@
 """The papers' mathematics: pure functions of tensors, each tested against a float64 loop (tests/ops/oracle.py)."""
 
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
-from mt.ops.additive import additive_energy
 from mt.ops.chunkwise import chunkwise_attention
-from mt.ops.cross_entropy import token_losses
 from mt.ops.doubly_stochastic import doubly_stochastic_loss
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
@@ -13,7 +11,6 @@ from mt.ops.softmax import masked_softmax
 
 __all__ = [
     "adaptive_chunkwise_attention",
-    "additive_energy",
     "chunkwise_attention",
     "differentiable_average_lagging",
     "doubly_stochastic_loss",
@@ -23,5 +20,4 @@ __all__ = [
     "infinite_lookback_attention",
     "masked_softmax",
     "quantity_loss",
-    "token_losses",
 ]

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.precision import compute_dtype, result_dtype
+from mt.kernels.precision import compute_dtype, result_dtype
 from mt.ops.softmax import masked_softmax
 
 BLOCK_BYTES = {"cpu": 32 * 2**20}

@@ -14,7 +14,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from mt.ops.precision import result_dtype
+from mt.kernels.precision import result_dtype
 from mt.ops.scan import shift_left, shift_right
 
 

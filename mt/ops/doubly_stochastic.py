@@ -3,7 +3,7 @@
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mt.ops.precision import compute_dtype, result_dtype
+from mt.kernels.precision import compute_dtype, result_dtype
 
 
 def doubly_stochastic_loss(

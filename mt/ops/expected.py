@@ -14,8 +14,8 @@ The gradient, with g = grad_alpha, goes through the same cells in reverse:
     grad_q[i, j] = p[i, j] (g[i, j] + grad_q[i+1, j]) + (1 - p[i, j]) grad_q[i, j+1],   grad_start[j] = grad_q[0, j]
     grad_p[i, j] = q[i, j] (g[i, j] + grad_q[i+1, j] - grad_q[i, j+1])
 
-On a CPU a compiled loop over the cells (`mt.ops.compiled`, numba) is faster, where numba is available, and on a GPU one
-kernel for all steps (`mt.ops.fused`, Triton).
+On a CPU a compiled loop over the cells (`mt.kernels.numba_loops`) is faster, where numba is available, and on a GPU one
+kernel for all steps (`mt.kernels.triton_alignment`, Triton).
 """
 
 from itertools import pairwise
@@ -27,9 +27,9 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from mt.ops.compiled import CompiledAlignment, alignment_kernels
-from mt.ops.fused_choice import block_size, fused_alignment
-from mt.ops.precision import compute_dtype, result_dtype
+from mt.kernels.numba_loops import CompiledAlignment, alignment_kernels
+from mt.kernels.precision import compute_dtype, result_dtype
+from mt.kernels.triton_check import block_size, fused_alignment
 
 
 def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.precision import compute_dtype, result_dtype
+from mt.kernels.precision import compute_dtype, result_dtype
 from mt.ops.scan import linear_scan, shift_left, shift_right
 
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mt.ops.precision import compute_dtype, result_dtype
+from mt.kernels.precision import compute_dtype, result_dtype
 
 
 def differentiable_average_lagging(

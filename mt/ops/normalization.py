@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mt.ops.precision import compute_dtype
+from mt.kernels.precision import compute_dtype
 
 SMALLEST = 1e-5
 """Least standard deviation that is divided by: a band that never changes becomes 0."""

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mt.ops.precision import compute_dtype, result_dtype
+from mt.kernels.precision import compute_dtype, result_dtype
 
 
 def quantity_loss(alpha: Float[Tensor, "B T S"], target_mask: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mt.ops.precision import result_dtype
+from mt.kernels.precision import result_dtype
 
 
 def masked_softmax(energy: Float[Tensor, "*batch S"], mask: Bool[Tensor, "..."]) -> Float[Tensor, "*batch S"]:

@@ -20,7 +20,8 @@ from benchmarks.harness import add_rounds, in_turn, medians, speedups
 from torch import Tensor
 
 from mt.command_line import Parser, whole_number
-from mt.ops import additive_energy, expected_alignment
+from mt.kernels.additive import additive_energy
+from mt.ops import expected_alignment
 from mt.ops.expected import Wavefront
 
 Function = Callable[..., Tensor]

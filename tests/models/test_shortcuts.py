@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from mt.kernels.lstm import run_layers
 from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
 from mt.models.attention.energies import ENERGIES
 from mt.models.attention.energy import Scaled
@@ -18,7 +19,6 @@ from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.recurrence import Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding, EmbeddingConfig
-from mt.ops.recurrence import run_layers
 
 SIZE, VOCABULARY = 6, 13
 

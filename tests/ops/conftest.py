@@ -1,16 +1,10 @@
 """Shared by the tests of several functions: arguments that break naive formulas, the comparison with an oracle."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-import jaxtyping
 import pytest
 import torch
 from torch import Tensor
-
-# Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Values that break closed forms: nothing, everything, almost nothing, almost everything.
 EXTREMES = torch.tensor([0.0, 1.0, 1e-30, 1e-8, 1 - 2**-24, 0.5])
@@ -56,14 +50,6 @@ def _assert_agree(
     for gradient, true_gradient in zip(gradients, true_gradients, strict=True):
         scale = true_gradient.abs().max().item()
         torch.testing.assert_close(gradient.double(), true_gradient, atol=gradients_to * scale + 1e-14, rtol=0)
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Without the check of signatures, as at run time, to reach what a function refuses by itself."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What holds for every function of mt.ops, with arguments that are made from its signature."""
+"""What holds for every function of mt.ops, and for the two of mt.kernels that stand for an equation of the papers."""
 
 import inspect
 from collections.abc import Callable
@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from mt import ops
+from mt.kernels.additive import additive_energy
+from mt.kernels.cross_entropy import token_losses
 
-FUNCTIONS = [getattr(ops, name) for name in ops.__all__]
+FUNCTIONS = [*(getattr(ops, name) for name in ops.__all__), additive_energy, token_losses]
 SIZES = {"B": 2, "T": 3, "S": 4, "H": 5, "F": 6, "V": 7}
 DTYPES = {jaxtyping.Float: torch.float32, jaxtyping.Bool: torch.bool, jaxtyping.Int: torch.int64}
 

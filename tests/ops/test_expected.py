@@ -12,9 +12,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from mt.ops import compiled, expected_alignment
+from mt.kernels import numba_loops
+from mt.kernels.triton_check import block_size
+from mt.ops import expected_alignment
 from mt.ops.expected import Wavefront
-from mt.ops.fused_choice import block_size
 from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
@@ -28,7 +29,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr("mt.ops.expected.Wavefront", Kernels)
         if request.param != "compiled":
             patch.setattr("mt.ops.expected.alignment_kernels", lambda dtype: None)
-        elif compiled.alignment_kernels(torch.float32) is None:
+        elif numba_loops.alignment_kernels(torch.float32) is None:
             pytest.skip("numba cannot compile here")
         yield
 
@@ -38,7 +39,7 @@ class Kernels:
 
     @staticmethod
     def apply(p: Tensor, start: Tensor) -> Tensor:
-        from mt.ops.fused import FusedAlignment
+        from mt.kernels.triton_alignment import FusedAlignment
 
         if torch.cuda.is_available():
             return FusedAlignment.apply(p.cuda(), start.cuda(), block_size(p.shape[2])).cpu()

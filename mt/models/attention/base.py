@@ -8,11 +8,11 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from mt.kernels.input_feeding import DotProductAttention
 from mt.models.attention.memory import Memory
 from mt.models.attention.windows import stacked
 from mt.models.encoders import Encoded
 from mt.models.shortcuts import OwnShortcuts
-from mt.ops.input_feeding import DotProductAttention
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""

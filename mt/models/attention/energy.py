@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.errors import UserError
+from mt.kernels.additive import additive_energy
+from mt.kernels.linear import Linear
+from mt.kernels.products import step_linear
 from mt.models.encoders import Encoded
 from mt.models.shortcuts import OwnShortcuts
-from mt.ops import additive_energy
-from mt.ops.linear import Linear
-from mt.ops.products import step_linear
 from mt.parsing import MAX_SIZE, Options
 
 

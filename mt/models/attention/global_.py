@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor
 
+from mt.kernels.input_feeding import DotProductAttention
 from mt.models.attention import energy as energies, location
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import ConcatConfig, DotConfig, Energy, GeneralConfig, Scaled
@@ -16,7 +17,6 @@ from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
-from mt.ops.input_feeding import DotProductAttention
 from mt.parsing import Options
 
 

@@ -15,13 +15,13 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor
 
+from mt.kernels.linear import Linear
 from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.energies import EnergyConfig, build_energy
 from mt.models.attention.energy import GeneralConfig
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
-from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE
 
 

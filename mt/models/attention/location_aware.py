@@ -14,13 +14,14 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.kernels.additive import additive_energy
+from mt.kernels.linear import Linear
+from mt.kernels.products import step_linear
 from mt.models.attention.base import Attention, AttentionStep, State
 from mt.models.attention.energy import ConcatConfig
 from mt.models.attention.memory import Memory
 from mt.models.encoders import Encoded
-from mt.ops import additive_energy, masked_softmax
-from mt.ops.linear import Linear
-from mt.ops.products import step_linear
+from mt.ops import masked_softmax
 from mt.parsing import MAX_SIZE
 
 

@@ -18,11 +18,11 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from mt.device import IN_TURN
+from mt.kernels.linear import Linear
+from mt.kernels.products import step_linear
 from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
-from mt.ops.linear import Linear
-from mt.ops.products import step_linear
 
 
 class BahdanauConfig(RecurrenceConfig):

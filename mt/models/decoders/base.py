@@ -9,13 +9,13 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.errors import UserError
+from mt.kernels.linear import Linear
+from mt.kernels.products import step_linear
 from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
 from mt.models.shortcuts import OwnShortcuts
-from mt.ops.linear import Linear
-from mt.ops.products import step_linear
 
 
 class DecoderMemory(NamedTuple):

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from mt.device import AT_ONCE
-from mt.ops.recurrence import run_layers
+from mt.kernels.lstm import run_layers
 from mt.parsing import MAX_SIZE, Options
 
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 
 from mt.errors import UserError
+from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded, Encoder, mean
 from mt.models.frontends import PAD, Embedding, EmbeddingConfig
-from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE, Options
 
 SCALE = 0.1

@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded, Encoder, State, running_mean
-from mt.ops.linear import Linear
 from mt.parsing import MAX_SIZE, Options
 
 

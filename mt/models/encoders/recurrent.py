@@ -12,9 +12,9 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mt.errors import UserError
+from mt.kernels.lstm import run_layers, run_whole
 from mt.models.encoders.base import Encoded, Encoder, State, last, mirrored
 from mt.models.initialisation import open_forget_gates
-from mt.ops.recurrence import run_layers, run_whole
 from mt.parsing import MAX_SIZE, Options
 
 LONG = 8

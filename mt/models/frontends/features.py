@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Float16
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from mt.kernels.linear import Linear
 from mt.models.frontends.base import Frontend
-from mt.ops.linear import Linear
 from mt.ops.normalization import Moments
 from mt.parsing import MAX_SIZE, Options
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch._subclasses import FakeTensorMode
 
+from mt.kernels.triton_check import block_size, fused_alignment
 from mt.ops import expected, expected_alignment
 from mt.ops.expected import Wavefront
-from mt.ops.fused_choice import block_size, fused_alignment
 
 CPU = torch.device("cpu")
 
@@ -33,7 +33,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Tensor, Tens
 
     def put(function: Callable[[Tensor, Tensor], Tensor]) -> None:
         fake = SimpleNamespace(FusedAlignment=SimpleNamespace(apply=lambda p, start, block: function(p, start)))
-        monkeypatch.setitem(sys.modules, "mt.ops.fused", fake)
+        monkeypatch.setitem(sys.modules, "mt.kernels.triton_alignment", fake)
 
     return put
 
@@ -75,7 +75,7 @@ def test_others_are_refused_once(kernels, function: Callable[[Tensor, Tensor], T
 
 def test_without_triton(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "mt.ops.fused", raising=False)
+    monkeypatch.delitem(sys.modules, "mt.kernels.triton_alignment", raising=False)
     with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
         assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
 
@@ -123,11 +123,11 @@ COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from mt.ops import fused
+from mt.kernels import triton_alignment
 
 for capability in (70, 80, 90):
     for dtype in ("fp32", "fp64"):
-        for kernel in (fused._forward, fused._backward):
+        for kernel in (triton_alignment._forward, triton_alignment._backward):
             names = kernel.arg_names
             types = {name: f"*{dtype}" for name in names} | {"entering": "*fp64", "leaving": "*fp64"}
             types |= dict.fromkeys(("first", "steps", "positions"), "i32") | {"BLOCK": "constexpr"}

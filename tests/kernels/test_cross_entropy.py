@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.ops import token_losses
-from mt.ops.cross_entropy import _TokenLosses
+from mt.kernels.cross_entropy import _TokenLosses, token_losses
 
 EACH = 1e-6
 """Rounding of the cross entropy of a token in float32: it is a difference of numbers of about 10, whatever its size."""

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.ops import additive, additive_energy, compiled
+from mt.kernels import additive, numba_loops
+from mt.kernels.additive import additive_energy
 
 SHAPES = [(3, 5, 7, 4), (4, 1, 9, 8), (2, 6, 1, 3), (1, 1, 1, 1), (5, 4, 3, 1)]
 # Hidden units per block: more than all, a few sentences, a few steps with a remainder, less than one step.
@@ -18,7 +19,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "blocks":
             patch.setattr(additive, "additive_kernels", lambda: None)
-        elif compiled.additive_kernels() is None:
+        elif numba_loops.additive_kernels() is None:
             pytest.skip("numba cannot compile here")
         yield
 
@@ -113,7 +114,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch):
     inputs = [x.requires_grad_() for x in arguments((5, 6, 7, 8))]
     results = []
     for threads in (1, 2, 3, 8):
-        monkeypatch.setattr(compiled, "THREAD", 1)
+        monkeypatch.setattr(numba_loops, "THREAD", 1)
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         energy = additive_energy(*inputs)
         results.append([energy, *torch.autograd.grad(energy.square().sum(), inputs)])

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.ops import matmul
-from mt.ops.matmul import product
-from mt.processor import Processor
+from mt.kernels import matmul
+from mt.kernels.matmul import product
+from mt.kernels.processor import Processor
 
 
 @pytest.fixture(params=[False, True], ids=["torch", "onednn"])

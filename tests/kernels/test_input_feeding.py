@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.ops.input_feeding import DotProductAttention, Weights, input_feeding
+from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.ops.softmax import masked_softmax
 
 B, T, S, E, H, V, F = 3, 4, 5, 2, 4, 3, 2

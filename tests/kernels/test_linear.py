@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.ops.linear import ROWS, Linear, _Blocks
+from mt.kernels.linear import ROWS, Linear, _Blocks
 
 ROUNDING = 2**-8
 """Of bfloat16, relative: half a unit of its last of eight bits, once for each product that is a result's part."""

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 import torch
 
-from mt.ops import threads
-from mt.ops.threads import at_once
+from mt.kernels import threads
+from mt.kernels.threads import at_once
 
 
 @pytest.fixture(params=["openmp", "python"])

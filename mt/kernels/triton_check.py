@@ -1,4 +1,4 @@
-"""Whether Triton's kernels of the expected alignment (`mt.ops.fused`) can be trusted on a device."""
+"""Whether Triton's kernels of the expected alignment (`mt.kernels.triton_alignment`) can be trusted on a device."""
 
 import warnings
 from collections.abc import Callable
@@ -28,7 +28,9 @@ def fused_alignment(
     try:
         if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
             raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
-        from mt.ops.fused import FusedAlignment  # Not above: not every machine has Triton, and it is slow to import.
+        from mt.kernels.triton_alignment import (
+            FusedAlignment,  # Not above: not every machine has Triton, and it is slow to import.
+        )
 
         def fused(p_choose: Tensor, start: Tensor) -> Tensor:
             return FusedAlignment.apply(p_choose, start, block)

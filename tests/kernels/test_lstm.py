@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.ops.recurrence import FEW, run_layers
+from mt.kernels.lstm import FEW, run_layers
 
 LAYERS = {"lstm": nn.LSTM, "gru": nn.GRU}
 

@@ -1,7 +1,7 @@
 """The additive energy, v . tanh(q + k) (Bahdanau et al. 2015, A.1.2), without a tensor of all its hidden units.
 
 The plain expression writes B T S H hidden units to memory several times, and keeps them for the backward pass. On a CPU
-a compiled loop (`mt.ops.compiled`, numba) makes each where it is used, in both passes; elsewhere a block of them at a
+a compiled loop (`mt.kernels.numba_loops`) makes each where it is used, in both passes; elsewhere a block of them at a
 time is made by PyTorch, and made again in the backward pass.
 """
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.compiled import CompiledAdditive, additive_kernels
-from mt.ops.precision import result_dtype
+from mt.kernels.numba_loops import CompiledAdditive, additive_kernels
+from mt.kernels.precision import result_dtype
 
 CACHED = 2**20
 """Hidden units in a block, for each thread of a CPU: what fits its cache."""

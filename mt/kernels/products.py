@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.ops.int8 import in_int8, int8_linear
-from mt.ops.linear import linear
-from mt.processor import processor
+from mt.kernels.int8 import in_int8, int8_linear
+from mt.kernels.linear import linear
+from mt.kernels.processor import processor
 
 FEW = 8
 """Rows up to which the matrix is better the left factor."""

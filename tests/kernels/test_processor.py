@@ -2,8 +2,8 @@
 
 import pytest
 
-from mt import processor as module
-from mt.processor import Processor, processor
+from mt.kernels import processor as module
+from mt.kernels.processor import Processor, processor
 
 
 @pytest.mark.parametrize(

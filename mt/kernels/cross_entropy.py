@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.matmul import product
+from mt.kernels.matmul import product
 
 
 def token_losses(

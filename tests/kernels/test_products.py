@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from mt.ops import products
-from mt.ops.products import FEW, PARTS, step_linear
-from mt.processor import Processor
+from mt.kernels import products
+from mt.kernels.processor import Processor
+from mt.kernels.products import FEW, PARTS, step_linear
 
 
 @pytest.mark.parametrize("outputs", [2 * PARTS, 2 * PARTS + 1])

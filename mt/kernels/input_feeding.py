@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.precision import result_dtype
+from mt.kernels.precision import result_dtype
 
 
 class DotProductAttention(NamedTuple):

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.processor import processor
+from mt.kernels.processor import processor
 
 
 def product(

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.ops.threads import at_once
+from mt.kernels.threads import at_once
 
 Array = Any
 """A contiguous array of numpy, sharing the memory of a tensor."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.ops import additive_energy, compiled, expected_alignment
+from mt.kernels import numba_loops
+from mt.kernels.additive import additive_energy
+from mt.ops import expected_alignment
 
 numba = pytest.importorskip("numba")
 
@@ -21,12 +23,15 @@ def fresh() -> Iterator[None]:
 
 
 def clear() -> None:
-    compiled.alignment_kernels.cache_clear()
-    compiled.additive_kernels.cache_clear()
+    numba_loops.alignment_kernels.cache_clear()
+    numba_loops.additive_kernels.cache_clear()
 
 
 def available() -> list[bool]:
-    return [kernels is not None for kernels in (compiled.alignment_kernels(torch.float32), compiled.additive_kernels())]
+    return [
+        kernels is not None
+        for kernels in (numba_loops.alignment_kernels(torch.float32), numba_loops.additive_kernels())
+    ]
 
 
 def assert_right() -> None:
@@ -88,6 +93,6 @@ def test_with_a_damaged_cache(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_compilers_are_not_loaded_before_they_are_needed():
-    program = "import sys, mt.ops; print(not {'numba', 'triton'}.isdisjoint(sys.modules))"
+    program = "import sys, mt.ops, mt.kernels.additive; print(not {'numba', 'triton'}.isdisjoint(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from mt.ops.int8 import ZERO, _multiplier, in_int8, int8_cell, int8_linear, int8_steps, rounded, steps_of_matrices
-from mt.ops.products import step_linear
-from mt.ops.recurrence import run_layers
+from mt.kernels.int8 import ZERO, _multiplier, in_int8, int8_cell, int8_linear, int8_steps, rounded, steps_of_matrices
+from mt.kernels.lstm import run_layers
+from mt.kernels.products import step_linear
 
 ROWS = [1, 5, 64]
 
@@ -54,7 +54,7 @@ def test_no_product_is_taken_by_a_plain_loop(instructions: str) -> None:
     """Which is what oneDNN has for cases that it is not made for, and is right, but a thousand times as slow."""
     program = """
 import torch
-from mt.ops.int8 import int8_linear
+from mt.kernels.int8 import int8_linear
 with torch.no_grad():
     for rows in (1, 5, 64):
         int8_linear(torch.randn(rows, 64), torch.randn(48, 64), None)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mt.ops.int8 import in_int8, int8_cell
+from mt.kernels.int8 import in_int8, int8_cell
 
 FEW = 32
 """Rows times steps up to which single cells are no slower than whole layers."""
