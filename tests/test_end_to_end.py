@@ -20,8 +20,8 @@ from safetensors.torch import load_file
 from mt.__main__ import main
 from mt.errors import UserError
 from tests.once import once
+from tests.processes import ROOT, Program
 
-ROOT = Path(__file__).parents[1]
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
 COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
 OPTIONS = [
@@ -35,20 +35,8 @@ OPTIONS = [
 
 
 @pytest.fixture
-def train(texts: Path, tmp_path: Path, foreground: None) -> Callable[..., subprocess.Popen]:
-    def started(*arguments: str) -> subprocess.Popen:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(ROOT / "train.py"), *once(*arguments)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True)
-
-    return started
-
-
-def finish(process: subprocess.Popen) -> str:
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    return out
+def train(texts: Path, tmp_path: Path) -> Callable[..., Program]:
+    return lambda *arguments: Program(ROOT / "train.py", once(*arguments), tmp_path)
 
 
 def timeless(values: dict[str, Any]) -> dict[str, Any]:
@@ -62,11 +50,11 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
-    train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+    train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
     options = [*OPTIONS, f"dataset.folder={texts}"]
     straight, killed = tmp_path / "straight", tmp_path / "killed"
-    out = finish(train(*options, f"folder={straight}"))
+    out = train(*options, f"folder={straight}").finish()
     assert "\n  bleu  " in out and "nrefs:" not in out and out.endswith(f"{straight}\n")
     assert "\nupdate " in out and "\r" not in out
 
@@ -82,7 +70,7 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
     process.communicate()
     assert process.returncode == -signal.SIGKILL and not (killed / "results.json").exists()
 
-    finish(train(f"resume={killed}"))
+    train(f"resume={killed}").finish()
     about = f"killed {delay:.3f} s after update {moment} of {total}"
     assert records(killed) == whole, about
     results = [timeless(json.loads((folder / "results.json").read_text())) for folder in (straight, killed)]
@@ -104,7 +92,7 @@ ENDING = {
 
 @pytest.mark.parametrize("number", ENDING)
 def test_a_signal_before_the_first_checkpoint(
-    number: int, train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+    number: int, train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     options = ("training.epochs=1000", "training.save_every=null", "training.validate_every=100000")
@@ -124,7 +112,7 @@ def test_a_signal_before_the_first_checkpoint(
 
 
 def test_interrupts_one_after_another_leave_no_trace(
-    train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+    train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     process = train(*OPTIONS, f"dataset.folder={texts}", f"folder={run}", "training.epochs=1000")

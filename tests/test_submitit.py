@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +13,9 @@ import yaml
 
 from mt.cli import CONF
 from tests.once import once
+from tests.processes import Program
 
-from .test_end_to_end import OPTIONS, finish, records, timeless, train
+from .test_end_to_end import OPTIONS, records, timeless, train
 
 __all__ = ["train"]  # a fixture
 
@@ -36,11 +36,11 @@ def processes(folder: Path) -> Iterator[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
 def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
-    train: Callable[..., subprocess.Popen], texts: Path, tmp_path: Path
+    train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
     options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=4", "training.save_every=null"]
     options = once(*options, "training.validate_every=1000", "training.plots=0")
-    finish(train(*options, f"folder={tmp_path / 'straight'}"))
+    train(*options, f"folder={tmp_path / 'straight'}").finish()
     sweep, run = tmp_path / "sweep", tmp_path / "run"
     job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")
     for _ in range(2):
@@ -52,7 +52,7 @@ def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
         while number in processes(sweep):
             time.sleep(0.01)
         assert not (run / "results.json").exists()
-    assert finish(job).endswith("\n1 jobs, all done\n  1  " + " ".join([*options, f"folder={run}"]) + "  done\n")
+    assert job.finish().endswith("\n1 jobs, all done\n  1  " + " ".join([*options, f"folder={run}"]) + "  done\n")
     assert not (tmp_path / "run-2").exists()
     whole, found = records(tmp_path / "straight"), records(run)
     assert found == whole
@@ -60,7 +60,7 @@ def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
     assert timeless(results[0]) == timeless(results[1])
 
 
-def test_what_a_job_refuses_is_in_the_table(train: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
+def test_what_a_job_refuses_is_in_the_table(train: Callable[..., Program], tmp_path: Path) -> None:
     own = ["hydra/launcher=submitit_local", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m"]
     job = train(*OPTIONS, *own, f"dataset.folder={tmp_path / 'nothing'}")
     out, err = job.communicate(timeout=300)
@@ -68,7 +68,7 @@ def test_what_a_job_refuses_is_in_the_table(train: Callable[..., subprocess.Pope
     assert "\n1 jobs, 1 of them not done\n" in out and "failed: " in out and "Traceback" not in err
 
 
-def test_without_slurm_the_launcher_says_so(train: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
+def test_without_slurm_the_launcher_says_so(train: Callable[..., Program], tmp_path: Path) -> None:
     job = train("hydra/launcher=submitit_slurm", f"hydra.sweep.dir={tmp_path / 'sweep'}", "-m", "seed=1,2")
     _, err = job.communicate(timeout=300)
     assert job.returncode == 2

@@ -1,10 +1,8 @@
 """`torchrun train.py`, and processes that nobody looks after: killed, stopped, told what cannot be."""
 
 import json
-import multiprocessing
 import os
 import re
-import runpy
 import signal
 import socket
 import subprocess
@@ -19,9 +17,9 @@ from safetensors.torch import load_file
 
 from mt import checkpoint
 from tests.once import once
+from tests.processes import ROOT, Program
 from tests.test_end_to_end import COSTS
 
-ROOT = Path(__file__).parents[2]
 OPTIONS = [
     "dataset=files", "dataset.source=en", "dataset.target=de", "dataset.tokenizer.model_type=word", "dataset.workers=1",
     "embedding.embedding_dim=16", "encoder.hidden_size=8", "decoder.hidden_size=16", "decoder.readout_size=16",
@@ -29,31 +27,7 @@ OPTIONS = [
     "training.batch_tokens=60", "training.gradient_accumulation=2", "training.save_every=4",
     "training.validate_every=1000000", "training.average_checkpoints=1", "training.log_every=1", "training.plots=0",
 ]  # fmt: skip
-os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # as train.py does, before it imports torch
-MODULES = ["mt.cli.processes", "mt.training.train", "mt.training.start", "data_prep.stream", "mt.__main__"]
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(MODULES)
-
-
-class Trainer:
-    """`python train.py` in a process of its own, forked from one that has imported what it needs."""
-
-    def __init__(self, folder: Path, out: Path, arguments: Sequence[str], environment: dict[str, object]) -> None:
-        self._texts = [out.with_suffix(".out"), out.with_suffix(".err")]
-        words = {name: str(value) for name, value in environment.items()}
-        job = {"folder": str(folder), "arguments": arguments, "environment": words}
-        job |= {"out": str(self._texts[0]), "err": str(self._texts[1])}
-        script = str(Path(__file__).with_name("trainer.py"))
-        self.process = CONTEXT.Process(target=runpy.run_path, args=(script, {"JOB": job}, "__main__"))
-        self.process.start()
-
-    def ended(self, seconds: float) -> tuple[int, str, str]:  # status, output and errors
-        self.process.join(seconds)
-        assert self.process.exitcode is not None, "it is still there"
-        return self.process.exitcode, *(path.read_text() for path in self._texts)
-
-
-Started = list[Trainer]
+Started = list[Program]
 pytestmark = pytest.mark.usefixtures("foreground")
 
 
@@ -64,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Started]:
+def start(texts: Path, place: Path) -> Callable[..., Started]:
     """Starts processes as another launcher than torchrun does, with the same arguments but for `also` of the last."""
     data = f"dataset.folder={texts}"
 
@@ -72,13 +46,12 @@ def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) ->
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port or probe.getsockname()[1], "WORLD_SIZE": size}
-        texts = tmp_path_factory.mktemp("texts")
         given = arguments if arguments[0].startswith("resume=") else once(*OPTIONS, data, *arguments)
         return [
-            Trainer(
+            Program(
+                ROOT / "train.py",
+                [*given, *once(*(also if rank == size - 1 else ()))],
                 place,
-                texts / str(rank),
-                [*given, *(also if rank == size - 1 else ())],
                 {**meeting, "RANK": rank, "LOCAL_RANK": rank} if size > 1 else {},
             )
             for rank in range(size)
@@ -87,12 +60,18 @@ def start(texts: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return started
 
 
+def ended(program: Program, seconds: float) -> tuple[int, str, str]:
+    """Waits for a process, and returns its status, output and errors."""
+    out, err = program.communicate(seconds)
+    return program.returncode or 0, out, err
+
+
 def finish(started: Started, seconds: float = 300) -> list[tuple[int, str, str]]:
     try:
-        return [one.ended(seconds) for one in started]
+        return [ended(one, seconds) for one in started]
     finally:
         for one in started:
-            one.process.kill()
+            one.kill()
 
 
 def succeed(started: Started) -> str:
@@ -167,7 +146,7 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
     run = place / f"killed-{victim}"
     started = start(3, f"folder={run}", "training.gradient_accumulation=3", "training.epochs=100000")
     wait_for(lambda: updates(run) > 6)
-    started[victim].process.kill()
+    started[victim].kill()
     found = finish(started, seconds=60)
     others = [status for rank, (status, *_) in enumerate(found) if rank != victim]
     assert others == [2, 2], found
@@ -186,7 +165,7 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     run = place / f"asked-{asked}"
     started = start(2, f"folder={run}", "training.max_updates=60")
     wait_for(lambda: updates(run) > 6)
-    started[asked].process.terminate()
+    started[asked].send_signal(signal.SIGTERM)
     found = finish(started)
     assert [status for status, *_ in found] == [os.EX_TEMPFAIL] * 2, found
     told = rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train"
@@ -244,7 +223,7 @@ def test_a_port_in_use(start: Callable[..., Started]) -> None:
         taken.bind(("", 0))
         taken.listen()
         first, second = start(2, "folder=run", port=taken.getsockname()[1])
-        status, _, err = first.ended(60)
-        second.process.kill()
+        status, _, err = ended(first, 60)
+        second.kill()
     assert status == 2
     assert re.match(r"error: port \d+ of this machine is in use: choose another with torchrun --master-port, or", err)

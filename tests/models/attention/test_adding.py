@@ -57,6 +57,17 @@ temperature: 0.1  # of the softmax
 IMPORT, ENTRY = "from mt.models.attention.cosine import Cosine", '    "cosine": Cosine,'
 EDITED = {"mt/models/attention/cosine.py", "mt/models/attention/__init__.py", "conf/attention/cosine.yaml"}
 
+SUITES = [
+    f"tests/{name}.py"
+    for name in (
+        "models/attention/test_law",
+        "models/decoders/test_law",
+        "models/test_seq2seq",
+        "models/test_initialisation",
+        "test_learning",
+    )
+]
+
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -99,17 +110,10 @@ def test_three_files_are_edited(copy: Path):
 
 def test_the_tests_over_the_table_take_it_up(copy: Path):
     """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
-    suites = ("tests/models", "tests/test_learning.py")
-    out = run(copy, "-m", "pytest", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *suites)
+    out = run(copy, "-m", "pytest", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *SUITES)
     passed = [line for line in out.splitlines() if line.startswith("PASSED") and "cosine" in line]
     assert "FAILED" not in out
-    for suite in (
-        "attention/test_law",
-        "decoders/test_law",
-        "test_seq2seq",
-        "test_initialisation",
-        "test_learning",
-    ):
+    for suite in SUITES:
         assert any(suite in line for line in passed), suite
 
 
@@ -125,8 +129,11 @@ def test_a_run_trains_with_it(copy: Path, texts: Path):
         "dataset.tokenizer.vocab_size=60",
         "encoder.hidden_size=16",
         "decoder.hidden_size=16",
+        "dataset.workers=1",
         "training.epochs=1",
         "training.max_updates=2",
+        "training.plots=0",
+        "search=greedy",
         "device=cpu",
         "folder=outputs/run",
     )

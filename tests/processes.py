@@ -1,0 +1,79 @@
+"""Python programs in processes of their own, forked from one that has imported most of what they need: importing it
+takes longer than what they do."""
+
+import multiprocessing
+import os
+import runpy
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # as train.py does, before it imports torch
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    ["mt.cli.processes", "mt.training.train", "mt.training.start", "data_prep.stream", "mt.__main__"]
+)
+
+
+class Program:
+    """`python script arguments` that has been started, with the methods of `subprocess.Popen`. Its standard input is
+    empty, and `out` and `err` are files of what it writes."""
+
+    def __init__(self, script: Path, arguments: Sequence[object], folder: Path, environment: Mapping[str, Any] = {}):
+        """folder: where it runs."""
+        texts = Path(tempfile.mkdtemp(prefix="program-"))
+        self.out = texts / "out"
+        self.err = texts / "err"
+        words = [str(script), *map(str, arguments)]
+        variables = {name: str(value) for name, value in environment.items()}
+        job = (words, str(folder), variables, str(self.out), str(self.err))
+        self.process = CONTEXT.Process(target=runpy.run_path, args=(__file__, {"JOB": job}, "__main__"))
+        self.process.start()
+
+    @property
+    def returncode(self) -> int | None:
+        return self.process.exitcode
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        if self.process.pid is not None and self.poll() is None:
+            os.kill(self.process.pid, number)
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def communicate(self, timeout: float = 300) -> tuple[str, str]:
+        """Waits until it has ended, and returns its output and errors."""
+        self.process.join(timeout)
+        assert self.process.exitcode is not None, "it is still there"
+        return self.out.read_text(), self.err.read_text()
+
+    def finish(self, timeout: float = 300) -> str:
+        """Waits until it has succeeded, and returns its output."""
+        out, err = self.communicate(timeout)
+        assert self.returncode == 0, err
+        return out
+
+
+def run(words: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
+    """Becomes the program, in a new process."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), descriptor)
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.argv = words
+    sys.path[0] = str(Path(words[0]).parent)
+    runpy.run_path(words[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    run(*globals()["JOB"])
