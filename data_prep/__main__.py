@@ -11,10 +11,10 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
     from data_prep.parts import MERGE, Part
     from data_prep.prepare import merge_parts, prepare, prepare_part
     from data_prep.preview import preview
+    from mt.common.options import parse
+    from mt.common.terminal import say
     from mt.data.dataset import DatasetConfig
-    from mt.errors import UserError
-    from mt.parsing import parse
-    from mt.terminal import say, visible
+    from mt.errors import UserError, visible
 
     part = composed["part"]
     root = Path(composed["corpora"])
@@ -36,7 +36,7 @@ def main(composed: dict[str, Any], overrides: list[str]) -> None:
 
 def command() -> None:
     """Prepares what conf/data_prep.yaml and the command line say."""
-    from mt.cli import compose
+    from mt.cli.command import compose
 
     compose(main, "data_prep")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mt.comparable import is_blank
+from mt.common.comparable import is_blank
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.fields import SourceError

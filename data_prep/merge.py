@@ -15,9 +15,9 @@ from data_prep.parts import MERGE, Part
 from data_prep.shards import SHOWN, Manifest, Shard, ShardBuilder, load
 from data_prep.summary import Counts
 from data_prep.work_folder import SETTINGS, work_folder_of
+from mt.common.input_files import read_json, read_text, sha256
 from mt.data import writer
 from mt.errors import UserError
-from mt.input_files import read_json, read_text, sha256
 from mt.storage import own_draft
 
 _DUPLICATE = "duplicate (drop_duplicates)"

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from mt.terminal import say
+from mt.common.terminal import say
 
 _FIRST = 3.0  # seconds
 _NEXT = 30.0

@@ -15,13 +15,13 @@ from data_prep.parts import Chunk, chunks
 from data_prep.patience import patiently
 from data_prep.shards import ShardBuilder
 from data_prep.sources import RawSplit, Source, open_reader, open_source, origin
+from mt.common.input_files import sha256
 from mt.data import corpus
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import SourceError
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.errors import UserError, nearest
-from mt.input_files import sha256
 
 TOKENIZERS = "tokenizers"
 _SCORING = {"metrics", "bleu_tokenizer", "rouge_tokenizer", "latency_unit"}

@@ -24,14 +24,14 @@ from data_prep.preparation import (
 from data_prep.shards import ShardBuilder
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
 from data_prep.work_folder import SETTINGS, exclusive, system_errors, waiting, work_folder
+from mt.common.progress import Bar
+from mt.common.terminal import say
 from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError
-from mt.progress import Bar
+from mt.errors import UserError, visible
 from mt.storage import locked, own_draft
-from mt.terminal import say, visible
 
 _MANIFEST = "shards.json"
 """Lists all shards in the work folder: a merge writes it before it moves anything."""

@@ -13,12 +13,12 @@ from data_prep.merge import duplicate_rows
 from data_prep.parts import WHOLE
 from data_prep.preparation import Preparation, origin_named, read_evaluation, total
 from data_prep.summary import Counts, Summary, report, require_pairs
+from mt.common.progress import Bar
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
 from mt.data.tokenizer import UNK, Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.errors import UserError
-from mt.progress import Bar
 
 Side = Literal["source", "target"]
 _EDGES = (5, 10, 20, 40, 80, 160)  # pieces

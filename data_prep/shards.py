@@ -21,13 +21,13 @@ from data_prep.clean import drop_reasons
 from data_prep.parallel import Runner, ordered
 from data_prep.parts import Chunk, Part
 from data_prep.sources import Read
+from mt.common.input_files import read_text
 from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.files import sha256
 from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.data.writer import Reader
-from mt.input_files import read_text
 from mt.storage import own_draft
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences

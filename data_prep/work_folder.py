@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from mt.common.input_files import reason
+from mt.common.terminal import say
 from mt.errors import UserError
-from mt.input_files import reason
 from mt.storage import locked
-from mt.terminal import say
 
 SETTINGS = "settings.json"
 """The options of the corpus, in its work folder."""

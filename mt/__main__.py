@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mt.startup import leaving_at_interrupt, loading
-from mt.terminal import say
+from mt.cli.startup import leaving_at_interrupt, loading
+from mt.common.terminal import say
 from mt.training.signals import leave_at_once
 
 if TYPE_CHECKING:  # the processes that prepare text would wait for torch
@@ -36,10 +36,10 @@ def _open_run(composed: dict[str, Any], overrides: list[str], processes: "Proces
     """Opens the run that the command line names: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
-    from mt.cli import agreed, merged, save_composed
+    from mt.cli.command import agreed, merged, save_composed
     from mt.cli.start import started
+    from mt.common.options import parse
     from mt.config import Config
-    from mt.parsing import parse
     from mt.training.folder import run_of
     from mt.training.initialisation import inherited_tokenizers
     from mt.training.requeue import AUTO, begin_in
@@ -78,8 +78,8 @@ def _with_init_from(
         return composed, folder, None
     from data_prep.vocabulary import extended
     from mt.cli.start import renamed, started
+    from mt.common.options import parse
     from mt.config import Config
-    from mt.parsing import parse
     from mt.training.initialisation import load_earlier, require_same_sizes
 
     earlier = load_earlier(composed["init_from"], folder)
@@ -97,7 +97,7 @@ def command() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
     leave_at_once()
-    from mt.cli import compose, composed
+    from mt.cli.command import compose, composed
 
     if int(os.environ.get("WORLD_SIZE") or 1) == 1:  # as `torchrun` sets it
         compose(main, "config")

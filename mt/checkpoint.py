@@ -16,14 +16,14 @@ import torch
 from safetensors.torch import save_file, save_model
 from torch import Tensor
 
-from mt import weights
+from mt.common.input_files import read_json, sha256
+from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
 from mt.errors import UserError
-from mt.input_files import read_json, sha256
+from mt.models import weights
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import Options, parse
 from mt.search.config import without_removed
 from mt.storage import replaced_folder, write_json
 

@@ -1,4 +1,4 @@
-"""The one exception for what a user can mend, and the one place that prints it."""
+"""The exception for what a user can mend, the one place that prints it, and text made safe for a terminal."""
 
 import contextlib
 import difflib
@@ -11,14 +11,16 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 
-from mt.terminal import use_utf8, visible, visible_lines
-
 _NO_MEMORY = re.compile(
     r"can't allocate memory|cannot allocate memory|out of memory|not enough memory|bad_alloc"
     r"|storage size calculation overflowed|invalid buffer size",
     re.IGNORECASE,
 )
 """What torch says where a size is beyond the memory, or beyond what can be counted."""
+# Controls (C0, DEL and C1), separators of lines and paragraphs, lone surrogates, and what turns a line round beyond its
+# own text (embeddings, overrides, isolates: "Trojan Source", Boucher and Anderson 2021). Marks of direction and joiners
+# stay, as Hebrew, Persian or Hindi is written with them.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff]")
 READER_GONE = "nobody reads standard output any more"
 _LONGEST = 10_000  # characters of a sentence
 _FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space")
@@ -29,6 +31,21 @@ _REMEDIES = {
     errno.EISDIR: "a folder is where a file should be: remove it, or name another",
     **dict.fromkeys((errno.ENOENT, errno.ESTALE), "look whether it was moved or deleted meanwhile"),
 }
+
+
+def visible(text: str) -> str:
+    """Text of data or files, on one line, for a terminal or a sentence: what could move a cursor, end a line, turn a
+    line round or give the terminal an order is written as an escape; all other Unicode stays as it is.
+
+    >>> print(visible("caf\u00e9 \x1b[31mred\\n"))
+    café \\x1b[31mred\\n
+    """
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def visible_lines(text: str) -> str:
+    """As `visible`, of several lines, whose ends stay."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 class UserError(Exception):
@@ -163,6 +180,16 @@ def reported() -> Iterator[None]:
         told = interrupt if isinstance(interrupt, Interrupted) else Interrupted(signal.SIGINT)
         by = "" if told.number == signal.SIGINT else f" by {told.number.name}"
         sys.exit(_told(f"interrupted{by}{': ' if str(told) else ''}{told}", told.status))
+
+
+def use_utf8() -> None:
+    """Standard output and error are UTF-8, as what is read is, whatever the locale or PYTHONIOENCODING says.
+
+    What UTF-8 cannot write, as a byte of a file's name that is no character, becomes an escape.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def output_fault() -> str | None:

@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import numpy as np
 
+from mt.common.input_files import open_regular, open_stream, require_regular
 from mt.errors import UserError
-from mt.input_files import open_regular, open_stream, require_regular
 
 COMPRESSED = (".gz", ".zst")
 """Endings of files that are decompressed while they are read."""

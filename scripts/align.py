@@ -19,14 +19,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.arguments import add_mode_option, add_run_options, in_flags, loaded
-from mt.command_line import Parser
+from mt.cli.arguments import add_mode_option, add_run_options, in_flags, loaded
+from mt.cli.parser import Parser
+from mt.common.terminal import say
 from mt.data.tokenizer import LinkUnit, units
 from mt.decoding.modes import decodes_hard
 from mt.errors import reported
 from mt.metrics.alignment import Links, alignment_error_rate, parse_pharaoh, require_inside, to_pharaoh
 from mt.search.config import revised_search
-from mt.terminal import say
 from mt.text_io import read_parallel
 
 

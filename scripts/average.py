@@ -16,9 +16,9 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.command_line import Parser
+from mt.cli.parser import Parser
+from mt.common.terminal import say
 from mt.errors import reported
-from mt.terminal import say
 from mt.training.averaging import average_checkpoints
 
 

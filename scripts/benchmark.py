@@ -17,7 +17,7 @@ import sys
 
 from benchmarks import BENCHMARKS
 
-from mt.command_line import Parser
+from mt.cli.parser import Parser
 from mt.errors import reported
 
 

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
-from mt.command_line import Parser, whole_number
+from mt.cli.parser import Parser, whole_number
+from mt.common.terminal import say
 from mt.comparison.page import write
 from mt.comparison.runs import FinishedRun, find
 from mt.comparison.table import compare, shared_metrics
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
 from mt.metrics import notes
-from mt.terminal import say
 from mt.training.initialisation import inherited_tokenizers
 
 

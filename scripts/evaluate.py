@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from data_prep.run_corpus import corpus_of_run
-from mt.arguments import (
+from mt.cli.arguments import (
     add_engine_option,
     add_run_options,
     add_search_options,
@@ -31,15 +31,15 @@ from mt.arguments import (
     in_flags,
     loaded_in,
 )
-from mt.command_line import Parser
+from mt.cli.parser import Parser
+from mt.common.terminal import say
 from mt.decoding.onnx import OnnxTranslator
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
+from mt.evaluation.scoring import notes_of
 from mt.metrics.latency import LatencyUnit
-from mt.scoring import notes_of
 from mt.search.config import is_online
 from mt.storage import write_json
-from mt.terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

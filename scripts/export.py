@@ -19,12 +19,12 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.command_line import Parser
-from mt.errors import UserError, reported
+from mt.cli.parser import Parser
+from mt.common.terminal import say
+from mt.errors import UserError, reported, visible
 from mt.export.folder import FORMATS, export, files
 from mt.export.hub import push, require_name
-from mt.terminal import say, visible
-from mt.weights import Form
+from mt.models.weights import Form
 
 DTYPES: dict[str, Form] = {"float32": "float32", "bf16": "bfloat16", "bfloat16": "bfloat16", "int8": "int8"}
 

@@ -34,8 +34,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from mt.command_line import Parser
-from mt.comparable import is_blank
+from mt.cli.metric_options import OF_TEXTS, add_metric_options, chosen_metrics, given, settings_of
+from mt.cli.parser import Parser
+from mt.common.comparable import is_blank
+from mt.common.terminal import output, say
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, build, notes
@@ -43,11 +45,9 @@ from mt.metrics.advice import small_alone
 from mt.metrics.base import References
 from mt.metrics.instances import read_log, score_latency
 from mt.metrics.latency import LatencyUnit, degenerate, unsuited
-from mt.metrics.options import OF_TEXTS, add_metric_options, chosen_metrics, given, settings_of
 from mt.metrics.rouge import Lead
 from mt.metrics.score import Score
 from mt.metrics.settings import PLAIN
-from mt.terminal import output, say
 from mt.text_io import read_parallel
 
 SIMULTANEOUS, LIKELIHOOD = "simultaneous", "likelihood"

@@ -31,8 +31,9 @@ from itertools import chain
 
 import numpy as np
 
-from mt.arguments import add_run_options, add_search_options, chosen_search, in_flags, loaded
-from mt.command_line import Parser
+from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, loaded
+from mt.cli.parser import Parser
+from mt.common.terminal import output
 from mt.data.fields import AudioField
 from mt.data.tokenizer import Unit
 from mt.decoding.staircase import Show
@@ -43,7 +44,6 @@ from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
 from mt.search.config import SearchConfig, online_search
 from mt.search.limits import CUT_REMEDY, cut_note
-from mt.terminal import output
 
 INPUT = "standard input"
 

@@ -31,15 +31,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from mt.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
-from mt.command_line import Parser, whole_number
+from mt.cli.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
+from mt.cli.parser import Parser, whole_number
+from mt.common.terminal import output
 from mt.decoding.base import BaseTranslator
 from mt.decoding.translation import Translation
 from mt.errors import UserError, reported, unwritten
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
-from mt.terminal import output
 from mt.text_io import decoded, file_lines
 
 INPUT = "standard input"

@@ -20,9 +20,9 @@ import torch
 
 from data_prep.prepare import prepare
 from mt import Translator, load
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.parsing import parse
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests.products import beyond_every_value

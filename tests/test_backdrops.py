@@ -7,7 +7,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from data_prep.generated import morse, scenes
-from mt.backdrop import Picture, Sound
+from mt.common.backdrop import Picture, Sound
 from mt.data.fields import AudioConfig, AudioField, ImageConfig, ImageField
 from mt.plots import draw, heatmap, over_picture, save
 

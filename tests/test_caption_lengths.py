@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from mt.common.options import parse
 from mt.data.fields import ImageConfig, ImageField
 from mt.data.tokenizer import EOS
 from mt.decoding.batches import decode_ids
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 from mt.search.config import GreedyConfig
 
 

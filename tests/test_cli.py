@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mt.cli import agreed, compose, merged
+from mt.cli.command import agreed, compose, merged
+from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
-from mt.parsing import parse
 
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., list[tuple[Config, list[str]]]]

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from mt.evaluation.scoring import metrics_of
 from mt.metrics.settings import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
-from mt.parsing import Options, parse
 from mt.search.config import BeamConfig, revised_search
 from tests.metrics.usable import USABLE
 
@@ -123,7 +124,7 @@ def test_metrics_are_those_of_the_table(options: dict[str, Any], expected: str):
 
 def test_metrics_are_set_up_for_the_target_language():
     dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": USABLE}
-    metrics = parse({"dataset": dataset}, Config).metrics()
+    metrics = metrics_of(parse({"dataset": dataset}, Config).dataset)
     assert [metric.name for metric in metrics] == USABLE
     assert metrics[0].settings == Settings(target_language="zh")
     assert "|tok:zh|" in metrics[0].score(["a"], [["a"]])["bleu"].signature

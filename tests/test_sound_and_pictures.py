@@ -11,11 +11,11 @@ from safetensors.torch import load_file
 
 import mt
 from data_prep.prepare import prepare
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 from scripts import align, evaluate, translate

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from mt.common.input_files import read_json
 from mt.errors import UserError, explained
-from mt.input_files import read_json
 from mt.storage import (
     appended,
     mend,

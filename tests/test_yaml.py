@@ -12,9 +12,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pydantic import BaseModel
 
-from mt.cli import CONF
 from mt.cli.choices import RECIPE_KEYS, implied
+from mt.cli.command import CONF
 from mt.cli.overrides import parsed as read
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import FIELDS
@@ -25,7 +26,6 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.

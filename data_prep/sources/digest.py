@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from mt.input_files import sha256
+from mt.common.input_files import sha256
 
 
 def digest(files: Iterable[tuple[str, Path]]) -> str:

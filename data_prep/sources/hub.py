@@ -23,12 +23,12 @@ from data_prep.sources.embedded import files_in_cells, from_tables
 from data_prep.sources.litter import files_below
 from data_prep.sources.logs import quiet
 from data_prep.sources.tables import TABLES, require_shallow
+from mt.common.terminal import say
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, build_field
 from mt.data.origins import HubConfig
 from mt.errors import UserError, nearest
-from mt.terminal import say
 
 if TYPE_CHECKING:
     import datasets

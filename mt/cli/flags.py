@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hydra._internal.utils import get_args_parser
 
-from mt.command_line import Parser
+from mt.cli.parser import Parser
 from mt.errors import UserError, shown
 
 _DOINGS = {"--cfg": "cfg", "--info": "info", "--run": "run", "--multirun": "multirun", "--shell-completion": ""}

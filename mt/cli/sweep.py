@@ -12,8 +12,8 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import Override
 
-from mt.errors import UserError, sentence, shown
-from mt.terminal import say, visible
+from mt.common.terminal import say
+from mt.errors import UserError, sentence, shown, visible
 
 MAX_JOBS = 10_000
 _LONGEST_NAME = 120

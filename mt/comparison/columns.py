@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from mt.terminal import visible
+from mt.errors import visible
 
 # What Markdown would take for markup; an underscore only where it begins or ends a word.
 _MARKUP = re.compile(r"[\\`*\[\]~]|(?<!\w)_|_(?!\w)")

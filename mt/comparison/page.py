@@ -7,13 +7,13 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from mt.common.input_files import read_bytes
 from mt.comparison.columns import Column
 from mt.comparison.curves import chart, legend
 from mt.comparison.runs import differences
 from mt.comparison.style import SCRIPT, STYLE
 from mt.comparison.table import Comparison, Row
 from mt.comparison.tradeoff import Tradeoff
-from mt.input_files import read_bytes
 from mt.metrics import METRICS
 from mt.storage import write_json, write_text
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
+from mt.common.input_files import open_regular, read_bytes
 from mt.errors import UserError
-from mt.input_files import open_regular, read_bytes
 from mt.text_io import byte_lines
 
 Curve = dict[int, float]

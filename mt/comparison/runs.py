@@ -11,6 +11,7 @@ from mt.checkpoint import load_config
 from mt.comparison.results import Curve, Results, read_curves, read_results
 from mt.config import Config
 from mt.errors import UserError, nearest
+from mt.evaluation.scoring import metrics_of
 from mt.text_io import read_lines
 
 
@@ -114,7 +115,7 @@ def _below(path: Path) -> list[Path]:
 def _read(folder: Path) -> FinishedRun:
     results, config = read_results(folder / "results.json"), load_config(folder, "best")
     hypotheses = read_lines(folder / "hypotheses" / f"{results.split}.txt")
-    logged = ("loss", *(metric.main() for metric in config.metrics()))
+    logged = ("loss", *(metric.main() for metric in metrics_of(config.dataset)))
     evaluations = [
         read_results(file) for file in sorted(folder.glob(f"evaluations/{results.split}-best-*/results.json"))
     ]

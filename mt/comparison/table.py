@@ -12,10 +12,10 @@ from mt.comparison.runs import FinishedRun, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
+from mt.evaluation.scoring import metrics_of
 from mt.metrics import Metric
 from mt.metrics.base import References
 from mt.metrics.significance import LEVEL, SAMPLES, Paired
-from mt.scoring import metrics_of
 
 
 class Fact(NamedTuple):
@@ -179,7 +179,7 @@ def _scaled(fact: Fact, results: Results) -> float | None:
 
 
 def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
-    """By what runs are compared. Raises UserError as `Config.metrics`."""
+    """By what runs are compared. Raises UserError as `metrics_of`."""
     lowercase = any(Tokenizers.load(locate(run.folder, "best")).target.lowercases for run in runs)
     return metrics_of(runs[0].config.dataset, lowercase=lowercase)
 

@@ -17,6 +17,7 @@ from mt.comparison.curves import colour
 from mt.comparison.results import LATENCIES
 from mt.comparison.runs import FinishedRun, flat, options_of, shown, told_apart
 from mt.errors import UserError
+from mt.evaluation.scoring import metrics_of
 
 KNOBS = ("attention.latency_weight", "search.k")
 """The options by which a policy waits longer or shorter."""
@@ -137,7 +138,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
 
     Raises UserError where latency was counted in different units.
     """
-    metric = runs[0].config.metrics()[0]
+    metric = metrics_of(runs[0].config.dataset)[0]
     options: dict[str, dict[str, Any]] = {}
     found: dict[str, dict[str, list[Reading]]] = {}
     for run in runs:

@@ -10,17 +10,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.config.optimizer import AdamConfig, OptimizerConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.errors import UserError
-from mt.metrics import Metric, require_known
+from mt.metrics import require_known
 from mt.metrics.bleu import require_tokenizer
 from mt.metrics.rouge import require_rouge_tokenizer
 from mt.models.config import ModelConfig
 from mt.models.frontends import FRONTENDS
-from mt.parsing import MAX_COUNT, MAX_SIZE, Options
-from mt.scoring import metrics_of
 from mt.search.config import BeamConfig, SearchConfig
 
 
@@ -101,10 +100,6 @@ class Config(ModelConfig):
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """bf16: matrix products in bfloat16 (torch.autocast), weights in float32; about twice as fast where the hardware
     has it. fp16: in float16, with dynamic loss scaling (Micikevicius et al. 2018), for GPUs that are older."""
-
-    def metrics(self, *, lowercase: bool = False) -> list[Metric]:
-        """Those of `mt.scoring.metrics_of`, by which training, comparison and scripts score."""
-        return metrics_of(self.dataset, lowercase=lowercase)
 
     @model_validator(mode="after")
     def _front_end_reads_the_field(self) -> Self:

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.options import MAX_COUNT, Options
 from mt.errors import UserError
-from mt.parsing import MAX_COUNT, Options
 
 MAX_LR = 1e4
 """Bound of every learning rate."""

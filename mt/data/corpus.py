@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
+from mt.common.input_files import read_text
+from mt.common.options import Options, parse
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
 from mt.data.files import ALL, Record, Share, require_contents, require_sizes
 from mt.data.mixing import Portion
 from mt.data.split import Split, open_table
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
-from mt.input_files import read_text
-from mt.parsing import Options, parse
 
 if TYPE_CHECKING:  # preparation would wait for torch
     from torch import Tensor

@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.fields import FIELDS, FieldConfig, TextConfig
 from mt.data.origins import DigitsConfig, HubConfig, MixedConfig, SplitNames
 from mt.data.tokenizer import TokenizerConfig
 from mt.errors import UserError
-from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 
 Column = Annotated[str, Field(strict=False, coerce_numbers_to_str=True, max_length=200)]
 """The ending of a text's file, or the column of a table: a name or, in TSV and CSV without a line of names, a number

@@ -4,8 +4,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
-from mt.parsing import MAX_SIZE, Options
 
 Digits = Annotated[int, Field(ge=1, le=100)]
 Seconds = Annotated[float, Field(ge=0, le=10)]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mt.common.input_files import read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
 from mt.data.mixing import Portion, rows_of_epoch
-from mt.input_files import read_text
 
 STATE = "state.json"
 """Names the shards of a split, in order."""

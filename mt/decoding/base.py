@@ -14,7 +14,6 @@ from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.data.words import count_words
 from mt.decoding.translation import Translation
 from mt.errors import UserError
-from mt.metrics import Metric
 from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig, limited_as, require_search, revised_search
 from mt.search.hypothesis import Hypothesis
 from mt.search.windows import EMPTY
@@ -28,8 +27,6 @@ class DecodingConfig(Protocol):
 
     @property
     def search(self) -> SearchConfig: ...
-
-    def metrics(self, *, lowercase: bool = False) -> list[Metric]: ...
 
 
 class BaseTranslator(ABC):

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mt.common.progress import Bar
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
@@ -16,7 +17,6 @@ from mt.decoding.modes import decodes_hard
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.kernels.int8 import int8_steps
-from mt.progress import Bar
 from mt.search.config import BeamConfig, SearchConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
 from mt.search.torch_stepper import TorchStepper

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
+from mt.common.input_files import read_json
+from mt.common.options import parse
+from mt.common.progress import Bar
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
 from mt.decoding.base import BaseTranslator
 from mt.errors import UserError
-from mt.input_files import read_json
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
-from mt.parsing import parse
-from mt.progress import Bar
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, decode, without_removed
 from mt.search.hypothesis import Hypothesis
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mt.backdrop import Backdrop, Sound
+from mt.common.backdrop import Backdrop, Sound
+from mt.common.input_files import require_regular
 from mt.errors import UserError, unwritten
-from mt.input_files import require_regular
 from mt.metrics.alignment import Link, project
 from mt.search.windows import Windows
 

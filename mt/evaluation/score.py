@@ -13,6 +13,7 @@ from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.forced import forced_pass
+from mt.evaluation.scoring import metrics_of
 from mt.evaluation.simultaneous import simultaneous
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
@@ -68,7 +69,7 @@ def evaluate(
     translations = [best for best, *_ in translator.decode(encoded, search, texts=given, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
-    for metric in translator.config.metrics(lowercase=translator.tokenizers.target.lowercases):
+    for metric in metrics_of(translator.config.dataset, lowercase=translator.tokenizers.target.lowercases):
         scores |= metric.score([translation.text for translation in translations], references)
     unit = unit or translator.config.dataset.latency_unit
     speech = translator.field.milliseconds is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mt.comparable import comparable
+from mt.common.comparable import comparable
 from mt.decoding.translation import Translation
 from mt.metrics.instances import Instance
 from mt.metrics.latency import LatencyUnit

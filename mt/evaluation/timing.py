@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from mt.comparable import comparable
+from mt.common.comparable import comparable
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
 from mt.decoding.streaming.words import TargetWords

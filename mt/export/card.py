@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt.checkpoint import Meta
+from mt.common.input_files import read_json
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
-from mt.input_files import read_json
 from mt.models.seq2seq import Seq2Seq
-from mt.weights import Form
+from mt.models.weights import Form
 
 _FORMS = {
     "float32": "float32, as they were trained",

@@ -7,7 +7,7 @@ from mt.errors import UserError
 from mt.models.attention import ATTENTIONS, Attention
 from mt.models.encoders import ENCODERS, Encoder
 from mt.models.seq2seq import Seq2Seq
-from mt.weights import Form
+from mt.models.weights import Form
 
 LENGTHS = (5, 7)
 """Of example sources: what differs between them is as long as the source."""

@@ -7,12 +7,12 @@ from typing import Literal, get_args
 from safetensors.torch import load_file, save_file
 
 from mt.checkpoint import CONFIG, MODEL, About, load_meta, load_model, locate, seal
+from mt.common.input_files import read_text, reason
 from mt.errors import UserError, explained, invalid_choice
 from mt.evaluation.report import origin
 from mt.export.card import Card, finished_results
-from mt.input_files import read_text, reason
+from mt.models.weights import FORMS, Form, narrowed, writing
 from mt.storage import refuse_link, replaced_folder, write_json, write_text
-from mt.weights import FORMS, Form, narrowed, writing
 
 Format = Literal["safetensors", "onnx"]
 FORMATS: tuple[Format, ...] = get_args(Format)

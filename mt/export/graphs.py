@@ -17,19 +17,19 @@ from torch import Tensor, nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
+from mt.common.input_files import sha256
 from mt.config import Config
 from mt.data.tokenizer import BOS
 from mt.decoding.modes import decodes_hard
 from mt.errors import UserError
 from mt.export.exportable import LENGTHS, require_exportable
 from mt.export.layers import onnx_layers
-from mt.input_files import sha256
 from mt.models.frontends import WordVectors
 from mt.models.seq2seq import Seq2Seq
+from mt.models.weights import Form
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.search.config import revised_search
 from mt.storage import write_json
-from mt.weights import Form
 
 ROWS = 3
 """Of an example step; sizes of 0 and 1 would be taken for constants."""

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from mt.comparable import COMPOSED, comparable, composed, stated
+from mt.common.comparable import COMPOSED, comparable, composed, stated
 from mt.metrics.score import Score, reference_count, require_pairs
 from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, SEED, Paired, paired_bootstrap, percentage
@@ -24,7 +24,7 @@ AnyScore = TypeVar("AnyScore", bound=Score)
 class Metric(ABC):
     """A measure of text against references. `METRICS` of this package lists them all.
 
-    `score` and `compare` bring both sides into one form (`mt.comparable`), and a subclass counts what they
+    `score` and `compare` bring both sides into one form (`mt.common.comparable`), and a subclass counts what they
     pass on.
     """
 

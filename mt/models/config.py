@@ -2,6 +2,7 @@
 
 from pydantic import Field, model_validator
 
+from mt.common.options import Options
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS, AttentionConfig
 from mt.models.attention.global_ import GeneralAttentionConfig
@@ -10,7 +11,6 @@ from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS, EmbeddingConfig, FrontendConfig, WordVectorsConfig
-from mt.parsing import Options
 
 
 class ModelConfig(Options):

@@ -1,9 +1,7 @@
 """What an exported folder says of its graphs, for who writes it and who decodes with it; needs no torch."""
 
+from mt.common.options import Options
 from mt.data.dataset import DatasetConfig
-from mt.metrics import Metric
-from mt.parsing import Options
-from mt.scoring import metrics_of
 from mt.search.config import SearchConfig
 
 FORMAT = 1
@@ -39,7 +37,3 @@ class ExportedConfig(Options):
     dataset: DatasetConfig
     search: SearchConfig
     init_from: str | None = None
-
-    def metrics(self, *, lowercase: bool = False) -> list[Metric]:
-        """As `Config.metrics`."""
-        return metrics_of(self.dataset, lowercase=lowercase)

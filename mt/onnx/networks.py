@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mt.common.input_files import read_json, sha256
+from mt.common.options import parse
 from mt.errors import UserError
-from mt.input_files import read_json, sha256
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
-from mt.parsing import parse
 from mt.search.constraints import Forbidden
 from mt.search.faults import not_finite
 from mt.search.hypothesis import NEVER_CHOSEN

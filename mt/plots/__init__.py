@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from numpy.typing import ArrayLike
 
-from mt.backdrop import Backdrop, Picture
+from mt.common.backdrop import Backdrop, Picture
 from mt.plots.heatmap import FORMATS, Figure, heatmap, save
 from mt.plots.picture import over_picture
 

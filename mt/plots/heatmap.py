@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from mt.backdrop import Sound
+from mt.common.backdrop import Sound
 from mt.errors import UserError
 from mt.plots.fonts import characters, drawable, font
 from mt.plots.marks import GRID, gold_links, legend, positions

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from mt.backdrop import Picture
+from mt.common.backdrop import Picture
 from mt.plots.fonts import font
 from mt.plots.heatmap import DOTS_PER_INCH, LABEL_POINTS, shown, wrapped
 from mt.plots.marks import MARK

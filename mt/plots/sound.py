@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from mt.backdrop import Sound
+from mt.common.backdrop import Sound
 
 _TALL, _GAP = 1.1, 0.06  # inches
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)  # seconds

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
+from mt.common.options import Options, parse
 from mt.errors import UserError
-from mt.parsing import Options, parse
 from mt.search.beam import search
 from mt.search.constraints import Constraints
 from mt.search.hypothesis import Hypothesis

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from mt.common.options import Options
 from mt.errors import UserError
-from mt.parsing import Options
 
 if TYPE_CHECKING:
     from torch import Tensor

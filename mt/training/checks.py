@@ -10,6 +10,7 @@ from mt.data.corpus import SPLITS, Corpus, Training
 from mt.decoding.modes import decodes_hard, require_wait_k
 from mt.distributed import ProcessGroup, code_digest
 from mt.errors import UserError, nearest
+from mt.evaluation.scoring import metrics_of
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import batches_per_update
@@ -25,7 +26,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     decodes_hard(config.search, model)
     if config.training.wait_k is not None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
-    config.metrics()
+    metrics_of(config.dataset)
     require_measured(config, model)
     require_short(corpus, model)
     require_falling(config)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from mt.common.progress import SECONDS, Bar, say_beside
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.device import has_bfloat16
 from mt.distributed import ALONE, ProcessGroup
+from mt.evaluation.scoring import notes_of
 from mt.models.seq2seq import Seq2Seq
-from mt.progress import SECONDS, Bar, say_beside
-from mt.scoring import notes_of
 from mt.search.config import is_online
 from mt.training.progress import Progress
 

@@ -5,10 +5,10 @@ import itertools
 from pathlib import Path
 
 from mt import checkpoint
+from mt.common.input_files import read_json
+from mt.common.options import Options, parse
 from mt.distributed import ProcessGroup
 from mt.errors import UserError
-from mt.input_files import read_json
-from mt.parsing import Options, parse
 from mt.storage import locked, write_json
 
 RUN = "run.json"

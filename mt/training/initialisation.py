@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from mt import checkpoint
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.device import shapes_alone
@@ -17,7 +18,6 @@ from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.growth import grown
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 
 _SHARING = ("tie_output", "share")
 """Options of `embedding` that make one tensor of two."""

@@ -13,8 +13,8 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
+from mt.common.input_files import open_regular
 from mt.errors import UserError
-from mt.input_files import open_regular
 from mt.storage import appended, is_at, subfolder, write_text
 from mt.text_io import byte_lines
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import pydantic.dataclasses
 from pydantic import ConfigDict, Field
 
+from mt.common.options import MAX_COUNT
 from mt.metrics.score import without_mode
-from mt.parsing import MAX_COUNT
 from mt.training.scaling import LossScale
 from mt.training.update import Update
 

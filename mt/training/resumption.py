@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from mt import checkpoint
+from mt.common.options import Options, parse
 from mt.errors import UserError
-from mt.parsing import Options, parse
 from mt.training.progress import Count, Progress
 
 

@@ -7,8 +7,8 @@ import torch
 from pydantic import ConfigDict, Field
 from torch import nn
 
+from mt.common.options import MAX_COUNT
 from mt.distributed import ProcessGroup
-from mt.parsing import MAX_COUNT
 
 PATIENCE = 2000
 """Updates in a row with a finite gradient, after which the factor is doubled."""

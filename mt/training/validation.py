@@ -6,6 +6,7 @@ from mt.decoding.translation import Translation
 from mt.evaluation.attention_stats import warnings
 from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
+from mt.evaluation.scoring import metrics_of
 from mt.evaluation.timing import boundaries
 from mt.training.console import scores_shown
 from mt.training.run import Run
@@ -71,6 +72,8 @@ def say_advice(run: Run, *, at_the_end: bool = False) -> None:
     best = run.progress.best
     count = len(run.progress.validations)
     if best is not None and (count < _SETTLED if at_the_end else count == _SETTLED):
-        sentence = advice(best, run.metric, run.config.metrics(), run.corpus.split("dev").column("references"))
+        sentence = advice(
+            best, run.metric, metrics_of(run.config.dataset), run.corpus.split("dev").column("references")
+        )
         if sentence:
             run.console.say(f"  warning: {sentence}")

@@ -32,7 +32,7 @@ from benchmarks.harness import (
 from benchmarks.model import add_corpus, build, configure, prepared_corpus
 from benchmarks.plain import Hypothesis, Plain, plain_of
 
-from mt.command_line import whole_number
+from mt.cli.parser import whole_number
 from mt.config import Config
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Corpus

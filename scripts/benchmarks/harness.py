@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import torch
 
-from mt.command_line import Parser, whole_number
+from mt.cli.parser import Parser, whole_number
 
 Result = TypeVar("Result")
 Rows = Mapping[str, Mapping[str, float]]

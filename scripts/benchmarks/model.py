@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from data_prep.prepare import prepare
-from mt.command_line import Parser
+from mt.cli.parser import Parser
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.dataset import PHRASEBOOK
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 
 VOCABULARY = 8000
 DECODERS: dict[str, dict[str, Any]] = {

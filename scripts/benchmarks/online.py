@@ -21,7 +21,7 @@ import torch
 from benchmarks.harness import add_rounds, exponent, in_turn, option_parser
 from torch import Tensor
 
-from mt.command_line import whole_number
+from mt.cli.parser import whole_number
 from mt.models.attention import build_attention
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.mocha import MoChAConfig

@@ -19,7 +19,7 @@ import torch
 from benchmarks.harness import add_rounds, in_turn, medians, speedups
 from torch import Tensor
 
-from mt.command_line import Parser, whole_number
+from mt.cli.parser import Parser, whole_number
 from mt.kernels.additive import additive_energy
 from mt.ops import expected_alignment
 from mt.ops.expected import Wavefront

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mt.command_line import Parser
+from mt.cli.parser import Parser
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError

@@ -27,7 +27,8 @@ import torch
 from benchmarks.harness import exponent, option_parser
 from torch import Tensor, nn
 
-from mt.command_line import whole_number
+from mt.cli.parser import whole_number
+from mt.common.options import parse
 from mt.data.fields import AudioField
 from mt.decoding.load import load
 from mt.decoding.streaming.state import StreamState, advance_streams
@@ -35,7 +36,6 @@ from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 from mt.search.config import MAX_LENGTH, OnlineConfig
 
 VOCABULARY = 8000

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mt.cli import compose
+from mt.cli.command import compose
 
 Jobs = list[tuple[dict[str, Any], list[str]]]
 Call = Callable[..., Jobs]

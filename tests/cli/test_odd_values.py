@@ -8,9 +8,9 @@ from omegaconf import OmegaConf
 
 from mt.cli.choices import CONF, groups
 from mt.cli.overrides import parsed, translated
+from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
-from mt.parsing import parse
 
 from .conftest import Call
 

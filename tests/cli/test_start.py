@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from mt.cli.start import renamed, started
+from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
 from mt.models.config import ModelConfig
-from mt.parsing import parse
 
 Call = Callable[..., list]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mt.cli import compose
+from mt.cli.command import compose
 
 ODD = (
     "my data",

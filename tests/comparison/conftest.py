@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mt.checkpoint import FORMAT
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
-from mt.parsing import parse
 from mt.plots import heatmap, save
 
 REFERENCES = [[f"this is sentence number {n} of the test"] for n in range(12)]

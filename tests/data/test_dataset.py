@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from mt.cli import CONF
+from mt.cli.command import CONF
 from mt.config import Config
 from mt.data.dataset import PHRASEBOOK, CleaningConfig, DatasetConfig
 from mt.data.tokenizer import TokenizerConfig

@@ -7,9 +7,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from data_prep.sources import open_source
-from mt.cli import CONF
+from mt.cli.command import CONF
+from mt.common.options import parse
 from mt.data.dataset import DatasetConfig
-from mt.parsing import parse
 
 RSICD = Path(__file__).parents[3] / "shared/data/rsicd"
 

@@ -10,9 +10,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import mt
-from mt import checkpoint, weights
+from mt import checkpoint
 from mt.errors import UserError
 from mt.export.folder import export, files
+from mt.models import weights
 from mt.search.config import OnlineConfig
 
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from mt.common.options import parse
 from mt.data.batches import Batch
 from mt.device import autocast
 from mt.errors import UserError
@@ -11,7 +12,6 @@ from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.ops import doubly_stochastic_loss
-from mt.parsing import parse
 
 TRAINED = [name for name, kind in ATTENTIONS.items() if kind.learns_weights]
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from mt.common.options import parse
 from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
 from mt.device import autocast
@@ -16,7 +17,6 @@ from mt.models.encoders import ENCODERS
 from mt.models.frontends.image import ImageGrid, ImageGridConfig
 from mt.models.frontends.logmel import LogMel, LogMelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 
 CPU = torch.device("cpu")
 SIZES: dict[str, Any] = {

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from mt.common.options import parse
 from mt.config import Config
 from mt.models.growth import grown
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 
 SMALL = {
     "encoder": {"name": "bilstm", "hidden_size": 8},

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from mt.common.options import parse
 from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
 from mt.models.attention import ATTENTIONS
@@ -18,7 +19,6 @@ from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 
 SIZES: dict[str, Any] = {
     "embedding": {"embedding_dim": 8, "tie_output": False},

@@ -13,6 +13,7 @@ import pytest
 import mt
 from data_prep.generated import morse
 from data_prep.prepare import prepare
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
@@ -21,7 +22,6 @@ from mt.decoding.streaming.words import TargetWords
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.report import report
-from mt.parsing import parse
 from mt.search.config import OnlineConfig
 from mt.training.start import begin
 from mt.training.train import train_and_test

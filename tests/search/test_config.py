@@ -6,8 +6,8 @@ import torch
 import yaml
 from pydantic import ValidationError
 
+from mt.common.options import Options, parse
 from mt.errors import UserError
-from mt.parsing import Options, parse
 from mt.search.config import (
     MAX_LENGTH,
     SEARCHES,

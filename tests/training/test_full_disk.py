@@ -17,7 +17,7 @@ from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import reported
-from mt.parsing import parse
+from mt.common.options import parse
 from mt.training.train import train_and_test
 from mt.training.start import begin
 

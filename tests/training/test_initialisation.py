@@ -12,7 +12,7 @@ import torch
 
 import mt
 from mt.__main__ import main
-from mt.cli import compose
+from mt.cli.command import compose
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers

@@ -11,9 +11,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
+from mt.common.options import parse
 from mt.config import Config
 from mt.models.attention import ATTENTIONS
-from mt.parsing import parse
 from mt.plots import heatmap
 from mt.training.log import HYPERPARAMETERS, Log
 

@@ -6,11 +6,11 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from torch import nn
 
-from mt.cli import CONF
+from mt.cli.command import CONF
+from mt.common.options import parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.errors import UserError
-from mt.parsing import parse
 from mt.training.optimizer import MOMENTS, build_optimizer, learning_rate, set_learning_rate
 
 

@@ -5,10 +5,10 @@ from typing import get_args
 import pytest
 from omegaconf import OmegaConf
 
-from mt.cli import CONF
+from mt.cli.command import CONF
+from mt.common.options import parse
 from mt.config import Config, TrainingConfig
 from mt.errors import UserError
-from mt.parsing import parse
 
 NUMBERS = [
     name

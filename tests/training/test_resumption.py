@@ -14,11 +14,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from mt import checkpoint
+from mt.common.options import Options, parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.parsing import Options, parse
 from mt.training import resumption
 from mt.training.optimizer import build_optimizer, moments, restore_moments
 from mt.training.progress import Progress

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 from mt.search.config import WaitKConfig
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer

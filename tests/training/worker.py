@@ -26,13 +26,13 @@ from data_prep import stream
 from data_prep.shards import blocks
 from mt import load
 from mt.cli.processes import joined
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus, Training
 from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
-from mt.parsing import parse
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress

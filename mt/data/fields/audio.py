@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field as Option, field_validator
 
-from mt.backdrop import Sound
+from mt.common.backdrop import Sound
+from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
 from mt.data.fields.arriving import ArrivingSound
 from mt.data.fields.base import Raw, Row, SourceError
@@ -16,7 +17,6 @@ from mt.data.fields.recordings import named, opened_recording
 from mt.data.fields.samples import FULL_SCALE, framed, mono, quantised, ratio, resampled, resampled_on
 from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
-from mt.parsing import Options
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mt.backdrop import Backdrop
+from mt.common.backdrop import Backdrop
+from mt.common.options import Options
 from mt.data.tokenizer import LinkUnit, Tokenizer, Unit
 from mt.errors import UserError
-from mt.parsing import Options
 
 if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from torch import Tensor

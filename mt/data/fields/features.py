@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from mt.backdrop import Picture
+from mt.common.backdrop import Picture
+from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
 from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.fields.efficientnet import GRID, SIDE, SIZE, features
 from mt.data.fields.image import ImageConfig, ImageField, grid_labels, on_grid
 from mt.data.tokenizer import Tokenizer
-from mt.parsing import Options
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field as Option, field_validator
 
-from mt.backdrop import Picture
+from mt.common.backdrop import Picture
+from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
 from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
-from mt.parsing import Options
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mt.common.options import Options
 from mt.data.arrow import numbers
 from mt.data.fields.arriving import ArrivingText
 from mt.data.fields.base import Field, Raw, ReadSource, Row
 from mt.data.tokenizer import PAD, LinkUnit, Tokenizer, Unit
-from mt.parsing import Options
 
 if TYPE_CHECKING:
     from torch import Tensor

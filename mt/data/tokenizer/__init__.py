@@ -1,6 +1,6 @@
 """Tokenizers: the one door to SentencePiece."""
 
-from mt.comparable import normalize
+from mt.common.comparable import normalize
 from mt.data.tokenizer.config import SideConfig, TokenizerConfig
 from mt.data.tokenizer.extension import extend, extend_sides
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer

@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.errors import UserError
-from mt.parsing import MAX_COUNT, MAX_SIZE, Options
 
 ModelType = Literal["bpe", "unigram", "char", "word"]
 

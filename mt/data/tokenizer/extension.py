@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable
 
-from mt.comparable import normalize
+from mt.common.comparable import normalize
 from mt.data.tokenizer.config import ModelType, TokenizerConfig
 from mt.data.tokenizer.marks import SPACE, restored
 from mt.data.tokenizer.processor import UNK, Tokenizer

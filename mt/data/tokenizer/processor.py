@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
-from mt.comparable import normalize
+from mt.common.comparable import normalize
 from mt.data.arrow import numbers
 from mt.data.tokenizer.marks import (
     ESCAPED_BLOCK,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from mt.common.input_files import read_bytes
 from mt.data.tokenizer.config import TokenizerConfig
 from mt.data.tokenizer.processor import Tokenizer
 from mt.data.tokenizer.training import train
 from mt.errors import UserError
-from mt.input_files import read_bytes
 
 _TRANSCRIPT = "tokenizer.transcript.model"
 _CHARACTERS = TokenizerConfig(model_type="char", vocab_size=8000)

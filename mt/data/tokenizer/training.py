@@ -12,12 +12,12 @@ import sentencepiece
 from google.protobuf.message import DecodeError
 from sentencepiece import sentencepiece_model_pb2
 
-from mt.comparable import normalize
+from mt.common.comparable import normalize
+from mt.common.input_files import read_bytes
 from mt.data.tokenizer.config import TokenizerConfig
 from mt.data.tokenizer.marks import ESCAPED_SPACE, ESCAPES, ESCAPES_OF_WORDS, RESERVED, SPACE, prepared
 from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer
 from mt.errors import UserError
-from mt.input_files import read_bytes
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _UNKNOWN = 2

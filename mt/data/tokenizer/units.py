@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from mt.comparable import normalize
+from mt.common.comparable import normalize
 from mt.data.tokenizer.marks import places_of_text
 from mt.data.words import words
 

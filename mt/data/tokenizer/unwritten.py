@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from mt.comparable import comparable, normalize
+from mt.common.comparable import comparable, normalize
 from mt.data.arrow import numbers
 from mt.data.tokenizer.processor import UNK, Tokenizer
 

@@ -8,13 +8,13 @@ from jaxtyping import Float
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
 from mt.kernels.products import step_linear
 from mt.models.encoders import Encoded
 from mt.models.shortcuts import OwnShortcuts
-from mt.parsing import MAX_SIZE, Options
 
 
 class DotConfig(Options):

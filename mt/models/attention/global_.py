@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel
 from torch import Tensor
 
+from mt.common.options import Options
 from mt.kernels.input_feeding import DotProductAttention
 from mt.models.attention import energy as energies, location
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
@@ -17,7 +18,6 @@ from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
-from mt.parsing import Options
 
 
 class ScaledConfig(Options):

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor
 
+from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.energies import EnergyConfig, build_energy
@@ -22,7 +23,6 @@ from mt.models.attention.energy import GeneralConfig
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
-from mt.parsing import MAX_SIZE
 
 
 class LocalMConfig(ScaledConfig):

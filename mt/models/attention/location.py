@@ -7,10 +7,10 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.models.attention.energy import Energy
 from mt.models.encoders import Encoded
-from mt.parsing import MAX_SIZE, Options
 
 
 class LocationConfig(Options):

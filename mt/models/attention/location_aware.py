@@ -14,6 +14,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
 from mt.kernels.products import step_linear
@@ -22,7 +23,6 @@ from mt.models.attention.energy import ConcatConfig
 from mt.models.attention.memory import Memory
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
-from mt.parsing import MAX_SIZE
 
 
 class LocationAwareConfig(ConcatConfig):

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field
 from torch import Tensor
 
+from mt.common.options import MAX_SIZE
 from mt.models.attention.energies import build_energy
 from mt.models.attention.energy import Scaled
 from mt.models.attention.memory import Memory
@@ -15,7 +16,6 @@ from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, Monoton
 from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
 from mt.ops import chunkwise_attention
-from mt.parsing import MAX_SIZE
 
 
 class MoChAConfig(MonotonicConfig):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, model_validator
 from torch import Tensor
 from torch.nn.functional import pad
 
+from mt.common.options import Options
 from mt.errors import UserError
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energies import EnergyConfig, build_energy
@@ -27,7 +28,6 @@ from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
 from mt.ops import expected_alignment, expected_lagging, quantity_loss
-from mt.parsing import Options
 
 
 class MonotonicConfig(Options):

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mt.common.options import Options
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.masks import last
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.encoders import Encoded
-from mt.parsing import Options
 
 
 class NoneConfig(Options):

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.device import AT_ONCE
 from mt.kernels.lstm import run_layers
-from mt.parsing import MAX_SIZE, Options
 
 
 class RecurrenceConfig(Options):

@@ -14,11 +14,11 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded, Encoder, mean
 from mt.models.frontends import PAD, Embedding, EmbeddingConfig
-from mt.parsing import MAX_SIZE, Options
 
 SCALE = 0.1
 """Of what enters the convolutions. The authors' word vectors start small. At unit variance energies are so large that

@@ -6,9 +6,9 @@ from jaxtyping import Bool, Float
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
 from mt.models.encoders.base import Encoded, Encoder, State, running_mean
-from mt.parsing import MAX_SIZE, Options
 
 
 class EmbeddingEncoderConfig(Options):

@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from mt.common.options import MAX_SIZE
 from mt.models.encoders.base import Encoded, Encoder, State, appended, last, mirrored
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.models.initialisation import open_forget_gates
-from mt.parsing import MAX_SIZE
 
 
 class LCBiLSTMConfig(WithForgetGates, BidirectionalConfig):

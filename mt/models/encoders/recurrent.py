@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.lstm import run_layers, run_whole
 from mt.models.encoders.base import Encoded, Encoder, State, last, mirrored
 from mt.models.initialisation import open_forget_gates
-from mt.parsing import MAX_SIZE, Options
 
 LONG = 8
 """Positions from which a padded batch takes less time on a CPU than a packed one, which is computed cell by cell: three

@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.models.frontends.base import Frontend, State
-from mt.parsing import MAX_SIZE, Options
 
 PAD = 0
 """The id of padding. Its vector is zero at first and never gets a gradient; no result depends on it."""

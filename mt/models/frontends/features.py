@@ -8,10 +8,10 @@ from jaxtyping import Bool, Float, Float16
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
 from mt.models.frontends.base import Frontend
 from mt.ops.normalization import Moments
-from mt.parsing import MAX_SIZE, Options
 
 SIZE = 112
 """Of the features of a place, by EfficientNet-Lite0."""

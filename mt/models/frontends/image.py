@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from mt.common.options import MAX_SIZE, Options
 from mt.models.frontends.base import Frontend
-from mt.parsing import MAX_SIZE, Options
 
 PATCH = 16
 """Pixels of the side of a square that counts as a position in the length of a picture."""

@@ -13,12 +13,12 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from data_prep.sources import open_source
-from mt.cli import CONF
+from mt.cli.command import CONF
+from mt.common.options import parse
 from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig
 from mt.data.origins import HubConfig, SplitNames
 from mt.errors import UserError
-from mt.parsing import parse
 
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
 

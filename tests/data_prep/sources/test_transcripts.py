@@ -10,12 +10,12 @@ import pytest
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.checkpoint import load_model
+from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS
 from mt.errors import UserError
-from mt.parsing import parse
 from mt.training.start import begin
 from mt.training.train import train_and_test
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
-from mt.parsing import Options
+from mt.common.options import Options
 
 SMALLEST = 1e-4
 """Norm that is divided by; torch's own is 0 in float16."""

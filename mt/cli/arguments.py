@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mt.cli.startup import leaving_at_interrupt, loading
 from mt.decoding.load import ENGINES, load
 from mt.errors import UserError
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
-from mt.startup import leaving_at_interrupt, loading
 
 if TYPE_CHECKING:
     from mt.decoding.onnx import OnnxTranslator

@@ -8,9 +8,9 @@ import pytest
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
+from mt.evaluation.scoring import metrics_of, notes_of
 from mt.metrics.settings import PLAIN, Settings
 from mt.models.seq2seq import Seq2Seq
-from mt.scoring import metrics_of, notes_of
 from mt.training.console import heading
 from mt.training.progress import Progress
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mt.startup import leaving_at_interrupt, loading
+from mt.cli.startup import leaving_at_interrupt, loading
 
 
 @pytest.mark.parametrize("on", [True, False])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import mt
-from mt.command_line import Parser, whole_number
+from mt.cli.parser import Parser, whole_number
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mt import text_io
+from mt.common.input_files import LARGEST, open_regular, read_bytes, read_json, require_regular
 from mt.errors import UserError
-from mt.input_files import LARGEST, open_regular, read_bytes, read_json, require_regular
 from mt.storage import appended, locked
 from mt.text_io import byte_lines, file_lines
 

@@ -8,8 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from mt.errors import UserError, nearest, reported, shown
-from mt.terminal import use_utf8
+from mt.errors import UserError, nearest, reported, shown, use_utf8
 
 _NUMBER = re.compile(r"-\.?\d.*")
 _KINDS = {"int": "a whole number", "float": "a number"}

@@ -12,7 +12,8 @@ from typing import Self
 
 from tqdm import tqdm
 
-from mt.terminal import say, visible_lines
+from mt.common.terminal import say
+from mt.errors import visible_lines
 
 SECONDS = 30.0
 """Between lines in a log file or a pipe."""

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
-from mt.comparable import comparable
+from mt.common.comparable import comparable
 from mt.metrics import METRICS, build
 from mt.metrics.settings import Settings
 from tests.metrics.usable import USABLE

@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
+from mt.common.input_files import reason, require_regular
 from mt.errors import UserError
-from mt.input_files import reason, require_regular
 
 Form = Literal["float32", "bfloat16", "int8"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.errors import UserError
-from mt.terminal import say, visible, visible_lines
+from mt.common.terminal import say
+from mt.errors import UserError, visible, visible_lines
 
 ROOT = Path(__file__).parents[1]
 

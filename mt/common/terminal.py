@@ -1,0 +1,19 @@
+"""What commands write to standard output and error: no text of data or files can give a terminal an order."""
+
+import sys
+from typing import TextIO
+
+from mt.errors import visible, visible_lines
+
+
+def say(text: str = "", file: TextIO | None = None) -> None:
+    """Prints what is said to people, line by line as `visible`, and at once.
+
+    file: a stream; by default standard output.
+    """
+    print(visible_lines(text), file=file or sys.stdout, flush=True)
+
+
+def output(text: str) -> str:
+    """A line of output, as a translation, for standard output: `visible` on a terminal, unchanged in a file or pipe."""
+    return visible(text) if sys.stdout.isatty() else text
