@@ -64,11 +64,10 @@ def called(site: Path, folder: Path, *command: str) -> subprocess.CompletedProce
 
 def test_it_has_every_module_and_every_configuration_file(wheel: Path):
     found = set(zipfile.ZipFile(wheel).namelist())
-    modules = [path for part in ("mt", "data_prep") for path in (ROOT / part).rglob("*.py")]
-    modules += (ROOT / "data_prep").rglob("*.txt")
+    modules = (ROOT / "mt").rglob("*.py")
     expected = {"mt/py.typed", *(path.relative_to(ROOT).as_posix() for path in modules)}
-    for part in ("conf", "scripts"):
-        files = [*(ROOT / part).rglob("*.yaml"), *(ROOT / part).rglob("*.py")]
+    for part in ("conf", "scripts", "data_prep"):
+        files = [path for ending in ("yaml", "py", "txt") for path in (ROOT / part).rglob(f"*.{ending}")]
         expected |= {f"mt/{path.relative_to(ROOT).as_posix()}" for path in files}
     assert {name for name in found if ".dist-info/" not in name} == expected
 
@@ -80,7 +79,7 @@ def test_its_version_is_the_same_everywhere():
 
 
 def test_all_is_under_names_of_its_own(site: Path):
-    assert {path.name for path in site.iterdir()} == {"mt", "data_prep", "bin", f"mt-{PROJECT['version']}.dist-info"}
+    assert {path.name for path in site.iterdir()} == {"mt", "bin", f"mt-{PROJECT['version']}.dist-info"}
     assert {path.name for path in (site / "bin").iterdir()} == set(COMMANDS)
 
 

@@ -120,4 +120,4 @@ def _further(config: DatasetConfig, mixed: MixedConfig) -> Source:
 
 
 def _rendered(generator: str, source: str) -> Raw:
-    return importlib.import_module(f"data_prep.generated.{generator}").render(source)
+    return importlib.import_module(f"..generated.{generator}", __package__).render(source)

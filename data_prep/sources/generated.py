@@ -16,7 +16,7 @@ def generated_text(config: DatasetConfig) -> Source:
     split."""
     name = config.generator
     # Only when it is asked for: building a grammar takes a moment. The configuration knows the names there are.
-    package = importlib.import_module(f"data_prep.generated.{name}")
+    package = importlib.import_module(f"..generated.{name}", __package__)
 
     @functools.cache
     def examples() -> dict[str, list[Example]]:
