@@ -10,6 +10,7 @@ import select
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 _NO_MEMORY = re.compile(
     r"can't allocate memory|cannot allocate memory|out of memory|not enough memory|bad_alloc"
@@ -21,6 +22,11 @@ _NO_MEMORY = re.compile(
 # own text (embeddings, overrides, isolates: "Trojan Source", Boucher and Anderson 2021). Marks of direction and joiners
 # stay, as Hebrew, Persian or Hindi is written with them.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff]")
+_IN_A_CLONE = re.compile(
+    r"(?:\bpython )?\bscripts/(?P<script>align|average|compare|evaluate|export|score|stream|translate)\.py\b"
+    r"|\bpython (?P<module>train\.py|-m data_prep)(?![\w/])"
+)
+"""How the commands of the package are started in a clone."""
 READER_GONE = "nobody reads standard output any more"
 _LONGEST = 10_000  # characters of a sentence
 _FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free disk space")
@@ -48,6 +54,16 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+def with_own_commands(text: str) -> str:
+    """Returns the text with the commands that it advises spelt as this process can be told: as in a clone, or by their
+    installed names (`mt-translate`) where the process was started by one, or there is no clone."""
+    clone = (Path(__file__).parents[1] / "train.py").is_file()
+    if clone and not Path(sys.argv[0]).name.startswith("mt-"):
+        return text
+    modules = {"train.py": "mt-train", "-m data_prep": "mt-prepare"}
+    return _IN_A_CLONE.sub(lambda match: modules.get(match["module"]) or f"mt-{match['script']}", text)
+
+
 class UserError(Exception):
     """Something a user can mend. The message is one sentence: what was wrong, what was expected, what to do.
 
@@ -55,7 +71,7 @@ class UserError(Exception):
     """
 
     def __init__(self, sentence: str, *details: object) -> None:
-        super().__init__(visible_lines(sentence), *details)
+        super().__init__(visible_lines(with_own_commands(sentence)), *details)
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
@@ -114,7 +130,7 @@ class Interrupted(KeyboardInterrupt):
     """A signal asked the program to end. The message, where there is one, says how to go on."""
 
     def __init__(self, number: int, message: str = "") -> None:
-        super().__init__(message)
+        super().__init__(with_own_commands(message))
         self.number = signal.Signals(number)
 
     @property

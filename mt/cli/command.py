@@ -20,7 +20,7 @@ from mt.cli.overrides import parsed, translated
 from mt.cli.sweep import Job, expand, folder_of, run_all
 from mt.cli.typed import plain, require_once, several
 from mt.common.options import Options, parse
-from mt.errors import UserError, reported, shown, within_memory
+from mt.errors import UserError, reported, shown, with_own_commands, within_memory
 from mt.storage import write_text
 
 if TYPE_CHECKING:  # preparation comes this way too, and would wait for torch
@@ -88,13 +88,16 @@ def composed(main: Main, name: str) -> None:
     with translated():
         arguments = read_flags()
         roots = [*([Path(arguments.config_dir)] if arguments.config_dir else []), CONF]
-        lines = [plain(line) for line in arguments.overrides]
+        whole = arguments.help and "all" in arguments.overrides
+        lines = [plain(line) for line in arguments.overrides if not (whole and line == "all")]
         overrides = parsed(lines, roots)
         if not arguments.shell_completion:
             require_once(overrides)
         if arguments.help:
             single = [one for one in overrides if not one.is_sweep_override()]
-            print(manual(name, [*(one.input_line or "" for one in single), *_implied(single, roots, name)], roots))
+            typed = [one.input_line or "" for one in single]
+            text = manual(name, typed, roots, implied=_implied(single, roots, name), whole=whole)
+            print(with_own_commands(text))
             return
         # `--info` would take an override for its value.
         flags = [argument for argument in sys.argv[1:] if argument not in arguments.overrides]

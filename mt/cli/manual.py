@@ -15,30 +15,60 @@ from mt.cli.choices import CONF, choices, groups
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
 
 
-def manual(name: str, overrides: Sequence[str], roots: Sequence[Path]) -> str:
-    """What `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
-        searched = [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
-        found = compose(name, [*searched, *overrides], return_hydra_config=True)
-    composed = cast(dict[str, Any], OmegaConf.to_container(found, resolve=False))
+def manual(
+    name: str, typed: Sequence[str], roots: Sequence[Path], *, implied: Sequence[str] = (), whole: bool = False
+) -> str:
+    """Returns what `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values:
+    of the whole configuration, with a line about each choice, or of its root and of the parts that the command line
+    names.
+
+    typed: the overrides of one job. implied: those of its recipe.
+    """
+    composed = _composed(name, [*typed, *implied], roots)
     chosen = composed.pop("hydra")["runtime"]["choices"]
     root = _file("", name, roots)
     width = min(120, shutil.get_terminal_size().columns)
-    lines = [*_head(root), "", "groups, with their choices (* chosen):"]
-    for group in groups(roots):
-        if group in chosen:
-            lines += ["", f"  {group}"]
-            for choice in choices(group, roots):
-                mark = "*" if choice == chosen[group] else " "
-                lines.append(_row(f"  {mark} {choice}", _summary(_file(group, choice, roots)), 30, width))
+    lines = [*_head(root), "", *(_all_choices if whole else _names_of_choices)(chosen, roots, width)]
+    named = {re.split(r"[./=]", line.lstrip("+~"))[0] for line in typed}
+    parts = [(title, part) for title, part in _parts(composed) if whole or not title or title in named]
     lines += ["", "options, with their values:"]
-    for title, part in _parts(composed):
+    for title, part in parts:
         lines.append("")
         notes = _notes(title, root, chosen, roots)
         for key, value in _flat(part, title):
             lines.append(_row(f"  {key}={_value(value)}", notes.get(key, ""), 44, width))
+    if not whole:
+        lines += ["", "--help all: every choice in a line, and the options of all parts"]
     return "\n".join(lines)
+
+
+def _composed(name: str, overrides: Sequence[str], roots: Sequence[Path]) -> dict[str, Any]:
+    """The configuration as plain data, with Hydra's own part and without interpolations resolved."""
+    paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
+    searched = [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = compose(name, [*searched, *overrides], return_hydra_config=True)
+    return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
+
+
+def _names_of_choices(chosen: Mapping[str, str], roots: Sequence[Path], width: int) -> Iterator[str]:
+    """Yields a row for each group: which choice is made, and which there are."""
+    yield "groups, with the choice that is made, and all that there are:"
+    yield ""
+    for group in groups(roots):
+        if group in chosen:
+            yield _row(f"  {group}={chosen[group] or 'null'}", ", ".join(choices(group, roots)), 30, width)
+
+
+def _all_choices(chosen: Mapping[str, str], roots: Sequence[Path], width: int) -> Iterator[str]:
+    """Yields a row for each choice of each group: what it is."""
+    yield "groups, with their choices (* chosen):"
+    for group in groups(roots):
+        if group in chosen:
+            yield f"\n  {group}"
+            for choice in choices(group, roots):
+                mark = "*" if choice == chosen[group] else " "
+                yield _row(f"  {mark} {choice}", _summary(_file(group, choice, roots)), 30, width)
 
 
 def comments(path: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from mt.errors import UserError, nearest, reported, shown, use_utf8
+from mt.errors import UserError, nearest, reported, shown, use_utf8, with_own_commands
 
 _NUMBER = re.compile(r"-\.?\d.*")
 _KINDS = {"int": "a whole number", "float": "a number"}
@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, doc: str | None, *, prog: str | None = None, parents: Sequence[argparse.ArgumentParser] = ()):
         """parents: whose options it has; --help is one of theirs where there are any."""
         super().__init__(
-            prog=prog,
+            prog=prog or _started_as(),
             description=doc,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=list(parents),
@@ -70,6 +70,10 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"{fitting[0]} is given more than once: give it once")
             given |= actions
 
+    def format_help(self) -> str:
+        """As in `argparse`, with the commands of options' help as in the rest."""
+        return with_own_commands(super().format_help())
+
     def _sentence(self, message: str) -> str:
         """What argparse complains about, in our words; what it has not said before, in its own."""
         if match := re.fullmatch(r"the following arguments are required: (.*)", message):
@@ -107,6 +111,12 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
         return int(text)
 
     return parsed
+
+
+def _started_as() -> str:
+    """How this process was started, for what is to be typed again: `mt-score`, or `python scripts/score.py`."""
+    program = sys.argv[0]
+    return f"python {program}" if program.endswith(".py") else Path(program).name
 
 
 def _path(text: str) -> Path:

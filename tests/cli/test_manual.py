@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mt.cli.choices import CONF, choices, groups
+from mt.cli.command import compose
 from mt.cli.manual import comments, manual
 
 from .conftest import Call
@@ -19,7 +20,7 @@ def test_it_says_what_the_command_does_with_examples(call: Call, capfd: pytest.C
 
 
 def test_it_lists_every_choice_with_the_head_of_its_file():
-    text = manual("config", [], [CONF])
+    text = manual("config", [], [CONF], whole=True)
     for group in groups([CONF]):
         assert f"\n  {group}\n" in text or group == "attention/energy"  # which attention=general has not
     for choice in choices("attention", [CONF]):
@@ -30,7 +31,7 @@ def test_it_lists_every_choice_with_the_head_of_its_file():
 
 def test_it_lists_every_option_with_its_value_and_comment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "200")
-    text = manual("config", ["attention=mocha", "attention.chunk_size=7", "optimizer=sgd"], [CONF])
+    text = manual("config", ["attention=mocha", "attention.chunk_size=7", "optimizer=sgd"], [CONF], whole=True)
     notes = comments(CONF / "attention" / "mocha.yaml")
     for option, note in (
         ("attention.chunk_size=7", notes["chunk_size"]),
@@ -43,6 +44,36 @@ def test_it_lists_every_option_with_its_value_and_comment(monkeypatch: pytest.Mo
     ):
         assert f"\n  {option:<42}{note[:60]}" in text
     assert max(map(len, text.splitlines())) <= 121
+
+
+@pytest.mark.parametrize("name", ["config", "data_prep"])
+def test_it_begins_with_two_screens(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = manual(name, [], [CONF])
+    assert len(text.splitlines()) <= 90
+    assert "\n  dataset=phrasebook          audio, bulletin, " in text
+    assert "dataset.cleaning.max_ratio" not in text
+    assert text.endswith("\n--help all: every choice in a line, and the options of all parts")
+
+
+def test_it_has_the_options_of_the_parts_that_are_named(call: Call, capfd: pytest.CaptureFixture[str]):
+    assert call("attention=mocha", "training.epochs=4", "--help") == []
+    output = capfd.readouterr().out
+    assert "\n  attention.chunk_size=4" in output and "\n  training.epochs=4 " in output
+    assert "encoder.hidden_size" not in output
+
+
+def test_all_of_it_is_asked_for(call: Call, capfd: pytest.CaptureFixture[str]):
+    assert call("--help", "all", "attention=mocha") == []
+    output = capfd.readouterr().out
+    assert "\n  * mocha " in output and "\n  encoder.hidden_size=" in output
+
+
+def test_an_installed_command_says_its_own_name(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("sys.argv", ["/home/me/bin/mt-train", "--help"])
+    compose(lambda plain, overrides: None, "config")
+    output = capfd.readouterr().out
+    assert "\n  mt-train -m attention=dot,general,mocha seed=1,2 " in output and "train.py" not in output
 
 
 def test_preparation_has_a_page_of_its_own(call: Call, capfd: pytest.CaptureFixture[str]):
