@@ -16,7 +16,6 @@ from mt.decoding.model import DecodableModel, single_model
 from mt.decoding.modes import decodes_hard
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
-from mt.kernels.int8 import int8_steps
 from mt.search.config import BeamConfig, SearchConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
 from mt.search.torch_stepper import TorchStepper
@@ -46,7 +45,8 @@ def decode_ids(
 ) -> list[Sequence[Hypothesis]]:
     """For each source, a row of its field, its hypotheses, best first.
 
-    vocab_size: of the target. precision: see `Precision`; online searches compute in fp32 all the same.
+    vocab_size: of the target. precision: see `Precision`; online searches compute in fp32 all the same. For
+    int8 the model is an `int8_copy`.
     processes: share the batches, which are those of one process; all are given the same.
     Raises UserError as `decodes_hard` and `decode`.
     """
@@ -63,7 +63,7 @@ def decode_ids(
         for indices in mine:
             rows = [np.asarray(sources[i]) for i in indices]
             batch = collate([(row, np.array([EOS])) for row in rows], field).to(device)
-            with torch.no_grad(), int8_steps() if precision == "int8" else autocast(device, precision):
+            with torch.no_grad(), autocast(device, precision):
                 memory = _encoded(model, batch, precision)
                 memory = memory if online is None or k is None else online.wait(memory, k)
                 read_for = None if online is None else online.read_for(memory).cpu().numpy()

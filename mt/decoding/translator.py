@@ -29,6 +29,7 @@ from mt.decoding.streaming import Session, StreamingModel, refuse_offline
 from mt.decoding.translation import Translation
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
+from mt.kernels.int8 import int8_copy
 from mt.models.seq2seq import Loss
 from mt.search.config import (
     Precision,
@@ -73,6 +74,7 @@ class Translator(BaseTranslator):
         self._chosen = precision
         if self.precision == "int8" and self.device.type != "cpu":
             raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
+        self._search_model = int8_copy(self.model) if self.precision == "int8" else self.model
         self.max_source_length, self.chunk_size = model.max_source_length, model.chunk_size
 
     def __repr__(self) -> str:
@@ -180,7 +182,7 @@ class Translator(BaseTranslator):
 
     def _hypotheses(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
         return decode_ids(
-            self.model,
+            self._search_model,
             rows,
             search,
             vocab_size=len(self.tokenizers.target),

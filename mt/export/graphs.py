@@ -145,7 +145,7 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     told += [f"next.{i}" for i in range(trees[1].count)]
     dynamic = {"tokens": {0: rows}, "parts": tuple(shapes)}
     graph = _Step(model, hard, *trees)
-    with onnx_layers(model.decoder, nn.LSTM):
+    with onnx_layers(model.decoder, gru=False):
         _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
     _check(graph, (tokens[:1], *longer), folder / STEP)
 

@@ -14,26 +14,33 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from mt.kernels.lstm import GRU, LSTM, RecurrentLayers, State
+
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 """Of torch's gates, those that ONNX has first, second, ...: i, o, f, c of i, f, g, o; z, r, h of r, z, n."""
 
 
 @contextlib.contextmanager
-def onnx_layers(module: nn.Module, kind: type[nn.RNNBase] = nn.RNNBase) -> Iterator[None]:
-    """Inside, the LSTMs and GRUs of this kind in a module, all batch-first, name operations and compute nothing. Layers
-    of a subclass, which may compute something else, stay as they are."""
-    kinds = [each for each in (nn.LSTM, nn.GRU) if issubclass(each, kind)]
-    found = [each for each in module.modules() if isinstance(each, nn.RNNBase) and type(each) in kinds]
+def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
+    """Inside, the LSTMs and GRUs of a module name operations and compute nothing. Layers of a subclass, which may
+    compute something else, stay as they are.
+
+    gru: whether GRUs are operations; else they are computed cell by cell, whose matrices can be rounded to int8.
+    """
+    layers = [each for each in module.modules() if isinstance(each, RecurrentLayers) and type(each) in (LSTM, GRU)]
     try:
-        for layers in found:
-            layers.forward = partial(_operations, layers, list(_weights(layers)))
+        for each in layers:
+            forward: Any = each.cell_by_cell
+            if gru or each.mode == "LSTM":
+                forward = partial(_operations, each, list(_weights(each)))
+            each.forward = forward  # type: ignore[method-assign]
         yield
     finally:
-        for layers in found:
-            del layers.forward
+        for each in layers:
+            del each.forward
 
 
-def _weights(layers: nn.RNNBase) -> Iterator[tuple[Tensor, ...]]:
+def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
     """W, R and B of each layer: [D, G H, I], [D, G H, H] and [D, 2 G H], of D directions and G gates."""
     order, directions = _GATES[layers.mode], 1 + layers.bidirectional
     for first in range(0, len(layers.all_weights), directions):
@@ -49,12 +56,13 @@ def _reordered(weight: Tensor, order: tuple[int, ...]) -> Tensor:
 
 
 def _operations(
-    layers: nn.RNNBase,
+    layers: RecurrentLayers,
     weights: list[tuple[Tensor, ...]],
     vectors: Float[Tensor, "B T I"],
-    state: Tensor | tuple[Tensor, ...] | None,
-) -> tuple[Float[Tensor, "B T V"], Tensor | tuple[Tensor, ...]]:
-    """As `layers(vectors, state)`: outputs, and the last states [layers D, B, H], of an LSTM a pair."""
+    state: State | None = None,
+    mask: Tensor | None = None,
+) -> tuple[Float[Tensor, "B T V"], State]:
+    """As `layers(vectors, state, mask)`, where nothing is padding."""
     outputs, after = vectors.transpose(0, 1), []
     directions, parts = 1 + layers.bidirectional, 2 if layers.mode == "LSTM" else 1
     last = (directions, vectors.shape[0], layers.hidden_size)
@@ -62,17 +70,16 @@ def _operations(
     attributes["direction"] = "bidirectional" if layers.bidirectional else "forward"
     if layers.mode == "GRU":
         attributes["linear_before_reset"] = 1  # torch's reset gate is after the product
-    before = () if state is None else (state,) if isinstance(state, Tensor) else state
+    before = () if state is None else tuple(part.transpose(0, 1) for part in state)
     for layer, weight in enumerate(weights):
         begin = (part.narrow(0, layer * directions, directions) for part in before)
-        told, *states = torch.onnx.ops.symbolic_multi_out(
+        values, *states = torch.onnx.ops.symbolic_multi_out(
             layers.mode,
             (outputs, *weight, None, *begin),  # None: no lengths
             attributes,
             dtypes=[vectors.dtype] * (1 + parts),
             shapes=[(outputs.shape[0], *last), *[last] * parts],
         )
-        outputs = told.transpose(1, 2).flatten(2)  # [T, B, D H]: directions side by side
+        outputs = values.transpose(1, 2).flatten(2)  # [T, B, D H]: directions side by side
         after.append(states)
-    joined = tuple(torch.cat(part) for part in zip(*after, strict=True))
-    return outputs.transpose(0, 1), joined if parts == 2 else joined[0]
+    return outputs.transpose(0, 1), tuple(torch.cat(part).transpose(0, 1) for part in zip(*after, strict=True))

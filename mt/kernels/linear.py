@@ -1,8 +1,7 @@
-"""Linear layers. In training in bfloat16 on a CPU, their rows are multiplied in blocks of one size.
+"""The linear layer, which chooses how it computes by device, precision and number of rows: see `strategy`."""
 
-Products in bfloat16 are oneDNN's there, which compiles a program for every shape that it meets, in one to five
-milliseconds, and batches of text are of ever new shapes: a tenth of an update was spent on it.
-"""
+from collections.abc import Callable
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -11,40 +10,147 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from mt.kernels.int8 import Int8Layer, Int8Matrix
+from mt.kernels.processor import processor
+
 ROWS = 256
-"""Of a block. Fewer are multiplied as they are: in a loop of steps their number, and the program, stays."""
+"""Rows of a block of `in_blocks`."""
+FEW = 8
+"""Most rows of `few_rows`."""
+LARGE = 1 << 21
+"""Fewest numbers of a matrix for `few_rows`: those that stay in the processor's cache are read fast either way."""
+PARTS = 16
+"""Parts into which `few_rows` cuts the matrix for a single row."""
+
+Strategy = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""From rows [*N, I], a weight [O, I] and a bias [O] or None to rows [*N, O]."""
 
 
-def linear(
-    rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
+class Linear(Int8Layer, nn.Linear):
+    """`torch.nn.Linear`, computed by the fastest of the strategies of this file that suits."""
+
+    def __init__(
+        self, in_features: int, out_features: int, *, bias: bool = True, int8: bool = False, exact: bool = False
+    ) -> None:
+        """int8: whether decoding in int8 rounds the layer (`mt.kernels.int8.int8_copy`). exact: whether it computes in
+        float32 on a CPU under autocast, too: for layers of few rows, once a batch, since oneDNN compiles a program in
+        7 ms for each number of rows in bfloat16."""
+        super().__init__(in_features, out_features, bias)
+        self.int8 = int8
+        self.exact = exact
+        self.rounded: Int8Matrix | None = None
+        """The weight in int8, in an `int8_copy`."""
+
+    def round_to_int8(self) -> None:
+        self.rounded = Int8Matrix(self.weight)
+
+    def forward(self, input: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
+        if self.rounded is not None:
+            return self.rounded(input, self.bias)
+        if self.exact:
+            return _exact(input, self.weight, self.bias)
+        return strategy(input, self.weight, self.bias)(input, self.weight, self.bias)
+
+
+def strategy(rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> Strategy:
+    """Returns how a linear layer is computed. A graph that is exported has the plain product of any number of rows."""
+    if rows.device.type != "cpu" or torch.compiler.is_compiling():
+        return plain
+    autocast = torch.is_autocast_enabled("cpu")
+    if torch.is_grad_enabled():
+        bfloat16 = autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16 and weight.dtype == torch.float32
+        return in_blocks if bfloat16 and rows.numel() >= ROWS * rows.shape[-1] else plain
+    suits = bias is not None and weight.numel() >= LARGE and rows.dim() == 2 and len(rows) <= FEW
+    return few_rows if suits and not autocast and processor().amd else plain
+
+
+plain: Strategy = nn.functional.linear
+
+
+def in_blocks(
+    rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
 ) -> Float[Tensor, "*N O"]:
-    """`torch.nn.functional.linear`, differentiable once where it is by blocks."""
-    if not _by_blocks(rows, weight):
-        return nn.functional.linear(rows, weight, bias)
+    """For training in bfloat16 on a CPU: rows are multiplied in blocks of one size. Differentiable once.
+
+    Products in bfloat16 are oneDNN's there, which compiles a program for every shape that it meets, in one to five
+    milliseconds, and batches of text are of ever new shapes: a tenth of an update was spent on it. Fewer rows than a
+    block are multiplied as they are: in a loop of steps their number, and the program, stays.
+    """
     flat = rows.flatten(0, -2).to(torch.bfloat16)
     return _Blocks.apply(flat, weight, bias).unflatten(0, rows.shape[:-1])
 
 
-class Linear(nn.Linear):
-    def forward(self, input: Float[Tensor, "*N I"]) -> Float[Tensor, "*N O"]:
-        return linear(input, self.weight, self.bias)
+def few_rows(
+    rows: Float[Tensor, "N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
+) -> Float[Tensor, "N O"]:
+    """For a few rows and a large matrix in float32, without a gradient, on AMD's processors, in a half to a third of
+    the time of the plain product.
+
+    For `rows @ weight.T` MKL copies the whole matrix there before it uses it a few times, and not for
+    `weight @ rows.T`. One row is taken as a batch of products with parts of the matrix, since MKL's product with a
+    vector reads more slowly. On Intel's the plain product reads as fast as the memory allows, and these take twice its
+    time.
+    """
+    rows = rows.contiguous()  # the other order of its numbers takes BLAS three times as long
+    if len(rows) == 1 and len(weight) % PARTS == 0:
+        parts = weight.unflatten(0, (PARTS, -1))
+        products = torch.bmm(parts, rows.T.expand(PARTS, -1, -1)).view(1, -1)
+    else:
+        products = (weight @ rows.T).T
+    return products if bias is None else products + bias
 
 
-def _by_blocks(rows: Tensor, weight: Tensor) -> bool:
-    if rows.device.type != "cpu" or not torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return False
-    bfloat16 = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-    return bfloat16 and weight.dtype == torch.float32 and rows.numel() >= ROWS * rows.shape[-1]
+def matrix_product(
+    left: Float[Tensor, "N I"], right: Float[Tensor, "I O"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """`left @ right + bias` in functions with a backward pass of their own: it has no gradient.
+
+    In float32, torch asks MKL, which on AMD's processors computes with vectors of 256 bits where there are 512. oneDNN,
+    which torch comes with, takes half the time there; its sums are rounded in another order.
+    """
+    float32_on_cpu = left.dtype == torch.float32 and left.device.type == "cpu"
+    # By some columns of a larger matrix, oneDNN multiplies two thousand times as slowly.
+    whole = all(matrix.is_contiguous() or matrix.T.is_contiguous() for matrix in (left, right))
+    by_onednn = float32_on_cpu and whole and mkl_is_slow()
+    return (onednn_product if by_onednn else torch_product)(left, right, bias)
+
+
+def onednn_product(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(left, right.T, bias, "none", [], "")
+
+
+def torch_product(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    return left @ right if bias is None else torch.addmm(bias, left, right)
+
+
+@cache
+def has_onednn_product() -> bool:
+    """Whether this torch has what `onednn_product` calls, which is no part of its public interface."""
+    libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
+    return libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+@cache
+def mkl_is_slow() -> bool:
+    return has_onednn_product() and processor().amd and "avx512f" in processor().instructions
+
+
+def _exact(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if rows.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+        return plain(rows, weight, bias)
+    with torch.autocast("cpu", enabled=False):
+        return plain(rows.float(), weight, bias).type_as(rows)
 
 
 class _Blocks(Function):
-    """Of rows [N, I] in bfloat16, and a matrix [O, I] and a bias [O] in float32."""
+    """Takes rows [N, I] in bfloat16, and a weight [O, I] and a bias [O] in float32."""
 
     @staticmethod
     def forward(ctx, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.biased = bias is not None
-        weight, bias = weight.to(rows.dtype), None if bias is None else bias.to(rows.dtype)
-        products = _room(rows, len(weight))
+        weight = weight.to(rows.dtype)
+        bias = None if bias is None else bias.to(rows.dtype)
+        products = _empty_blocks(rows, len(weight))
         for out, (block,) in zip(products.split(ROWS), _blocks(rows), strict=True):
             if bias is None:
                 torch.mm(block, weight.T, out=out)
@@ -57,7 +163,7 @@ class _Blocks(Function):
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         rows, weight = ctx.saved_tensors
-        grad_rows = _room(rows, rows.shape[1])
+        grad_rows = _empty_blocks(rows, rows.shape[1])
         grad_weight = torch.zeros_like(weight, dtype=torch.float32)
         for out, (grad_block, block) in zip(grad_rows.split(ROWS), _blocks(grad, rows), strict=True):
             torch.mm(grad_block, weight, out=out)
@@ -66,14 +172,14 @@ class _Blocks(Function):
         return grad_rows[: len(rows)], grad_weight, grad_bias
 
 
-def _room(rows: Tensor, width: int) -> Tensor:
-    """For whole blocks of as many rows."""
+def _empty_blocks(rows: Tensor, width: int) -> Tensor:
+    """An uninitialised [M, width], M the least multiple of ROWS that is not less than the number of rows."""
     return rows.new_empty(ROWS * -(-len(rows) // ROWS), width)
 
 
-def _blocks(*parts: Tensor) -> list[tuple[Tensor, ...]]:
-    """Of all parts [N, .] the same rows, zeros after the last."""
-    found = list(zip(*(part.split(ROWS) for part in parts), strict=True))
-    if missing := -len(parts[0]) % ROWS:
-        found[-1] = tuple(pad(part, (0, 0, 0, missing)) for part in found[-1])
-    return found
+def _blocks(*matrices: Tensor) -> list[tuple[Tensor, ...]]:
+    """Cuts matrices [N, .] into blocks of ROWS rows, the same rows of all side by side; zeros follow the last row."""
+    blocks = list(zip(*(matrix.split(ROWS) for matrix in matrices), strict=True))
+    if missing := -len(matrices[0]) % ROWS:
+        blocks[-1] = tuple(pad(block, (0, 0, 0, missing)) for block in blocks[-1])
+    return blocks

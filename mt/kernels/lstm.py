@@ -1,70 +1,173 @@
-"""Recurrent layers from a state on; on a CPU a few steps of them cost no more than these steps.
+"""LSTM and GRU layers, which choose how they compute by device, precision and size: see `RecurrentLayers.forward`.
 
 oneDNN, which computes torch's LSTM on CPUs, takes 2 ms to begin whatever there is to compute: ten times what a step of
 one row and 512 cells takes, and greedy search and streams are made of such steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.functional import dropout
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from mt.kernels.int8 import in_int8, int8_cell
+from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell
+from mt.kernels.padding import last, mirrored
 
 FEW = 32
 """Rows times steps up to which single cells are no slower than whole layers."""
+LONG = 8
+"""Positions from which a padded batch takes less time on a CPU by `each_direction` than packed, which is computed cell
+by cell: three quarters of it at 10 to 15 positions (one thread), half of it at 80, a third at 200."""
+
+State = tuple[Tensor, ...]
+"""Hidden and cell vectors of an LSTM, hidden vectors of a GRU: each [B, layers * directions, H]."""
+Strategy = Callable[..., tuple[Float[Tensor, "B T V"], State]]
+"""From inputs, the state before and a mask, as in `RecurrentLayers.forward`."""
 
 
-def run_layers(
-    layers: nn.RNNBase, inputs: Float[Tensor, "B T I"], state: tuple[Float[Tensor, "L B H"], ...] | None
-) -> tuple[Float[Tensor, "B T V"], tuple[Float[Tensor, "L B H"], ...]]:
-    """The outputs of `layers`, an LSTM or a GRU that is batch-first, and the state after the last step.
+class RecurrentLayers(Int8Layer, nn.RNNBase):
+    """torch's layers, batch first, and with a mask."""
 
-    state: hidden and cell vectors of an LSTM, hidden vectors of a GRU; None: zeros, and the whole layers. Few steps
-    that need no gradient are computed cell by cell; and so is a single one of any number of rows, but under autocast,
-    where the whole layers have faster products.
-    """
-    plain = type(layers) in (nn.LSTM, nn.GRU) and not (layers.training or layers.bidirectional)
-    plain = plain and not torch.is_grad_enabled()
-    if state and plain and (_few(layers, inputs) or in_int8(inputs)):
-        return _cell_by_cell(layers, inputs, state)
-    return run_whole(layers, inputs, state)
+    cell_in_int8: type[Int8LSTMCell] | type[Int8GRUCell]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        int8: bool = False,
+    ) -> None:
+        """dropout: between layers. int8: whether decoding in int8 rounds them (`mt.kernels.int8.int8_copy`)."""
+        super().__init__(
+            input_size,  # type: ignore[arg-type]  # of nn.LSTM and nn.GRU, which know their mode
+            hidden_size,
+            num_layers,
+            batch_first=True,
+            dropout=dropout if num_layers > 1 else 0.0,
+            bidirectional=bidirectional,
+        )
+        self.int8 = int8
+        self.rounded: list[Int8LSTMCell | Int8GRUCell] | None = None
+        """A cell for each layer, in an `int8_copy`."""
+
+    def round_to_int8(self) -> None:
+        self.rounded = [self.cell_in_int8(weights) for weights in self.all_weights]
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "B T I"],
+        state: State | None = None,
+        mask: Bool[Tensor, "B T"] | None = None,
+    ) -> tuple[Float[Tensor, "B T V"], State]:
+        """Returns the outputs of the top layer and the state after the last position.
+
+        state: before the first position; None for zeros. mask: true on real positions, with padding on the right, where
+        outputs are then zero, and after which the state is that of the last real position; None takes all for real. The
+        state after layers of both directions cannot be gone on from: of those it is the hidden vectors, of the top
+        layer at least.
+        """
+        return self.strategy(inputs, state, mask)(inputs, state, mask)
+
+    def strategy(self, inputs: Tensor, state: State | None, mask: Tensor | None) -> Strategy:
+        """Returns how the layers are computed."""
+        on_cpu = inputs.device.type == "cpu"
+        if mask is not None and self.bidirectional and not on_cpu:  # to ask whether there is padding is to wait
+            return self.each_direction
+        if mask is not None and not mask.all():
+            return self.each_direction if self.bidirectional and inputs.shape[1] >= LONG else self.packed
+        if state is None or self.training or self.bidirectional or torch.is_grad_enabled():
+            return self.whole
+        rows, steps = inputs.shape[:2]
+        # Under autocast the whole layers have faster products for a single step of many rows.
+        few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
+        return self.cell_by_cell if self.rounded is not None or (on_cpu and few) else self.whole
+
+    def whole(self, inputs: Tensor, state: State | None = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """All positions at once, by torch; where none is padding."""
+        return self._by_torch(inputs, state)
+
+    def packed(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
+        """Each source as long as it is, by torch, so that the backward direction begins at its end."""
+        lengths = mask.sum(1).clamp(min=1).cpu()  # packing refuses rows without a position
+        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+        outputs, after = self._by_torch(packed, state)
+        return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], after
+
+    def each_direction(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
+        """Each direction of bidirectional layers over the padded batch, the backward one with each source turned around
+        in its place. There is no state before."""
+        lengths = mask.sum(1).clamp(min=1)
+        turned = mirrored(lengths, mask.shape[1])[..., None]
+        outputs = inputs
+        weights = iter(self.all_weights)
+        for layer in range(self.num_layers):
+            if layer:
+                outputs = dropout(outputs, self.dropout, self.training)
+            right = self._rightward(outputs, next(weights))
+            left = self._rightward(outputs.gather(1, turned.expand_as(outputs)), next(weights))
+            left = left.gather(1, turned.expand_as(left))
+            outputs = torch.cat((right, left), -1).masked_fill(~mask[..., None], 0.0)
+        return outputs, (torch.stack((last(right, lengths), left[:, 0]), 1),)
+
+    def cell_by_cell(self, inputs: Tensor, state: State | None, mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """One position after another, from a state on, without a gradient; in float32 under autocast, too."""
+        assert state is not None
+        outputs = inputs.type_as(self.all_weights[0][0])
+        before = zip(*(_layers_first(part).type_as(outputs).unbind() for part in state), strict=True)
+        after = []
+        for number, layer in enumerate(before):
+            steps = []
+            for vectors in outputs.unbind(1):
+                layer = self._cell(number, vectors, layer)
+                steps.append(layer[0])
+            outputs = _stacked(steps, 1)
+            after.append(layer)
+        return outputs, tuple(_stacked(part, 0).transpose(0, 1) for part in zip(*after, strict=True))
+
+    def _cell(self, number: int, vectors: Tensor, layer: State) -> State:
+        if self.rounded is not None:
+            return self.rounded[number](vectors, layer)
+        weights = self.all_weights[number]
+        if len(layer) == 2:
+            return torch.lstm_cell(vectors, layer, *weights)
+        return (torch.gru_cell(vectors, *layer, *weights),)
+
+    def _by_torch(self, inputs: Any, state: State | None) -> tuple[Any, State]:
+        before = None if state is None else tuple(map(_layers_first, state))
+        outputs, after = super().forward(inputs, before[0] if before and len(before) == 1 else before)
+        after = (after,) if isinstance(after, Tensor) else after
+        return outputs, tuple(part.transpose(0, 1) for part in after)
+
+    def _rightward(self, vectors: Tensor, weights: Sequence[Tensor]) -> Tensor:
+        zeros = vectors.new_zeros(1, len(vectors), self.hidden_size)
+        options = (True, 1, 0.0, self.training, False)
+        if self.mode == "LSTM":
+            return torch.lstm(vectors, (zeros, zeros), list(weights), *options, batch_first=True)[0]
+        return torch.gru(vectors, zeros, list(weights), *options, batch_first=True)[0]
 
 
-def _few(layers: nn.RNNBase, inputs: Float[Tensor, "B T I"]) -> bool:
-    rows, steps = inputs.shape[:2]
-    if torch.compiler.is_compiling():  # a graph that is exported has LSTMs whole, and any number of rows
-        return steps == 1 and layers.mode != "LSTM"
-    few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
-    return inputs.device.type == "cpu" and few
+class LSTM(RecurrentLayers, nn.LSTM):  # type: ignore[misc]  # another `forward` than torch's
+    """Hochreiter & Schmidhuber 1997; gates in the order i, f, g, o."""
+
+    cell_in_int8 = Int8LSTMCell
 
 
-def run_whole(layers: nn.RNNBase, inputs: Any, state: tuple[Tensor, ...] | None) -> tuple[Any, tuple[Tensor, ...]]:
-    """Likewise, by the layers themselves. inputs: may be packed, and the outputs are, too, then."""
-    outputs, after = layers(inputs, state[0] if state and len(state) == 1 else state)
-    return outputs, (after,) if isinstance(after, Tensor) else after
+class GRU(RecurrentLayers, nn.GRU):  # type: ignore[misc]  # likewise
+    """torch's GRU applies the reset gate after the recurrent product (cuDNN's form); Cho et al. (2014) before it."""
+
+    cell_in_int8 = Int8GRUCell
 
 
-def _cell_by_cell(layers: nn.RNNBase, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    outputs, after = inputs.type_as(layers.all_weights[0][0]), []
-    before = zip(*(part.type_as(outputs).unbind() for part in state), strict=True)
-    for weights, layer in zip(layers.all_weights, before, strict=True):
-        steps = []
-        for vectors in outputs.unbind(1):
-            if in_int8(vectors):
-                layer = int8_cell(vectors, layer, weights)
-            elif len(layer) == 2:
-                layer = torch.lstm_cell(vectors, layer, *weights)
-            else:
-                layer = (torch.gru_cell(vectors, *layer, *weights),)
-            steps.append(layer[0])
-        outputs = _joined(steps, 1)
-        after.append(layer)
-    return outputs, tuple(_joined(part, 0) for part in zip(*after, strict=True))
+def _layers_first(part: Float[Tensor, "B L H"]) -> Float[Tensor, "L B H"]:
+    return part.transpose(0, 1).contiguous()
 
 
-def _joined(parts: Sequence[Tensor], dim: int) -> Tensor:
+def _stacked(parts: Sequence[Tensor], dim: int) -> Tensor:
     """`torch.stack`, which copies a single part, too."""
     return parts[0].unsqueeze(dim) if len(parts) == 1 else torch.stack([*parts], dim)

@@ -42,6 +42,7 @@ from mt.decoding.batches import decode_ids
 from mt.decoding.onnx import decode_ids as decode_ids_by_onnx
 from mt.device import choose
 from mt.export.graphs import write_graphs
+from mt.kernels.int8 import int8_copy
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, Precision, SearchConfig
@@ -143,7 +144,8 @@ def measure(model: Seq2Seq, task: Task, rounds: int, device: str, networks: Netw
     contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain_of(model).eval(), task)}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
-            contenders[precision] = partial(decode_by_mt, model, task, len(model.decoder.output.weight), precision)
+            contender = int8_copy(model) if precision == "int8" else model
+            contenders[precision] = partial(decode_by_mt, contender, task, len(model.decoder.output.weight), precision)
     if networks is not None and max(map(len, task.groups)) == 1:
         contenders["onnx"] = partial(decode_by_onnx, networks, task)
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)

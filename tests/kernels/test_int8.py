@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from mt.kernels.int8 import ZERO, _multiplier, in_int8, int8_cell, int8_linear, int8_steps, rounded, steps_of_matrices
-from mt.kernels.lstm import run_layers
-from mt.kernels.products import step_linear
+from mt.kernels.int8 import ZERO, Int8Matrix, _multiplier, int8_copy, rounded, steps_of_matrices
+from mt.kernels.linear import Linear
+from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
 
 ROWS = [1, 5, 64]
 
@@ -33,9 +33,12 @@ def test_a_product_is_that_of_the_rounded_numbers(rows: int) -> None:
     (left, left_scale), (right, right_scale) = rounded(given), rounded(weight, steps_of_matrices())
     exact = (left.long() @ right.long().T).double() * left_scale.double() * right_scale.double().T + bias
     with torch.no_grad():
-        found = int8_linear(given, weight, bias)
+        matrix = Int8Matrix(weight)
+        found = matrix(given, bias)
         torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(int8_linear(given[:, None], weight, None)[:, 0], found - bias, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(matrix(given[:, None], None)[:, 0], found - bias, rtol=1e-5, atol=1e-5)
+        sides = Int8Matrix(weight[:, :20], weight[:, 20:])
+        assert torch.equal(sides(given, bias), found)
     error = (found - linear(given, weight, bias)).abs().max()
     assert 0 < error < 0.02 * found.abs().max()
 
@@ -54,10 +57,10 @@ def test_no_product_is_taken_by_a_plain_loop(instructions: str) -> None:
     """Which is what oneDNN has for cases that it is not made for, and is right, but a thousand times as slow."""
     program = """
 import torch
-from mt.kernels.int8 import int8_linear
+from mt.kernels.int8 import Int8Matrix
 with torch.no_grad():
     for rows in (1, 5, 64):
-        int8_linear(torch.randn(rows, 64), torch.randn(48, 64), None)
+        Int8Matrix(torch.randn(48, 64))(torch.randn(rows, 64), None)
 """
     environment = os.environ | {"ONEDNN_VERBOSE": "1", "ONEDNN_MAX_CPU_ISA": instructions}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
@@ -69,49 +72,37 @@ with torch.no_grad():
 def test_without_packed_matrices_products_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     given, weight, bias = drawn(3, 48), drawn(40, 48), drawn(40)
     with torch.no_grad():
-        packed = int8_linear(given, weight, bias)
+        packed = Int8Matrix(weight)(given, bias)
         monkeypatch.setattr(torch.ops, "onednn", None)
         steps_of_matrices.cache_clear()  # whose answer is another one for `_int_mm` on some processors
         try:
-            found = int8_linear(given, weight.clone(), bias)
+            found = Int8Matrix(weight)(given, bias)
         finally:
             steps_of_matrices.cache_clear()
     torch.testing.assert_close(found, packed, rtol=0, atol=0.02 * float(packed.abs().max()))
 
 
-def test_a_matrix_that_has_changed_is_rounded_again() -> None:
-    given, weight = drawn(2, 8), nn.Parameter(drawn(4, 8))
-    with torch.no_grad():
-        before = int8_linear(given, weight, None)
-        weight.mul_(2)
-        torch.testing.assert_close(int8_linear(given, weight, None), 2 * before)
-
-
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-def test_a_cell_is_nearly_that_of_float32(kind: type[nn.RNNBase], rows: int) -> None:
+@pytest.mark.parametrize("kind", [LSTM, GRU])
+def test_cells_are_nearly_those_of_float32(kind: type[RecurrentLayers], rows: int) -> None:
     torch.manual_seed(rows)
-    layers = kind(24, 32, batch_first=True).eval()
-    state = tuple(drawn(1, rows, 32).tanh() for _ in range(2 if kind is nn.LSTM else 1))
+    layers = kind(24, 32, 2, int8=True).eval()
+    state = tuple(drawn(rows, 2, 32).tanh() for _ in range(2 if kind is LSTM else 1))
     vectors = drawn(rows, 1, 24)
     with torch.no_grad():
-        outputs, after = run_layers(layers, vectors, state)
-        with int8_steps():
-            rough, rough_after = run_layers(layers, vectors, state)
-            cell = int8_cell(vectors[:, 0], [part[0] for part in state], layers.all_weights[0])
-    torch.testing.assert_close(rough[:, 0], cell[0])
+        outputs, after = layers(vectors, state)
+        rough, rough_after = int8_copy(layers)(vectors, state)
     for mine, theirs in zip((rough, *rough_after), (outputs, *after), strict=True):
         assert 0 < (mine - theirs).abs().max() < 0.03
 
 
-def test_only_steps_without_a_gradient_are_rounded() -> None:
-    given, weight = drawn(2, 8), nn.Parameter(drawn(4, 8))
-    with int8_steps():
-        assert not in_int8(given)
-        assert step_linear(given, weight).requires_grad
-        with torch.no_grad():
-            assert in_int8(given)
-            torch.testing.assert_close(step_linear(given, weight), int8_linear(given, weight, None))
-    with torch.no_grad():
-        assert not in_int8(given)
-        torch.testing.assert_close(step_linear(given, weight), linear(given, weight))
+@torch.no_grad()
+def test_a_copy_rounds_the_layers_that_say_so_and_shares_their_parameters() -> None:
+    model = nn.Sequential(Linear(8, 8, int8=True), Linear(8, 8)).eval()
+    given = drawn(2, 8)
+    expected = model(given)
+    copy = int8_copy(model)
+    assert all(ours is theirs for ours, theirs in zip(copy.parameters(), model.parameters(), strict=True))
+    rough = Int8Matrix(model[0].weight)(given, model[0].bias)
+    assert torch.equal(copy(given), model[1](rough)) and not torch.equal(copy(given), expected)
+    assert torch.equal(model(given), expected)

@@ -1,27 +1,49 @@
-"""Linear layers by blocks, against float64 products of the same numbers rounded to bfloat16."""
+"""Each strategy of a linear layer equals a float64 product, in values and gradients, whatever the processor."""
+
+import itertools
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.kernels.linear import ROWS, Linear, _Blocks
+from mt.kernels import linear
+from mt.kernels.linear import FEW, LARGE, PARTS, ROWS, Linear, few_rows, in_blocks, matrix_product, plain, strategy
+from mt.kernels.processor import processor
 
 ROUNDING = 2**-8
 """Of bfloat16, relative: half a unit of its last of eight bits, once for each product that is a result's part."""
+onednn = pytest.mark.skipif(not linear.has_onednn_product(), reason="this torch has no linear layer by oneDNN")
 
 
-def in_bfloat16(layer: nn.Module, rows: Tensor) -> Tensor:
-    with torch.autocast("cpu", torch.bfloat16):
-        return layer(rows)
+def drawn(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def layouts(rows: int, columns: int) -> list[Tensor]:
+    """Rows first, columns first, and a part of a larger matrix."""
+    return [drawn(rows, columns), drawn(columns, rows).T, drawn(rows, columns + 3)[:, 1:-2]]
+
+
+@pytest.mark.parametrize("outputs", [2 * PARTS, 2 * PARTS + 1])
+@pytest.mark.parametrize("rows", [1, 2, FEW, FEW + 1])
+@pytest.mark.parametrize("compute", [plain, few_rows])
+def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
+    weight = drawn(outputs, 7)
+    for given, bias in itertools.product(layouts(rows, 7), (None, drawn(outputs))):
+        expected = nn.functional.linear(given.double(), weight.double(), None if bias is None else bias.double())
+        found = compute(given, weight, bias)
+        assert found.shape == (rows, outputs)
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(ROWS,), (ROWS + 1,), (3, 100), (2, 3 * ROWS), (7, 13, 9)])
-def test_products_and_gradients(shape: tuple[int, ...], bias: bool):
+@pytest.mark.parametrize("shape", [(1,), (ROWS,), (ROWS + 1,), (3, 100), (2, 3 * ROWS), (7, 13, 9)])
+def test_blocks_and_their_gradients(shape: tuple[int, ...], bias: bool) -> None:
     torch.manual_seed(len(shape))
-    layer, rows = Linear(24, 40, bias=bias), torch.randn(*shape, 24, requires_grad=True)
+    layer = nn.Linear(24, 40, bias=bias)
+    rows = torch.randn(*shape, 24, requires_grad=True)
     grad = torch.randn(*shape, 40).bfloat16()
-    found = in_bfloat16(layer, rows)
+    found = in_blocks(rows, layer.weight, layer.bias)
     assert found.dtype == torch.bfloat16 and found.shape == grad.shape
     leaves = [rows, *layer.parameters()]
     gradients = torch.autograd.grad(found, leaves, grad)
@@ -36,29 +58,55 @@ def test_products_and_gradients(shape: tuple[int, ...], bias: bool):
     assert [gradient.dtype for gradient in gradients] == [torch.float32] * len(leaves)
 
 
-def test_blocks_are_for_training_in_bfloat16(monkeypatch: pytest.MonkeyPatch):
-    taken = list[int]()
-
-    def apply(rows: Tensor, *rest: Tensor) -> Tensor:
-        taken.append(len(rows))
-        return nn.functional.linear(rows, *rest)
-
-    monkeypatch.setattr(_Blocks, "apply", apply)
-    layer, rows = Linear(3, 4), torch.randn(2, ROWS, 3)
-    in_bfloat16(layer, rows)
-    assert taken == [2 * ROWS]
-    layer(rows)
-    with torch.no_grad():
-        in_bfloat16(layer, rows)
-    in_bfloat16(layer, rows[:1, 1:])  # a step of a batch, whose program is met again in the next
-    in_bfloat16(layer.double(), rows.double())
-    assert taken == [2 * ROWS]
+@pytest.mark.parametrize("product", [linear.torch_product, pytest.param(linear.onednn_product, marks=onednn)])
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 7, 5), (33, 64, 40), (5, 1, 1)])
+def test_matrix_products(product, rows: int, inner: int, columns: int) -> None:
+    for left, right in itertools.product(layouts(rows, inner), layouts(inner, columns)):
+        for bias in (None, drawn(columns)):
+            before = left.clone(), right.clone()
+            expected = left.double() @ right.double() + (0 if bias is None else bias)
+            for found in (product(left, right, bias), matrix_product(left, right, bias)):
+                assert found.dtype == torch.float32
+                torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-4)
+            assert torch.equal(left, before[0]) and torch.equal(right, before[1])
 
 
-def test_a_layer_is_one_of_torch():
+SMALL = (40, 24)
+MATRIX = (LARGE // 64, 64)
+CHOICES = [
+    # rows, weight, gradient, autocast, what computes them
+    ((2, ROWS), SMALL, True, torch.bfloat16, in_blocks),
+    ((2, ROWS), SMALL, False, torch.bfloat16, plain),
+    ((2, ROWS), SMALL, True, None, plain),
+    ((ROWS - 1,), SMALL, True, torch.bfloat16, plain),  # a step of a batch, whose program is met again in the next
+    ((FEW,), MATRIX, False, None, few_rows if processor().amd else plain),
+    ((FEW + 1,), MATRIX, False, None, plain),
+    ((FEW,), SMALL, False, None, plain),
+    ((FEW,), MATRIX, True, None, plain),
+    ((FEW,), MATRIX, False, torch.bfloat16, plain),
+]
+
+
+@pytest.mark.parametrize(("rows", "shape", "gradient", "autocast", "expected"), CHOICES)
+def test_choice(rows, shape, gradient: bool, autocast: torch.dtype | None, expected) -> None:
+    given, weight, bias = torch.zeros(*rows, shape[1]), torch.zeros(shape), torch.zeros(shape[0])
+    with torch.set_grad_enabled(gradient), torch.autocast("cpu", autocast or torch.bfloat16, enabled=bool(autocast)):
+        assert strategy(given, weight, bias) is expected
+        assert strategy(given.double(), weight.double(), bias) is not in_blocks
+
+
+def test_a_layer_is_one_of_torch() -> None:
     torch.manual_seed(0)
     layer = Linear(3, 4)
     torch.manual_seed(0)
     other = nn.Linear(3, 4)
     rows = torch.randn(ROWS, 3)
     assert torch.equal(layer(rows), other(rows)) and layer.state_dict().keys() == other.state_dict().keys()
+
+
+def test_an_exact_layer_is_not_rounded_by_autocast() -> None:
+    layer = Linear(8, 4, exact=True)
+    rows = drawn(2, 8)
+    expected = layer(rows)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(layer(rows), expected) and layer(rows.bfloat16()).dtype == torch.bfloat16

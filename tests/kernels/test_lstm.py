@@ -1,80 +1,122 @@
-"""A few steps cell by cell are what whole layers give."""
+"""Each strategy of recurrent layers equals torch's layers over each source alone, in outputs, states and gradients."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.kernels.lstm import FEW, run_layers
+from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
 
-LAYERS = {"lstm": nn.LSTM, "gru": nn.GRU}
-
-
-def made(
-    cell: str, rows: int, steps: int, *, layers: int = 1, dtype: torch.dtype = torch.float32
-) -> tuple[nn.RNNBase, Tensor, tuple[Tensor, ...]]:
-    torch.manual_seed(rows + 10 * steps)
-    module = LAYERS[cell](5, 7, layers, batch_first=True, dtype=dtype).eval()
-    state = tuple(torch.randn(layers, rows, 7, dtype=dtype) for _ in range(2 if cell == "lstm" else 1))
-    return module, torch.randn(rows, steps, 5, dtype=dtype), state
+LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
+WHOLE, PADDED = [4, 4, 4], [9, 1, 4]
 
 
-def whole(module: nn.RNNBase, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    outputs, after = module(inputs, state if len(state) == 2 else state[0])
-    return outputs, after if len(state) == 2 else (after,)
+def layers_of(cell: str, count: int, *, both: bool = False, dtype: torch.dtype = torch.float64) -> RecurrentLayers:
+    torch.manual_seed(count)
+    return LAYERS[cell][0](5, 7, count, bidirectional=both).to(dtype).eval()
 
 
-def refuse_whole_layers(module: nn.RNNBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object) -> None:
-        raise AssertionError("whole layers were computed")
+def example(
+    cell: str, count: int, lengths: list[int], dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, State, Tensor]:
+    """Inputs, a state and the mask."""
+    torch.manual_seed(sum(lengths))
+    state = tuple(torch.randn(len(lengths), count, 7, dtype=dtype) for _ in range(2 if cell == "lstm" else 1))
+    inputs = torch.randn(len(lengths), max(lengths), 5, dtype=dtype)
+    return inputs, state, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
-    monkeypatch.setattr(module, "forward", refuse)
+
+def by_torch(layers: RecurrentLayers) -> nn.RNNBase:
+    """torch's layers of the same weights."""
+    plain = dict(LAYERS.values())[type(layers)](5, 7, layers.num_layers, bidirectional=layers.bidirectional)
+    plain.double().load_state_dict(layers.state_dict())
+    return plain
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize(("rows", "steps"), [(1, 1), (1, 6), (4, 1), (3, 5), (FEW + 3, 1)])
+def alone(plain: nn.RNNBase, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """What torch's layers give for each source by itself."""
+    outputs, states = [], []
+    for row, length in enumerate(mask.sum(1).tolist()):
+        before = None if state is None else tuple(part[row] for part in state)
+        values, after = plain(inputs[row, :length], before[0] if before and len(before) == 1 else before)
+        outputs.append(nn.functional.pad(values, (0, 0, 0, len(mask[row]) - length)))
+        states.append((after,) if isinstance(after, Tensor) else after)
+    return torch.stack(outputs), [torch.stack(part) for part in zip(*states, strict=True)]
+
+
+STRATEGIES = [
+    # name, lengths, whether from a state on, both directions
+    ("whole", WHOLE, False, False),
+    ("whole", WHOLE, True, False),
+    ("whole", WHOLE, False, True),
+    ("packed", PADDED, False, False),
+    ("packed", PADDED, True, False),
+    ("packed", PADDED, False, True),
+    ("each_direction", PADDED, False, True),
+    ("each_direction", WHOLE, False, True),
+    ("cell_by_cell", WHOLE, True, False),
+    ("cell_by_cell", [1], True, False),
+]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("name", "lengths", "goes_on", "both"), STRATEGIES)
 @pytest.mark.parametrize("cell", LAYERS)
-@torch.no_grad()
-def test_cells_are_the_layers(
-    cell: str, rows: int, steps: int, layers: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, inputs, state = made(cell, rows, steps, layers=layers, dtype=dtype)
-    expected, expected_state = whole(module, inputs, state)
-    refuse_whole_layers(module, monkeypatch)
-    found, found_state = run_layers(module, inputs, state)
+def test_strategies(cell: str, name: str, lengths: list[int], goes_on: bool, both: bool, count: int) -> None:
+    layers = layers_of(cell, count, both=both)
+    inputs, state, mask = example(cell, count, lengths)
+    inputs.requires_grad_()
+    before = state if goes_on else None
+    found, after = getattr(layers, name)(inputs, before, mask)
+    plain = by_torch(layers)
+    expected, states = alone(plain, inputs, before, mask)
     torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(found_state, expected_state)
+    for ours, theirs in zip(after, states, strict=not both):
+        # Of both directions, the hidden vectors of the top layer are known.
+        torch.testing.assert_close(*((part[:, -2:] if both else part) for part in (ours, theirs)))
+        if both:
+            break
+    gradients = torch.autograd.grad(found.square().sum(), [inputs, *layers.parameters()])
+    expected_gradients = torch.autograd.grad(expected.square().sum(), [inputs, *plain.parameters()])
+    torch.testing.assert_close(gradients, expected_gradients)
+
+
+CHOICES = [
+    # rows, steps, lengths differ, both directions, from a state on, what computes them without a gradient
+    (1, 1, False, False, True, "cell_by_cell"),
+    (4, 8, False, False, True, "cell_by_cell"),
+    (4, FEW, False, False, True, "whole"),
+    (FEW + 3, 1, False, False, True, "cell_by_cell"),
+    (1, 1, False, False, False, "whole"),
+    (2, LONG, True, False, True, "packed"),
+    (2, LONG, True, True, False, "each_direction"),
+    (2, LONG - 1, True, True, False, "packed"),
+    (2, LONG, False, True, False, "whole"),
+]
+
+
+@pytest.mark.parametrize(("rows", "steps", "padded", "both", "goes_on", "expected"), CHOICES)
+def test_choice(rows: int, steps: int, padded: bool, both: bool, goes_on: bool, expected: str) -> None:
+    layers = layers_of("lstm", 1, both=both)
+    inputs, state, mask = example("lstm", 1, [*[steps] * (rows - 1), 1 if padded else steps])
+    arguments = inputs, state if goes_on else None, mask
+    with torch.no_grad():
+        assert layers.strategy(*arguments) == getattr(layers, expected)
+        assert layers.train().strategy(*arguments) != layers.cell_by_cell  # has no dropout
+    assert layers.eval().strategy(*arguments) != layers.cell_by_cell
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        few = expected == "cell_by_cell" and rows * steps <= FEW
+        assert (layers.strategy(*arguments) == layers.cell_by_cell) == few
 
 
 @pytest.mark.parametrize("cell", LAYERS)
 @torch.no_grad()
 def test_cells_lose_nothing_to_autocast(cell: str) -> None:
-    module, inputs, state = made(cell, 2, 3)
-    expected, _ = whole(module, inputs, state)
+    layers = layers_of(cell, 1, dtype=torch.float32)
+    inputs, state, _ = example(cell, 1, [3, 3], torch.float32)
+    expected, _ = layers.whole(inputs, state)
     with torch.autocast("cpu", torch.bfloat16):
-        found, _ = run_layers(module, inputs.bfloat16().float(), state)
-        rounded, _ = run_layers(module, inputs.bfloat16(), state)
+        found, _ = layers(inputs.bfloat16().float(), state)
+        rounded, _ = layers(inputs.bfloat16(), state)
     assert found.dtype == rounded.dtype == torch.float32
     assert torch.equal(found, rounded)
     torch.testing.assert_close(found, expected, atol=0.02, rtol=0.02)
-
-
-@pytest.mark.parametrize("cell", LAYERS)
-def test_many_steps_a_gradient_and_a_first_state_are_left_to_the_layers(cell: str) -> None:
-    module, inputs, state = made(cell, 2, 3)
-    outputs, _ = run_layers(module, inputs, state)
-    assert outputs.grad_fn is not None
-    # With a gradient, too: on some processors oneDNN's layers round otherwise without.
-    assert torch.equal(outputs, whole(module, inputs, state)[0])
-    with torch.no_grad():
-        many, long, first = made(cell, 2, FEW)
-        assert torch.equal(run_layers(many, long, first)[0], whole(many, long, first)[0])
-        zeros = tuple(map(torch.zeros_like, state))
-        torch.testing.assert_close(run_layers(module, inputs, None), run_layers(module, inputs, zeros))
-
-
-@torch.no_grad()
-def test_both_directions_are_left_to_the_layers() -> None:
-    module = nn.LSTM(5, 7, bidirectional=True, batch_first=True).eval()
-    inputs, state = torch.randn(1, 2, 5), (torch.randn(2, 1, 7), torch.randn(2, 1, 7))
-    assert torch.equal(run_layers(module, inputs, state)[0], module(inputs, state)[0])

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from mt.kernels.lstm import run_layers
+from mt.kernels.lstm import LSTM
 from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
 from mt.models.attention.energies import ENERGIES
 from mt.models.attention.energy import Scaled
@@ -211,16 +211,9 @@ def test_verbs_that_decoders_cannot_override(verb: str) -> None:
 
 
 def test_a_recurrence_that_computes_something_else(batch, shake) -> None:
-    for kind in (Recurrence, nn.LSTM):
+    for kind in (Recurrence, LSTM):
         bent = derived(kind, forward=shifted(kind, "forward"))
         _, decoder = decoders(built(ATTENTIONS["general"]), {"luong": DECODERS["luong"]})
         part = decoder.recurrence if kind is Recurrence else decoder.recurrence.cells
         part.__class__ = bent
         follows_the_law(shake(decoder), batch)
-
-
-def test_layers_that_compute_something_else(shake) -> None:
-    layers = shake(derived(nn.GRU, forward=shifted(nn.GRU, "forward"))(SIZE, SIZE, batch_first=True))
-    inputs, state = torch.randn(2, 1, SIZE), torch.zeros(1, 2, SIZE)
-    with torch.no_grad():
-        assert torch.equal(run_layers(layers, inputs, (state,))[0], layers(inputs, state)[0])

@@ -12,7 +12,6 @@ from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
-from mt.kernels.products import step_linear
 from mt.models.encoders import Encoded
 from mt.models.shortcuts import OwnShortcuts
 
@@ -110,7 +109,7 @@ class Concat(Energy):
         super().__init__()
         self.size = config.attention_dim
         self.normalized = normalized
-        self.project_query = Linear(query_size, config.attention_dim, bias=False)
+        self.project_query = Linear(query_size, config.attention_dim, bias=False, int8=True)
         self.project_value = Linear(value_size, config.attention_dim, bias=normalized)
         self.direction = nn.Parameter(torch.empty(config.attention_dim).uniform_(-1, 1) / config.attention_dim**0.5)
 
@@ -119,7 +118,7 @@ class Concat(Energy):
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
-        return additive_energy(step_linear(queries, self.project_query.weight), keys, direction)
+        return additive_energy(self.project_query(queries), keys, direction)
 
 
 class Scaled(Energy):

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
-from mt.kernels.products import step_linear
 from mt.models.attention.base import Attention, AttentionStep, State
 from mt.models.attention.energy import ConcatConfig
 from mt.models.attention.memory import Memory
@@ -39,7 +38,7 @@ class LocationAware(Attention):
     def __init__(self, config: LocationAwareConfig, query_size: int, value_size: int) -> None:
         super().__init__()
         size, width = config.attention_dim, 2 * config.filter_reach + 1
-        self.project_query = Linear(query_size, size, bias=False)
+        self.project_query = Linear(query_size, size, bias=False, int8=True)
         self.project_value = Linear(value_size, size)
         self.locate = nn.Conv1d(1, config.filters, width, padding=config.filter_reach, bias=False)
         self.project_location = Linear(config.filters, size, bias=False)
@@ -55,7 +54,6 @@ class LocationAware(Attention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))
-        asked = step_linear(query, self.project_query.weight)[:, None]
-        energy = additive_energy(asked, memory.keys[0] + located, self.direction)
+        energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])
         return AttentionStep(memory.contexts(weights)[:, 0], weights[:, 0], (weights[:, 0],))

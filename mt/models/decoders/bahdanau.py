@@ -19,7 +19,6 @@ from torch import Tensor
 
 from mt.device import IN_TURN
 from mt.kernels.linear import Linear
-from mt.kernels.products import step_linear
 from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
@@ -50,7 +49,7 @@ class Bahdanau(Decoder):
     def __init__(self, config: BahdanauConfig, parts: DecoderParts) -> None:
         super().__init__(config, parts, fed_size=parts.value_size)
         joint_size = config.hidden_size + parts.embedding.output_size + parts.value_size
-        self.readout = Linear(joint_size, 2 * config.readout_size)
+        self.readout = Linear(joint_size, 2 * config.readout_size, int8=True)
         self.gate = Linear(config.hidden_size, 1) if config.gate else None
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> BahdanauState:
@@ -95,5 +94,5 @@ class Bahdanau(Decoder):
         self, tops: Float[Tensor, "*steps H"], vectors: Float[Tensor, "*steps E"], contexts: Float[Tensor, "*steps V"]
     ) -> Float[Tensor, "*steps F"]:
         """Maxout over pairs (Goodfellow et al. 2013)."""
-        pairs = step_linear(torch.cat((tops, vectors, contexts), -1), self.readout.weight, self.readout.bias)
+        pairs = self.readout(torch.cat((tops, vectors, contexts), -1))
         return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.kernels.linear import Linear
-from mt.kernels.products import step_linear
 from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
@@ -99,7 +98,7 @@ class Decoder(OwnShortcuts, nn.Module):
         self.attention = parts.attention
         self.recurrence = Recurrence(config, embedding.output_size + fed_size, parts.final_state_size)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = Linear(config.readout_size, embedding.vocab_size)
+        self.output = Linear(config.readout_size, embedding.vocab_size, int8=True)
         """Turns readouts [..., F] into logits [..., vocabulary]."""
         if parts.tied:
             self.output.weight = embedding.table.weight
@@ -141,7 +140,7 @@ class Decoder(OwnShortcuts, nn.Module):
     def read_out(self, query: DecoderQuery, attended: AttentionStep) -> Prediction:
         """The prediction of a step, from what its query attended to."""
         readout, state = self._read_out(query, attended)
-        logits = step_linear(readout, self.output.weight, self.output.bias)
+        logits = self.output(readout)
         return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)
 
     @abstractmethod

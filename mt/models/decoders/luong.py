@@ -17,7 +17,6 @@ from torch import Tensor
 from mt.device import AT_ONCE, IN_TURN
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
-from mt.kernels.products import step_linear
 from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.recurrence import RecurrenceConfig
@@ -48,7 +47,7 @@ class Luong(Decoder):
         super().__init__(config, parts, fed_size=config.readout_size if config.input_feeding else 0)
         self.readout_size = config.readout_size
         self.input_feeding = config.input_feeding
-        self.combine = Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False)
+        self.combine = Linear(parts.value_size + config.hidden_size, config.readout_size, bias=False, int8=True)
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> LuongState:
         feed = memory.final_state.new_zeros(len(memory.final_state), self.readout_size)
@@ -96,4 +95,4 @@ class Luong(Decoder):
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]
     ) -> Float[Tensor, "*steps F"]:
         """h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
-        return self.dropout(torch.tanh(step_linear(torch.cat((context, query), -1), self.combine.weight)))
+        return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.device import AT_ONCE
-from mt.kernels.lstm import run_layers
+from mt.kernels.linear import Linear
+from mt.kernels.lstm import GRU, LSTM
 
 
 class RecurrenceConfig(Options):
@@ -44,37 +45,26 @@ class Recurrence(nn.Module):
         self.shape = (config.num_layers, config.hidden_size)
         self.needs_full_source = config.init_hidden == "final_state"
         states = self.parts * config.num_layers * config.hidden_size
-        self.bridge = nn.Linear(final_state_size, states) if self.needs_full_source else None
-        self.cells = {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell](
-            input_size,
-            config.hidden_size,
-            config.num_layers,
-            batch_first=True,
-            dropout=config.dropout if config.num_layers > 1 else 0.0,
+        self.bridge = Linear(final_state_size, states, exact=True) if self.needs_full_source else None
+        self.cells = {"lstm": LSTM, "gru": GRU}[config.cell](
+            input_size, config.hidden_size, config.num_layers, dropout=config.dropout, int8=True
         )
 
     @property
     def single_lstm(self) -> bool:
         """Whether it is one layer of an LSTM, computed as torch does."""
-        return type(self) is Recurrence and type(self.cells) is nn.LSTM and self.cells.num_layers == 1
+        return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
         """The first state, from the encoder's final state."""
         shape = (len(final_state), *self.shape)
         if self.bridge is None:
             return tuple(final_state.new_zeros(shape) for _ in range(self.parts))
-        if final_state.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            # In float32: for few rows in bfloat16, oneDNN would compile programs with every batch, in 7 ms.
-            with torch.autocast("cpu", enabled=False):
-                bridged = self.bridge(final_state.float()).type_as(final_state)
-        else:
-            bridged = self.bridge(final_state)
-        return tuple(part.reshape(shape) for part in torch.tanh(bridged).chunk(self.parts, -1))
+        bridged = torch.tanh(self.bridge(final_state))
+        return tuple(part.reshape(shape) for part in bridged.chunk(self.parts, -1))
 
     def forward(
         self, inputs: Float[Tensor, "B T I"], state: tuple[Float[Tensor, "B layers H"], ...]
     ) -> tuple[Float[Tensor, "B T H"], tuple[Float[Tensor, "B layers H"], ...]]:
         """Returns the top layer's states and the state after the last step."""
-        before = tuple(part.transpose(0, 1).contiguous() for part in state)
-        outputs, after = run_layers(self.cells, inputs, before)
-        return outputs, tuple(part.transpose(0, 1) for part in after)
+        return self.cells(inputs, state)

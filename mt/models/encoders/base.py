@@ -92,17 +92,6 @@ def appended(
     return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[2])), mask.gather(1, order)
 
 
-def last(values: Float[Tensor, "B S V"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B V"]:
-    """The value of the last real position of each source; of a source without one, of padding. S at least 1."""
-    return values[torch.arange(len(values), device=values.device), (lengths - 1).clamp(min=0)]
-
-
-def mirrored(lengths: Int[Tensor, "*shape"], size: int) -> Int[Tensor, "*shape {size}"]:
-    """Positions that turn the first `lengths` of `size` around and leave the rest."""
-    positions = torch.arange(size, device=lengths.device)
-    return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
-
-
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
     """The mean over real positions of values that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)

@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mt.common.options import MAX_SIZE
-from mt.models.encoders.base import Encoded, Encoder, State, appended, last, mirrored
+from mt.kernels.lstm import LSTM
+from mt.kernels.padding import last, mirrored
+from mt.models.encoders.base import Encoded, Encoder, State, appended
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.models.initialisation import open_forget_gates
 
@@ -47,8 +49,8 @@ class _Layer(nn.Module):
     def __init__(self, input_size: int, hidden_size: int, chunk_size: int) -> None:
         super().__init__()
         self.chunk_size = chunk_size
-        self.rightward = nn.LSTM(input_size, hidden_size, batch_first=True)
-        self.leftward = nn.LSTM(input_size, hidden_size, batch_first=True)
+        self.rightward = LSTM(input_size, hidden_size)
+        self.leftward = LSTM(input_size, hidden_size)
 
     def forward(
         self, blocks: Float[Tensor, "B K W E"], mirrored: Int[Tensor, "B K W"], state: State, runs: Bool[Tensor, "B K"]
@@ -62,14 +64,14 @@ class _Layer(nn.Module):
         left = left.gather(2, mirrored[..., None].expand_as(left))
         outputs, ends = [], []
         for chunk, run in zip(blocks[:, :, : self.chunk_size].unbind(1), runs.unbind(1), strict=True):
-            output, after = self.rightward(chunk, tuple(part[None].contiguous() for part in state))
-            state = tuple(torch.where(run[:, None], new[0], old) for new, old in zip(after, state, strict=True))
+            output, after = self.rightward(chunk, tuple(part[:, None] for part in state))
+            state = tuple(torch.where(run[:, None], new[:, 0], old) for new, old in zip(after, state, strict=True))
             outputs.append(output)
             ends.append(state)
         right = torch.stack(outputs, 1)
         if blocks.shape[2] > self.chunk_size:
             # Through all look-aheads at once, each from the end of its chunk.
-            begins = tuple(torch.stack(parts, 1).flatten(0, 1)[None] for parts in zip(*ends, strict=True))
+            begins = tuple(torch.stack(parts, 1).flatten(0, 1)[:, None] for parts in zip(*ends, strict=True))
             further, _ = self.rightward(blocks[:, :, self.chunk_size :].flatten(0, 1), begins)
             right = torch.cat((right, further.unflatten(0, blocks.shape[:2])), 2)
         return torch.cat((right, left), -1), state

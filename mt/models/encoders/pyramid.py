@@ -14,7 +14,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from mt.models.encoders.base import Encoded, Encoder, State, appended, last
+from mt.kernels.padding import last
+from mt.models.encoders.base import Encoded, Encoder, State, appended
 from mt.models.encoders.recurrent import LSTM, BidirectionalConfig, BiLSTM, Causal, WithForgetGates
 
 

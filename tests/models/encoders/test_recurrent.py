@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.errors import UserError
-from mt.models.encoders import ENCODERS, recurrent
+from mt.kernels.lstm import GRU, LSTM
+from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import Recurrent
 
 RECURRENT = [name for name, kind in ENCODERS.items() if issubclass(kind, Recurrent)]
@@ -31,7 +32,7 @@ def test_the_final_state_is_where_each_direction_of_the_top_layer_ends(
 def test_cells_are_what_the_name_says(name: str):
     kind = ENCODERS[name]
     cells = kind(kind.Config(hidden_size=8), 6).cells
-    assert type(cells) is (nn.LSTM if name.endswith("lstm") else nn.GRU)
+    assert type(cells) is (LSTM if name.endswith("lstm") else GRU)
     assert cells.bidirectional == name.startswith("bi")
 
 
@@ -69,25 +70,3 @@ def test_forget_gates_begin_open(name: str):
     ]
     cells = sum(map(len, before)) / 8  # of all layers and directions; each has two vectors of four gates
     assert sums == pytest.approx([0, 2 * cells, 0, 0], abs=1e-4)
-
-
-@pytest.mark.parametrize("num_layers", [1, 2])
-@pytest.mark.parametrize("name", [name for name in RECURRENT if ENCODERS[name].directions == 2])
-def test_long_batches_run_whole_as_packed_ones(name: str, num_layers: int, monkeypatch):
-    """Values, final states and gradients."""
-    kind = ENCODERS[name]
-    encoder = kind(kind.Config(hidden_size=8, num_layers=num_layers), 6).eval().double()
-    lengths = torch.tensor([70, 1, 64, 33])
-    mask = torch.arange(70) < lengths[:, None]
-    vectors = torch.randn(4, 70, 6, dtype=torch.float64)
-
-    def run(long: int) -> tuple[Tensor, ...]:
-        monkeypatch.setattr(recurrent, "LONG", long)
-        given = vectors.clone().requires_grad_()
-        encoded = encoder(given, mask)
-        assert not encoded.values[~mask].any()
-        aims = (encoded.values * vectors[..., :1]).sum() + encoded.final_state.square().sum()
-        return encoded.values, encoded.final_state, *torch.autograd.grad(aims, [given, *encoder.parameters()])
-
-    for whole, packed in zip(run(64), run(71), strict=True):
-        torch.testing.assert_close(whole, packed, rtol=1e-9, atol=1e-12)
