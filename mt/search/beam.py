@@ -1,10 +1,10 @@
 """Beam search with a length penalty, its n best hypotheses exact with respect to the beam; a beam of one is greedy.
 
 A sentence has `beam_size` slots. Each step keeps the most probable extensions of its open hypotheses, one for each free
-slot; a hypothesis that ends, by EOS or at the maximum length, keeps its slot, and the search goes on with the rest. It
-is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a hypothesis
-scores at most what its present log-probability would score at the maximum length, where the penalty divides by most.
-Stopping there changes no result. So a beam with a slot for every possible sentence is exhaustive search.
+slot; a hypothesis that ends, by EOS, by READ or at the maximum length, keeps its slot, and the search goes on with the
+rest. It is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a
+hypothesis scores at most what its present log-probability would score at the maximum length, where the penalty divides
+by most. Stopping there changes no result. So a beam with a slot for every possible sentence is exhaustive search.
 
 Hypotheses are Python lists: a step of one sentence is some dozen numbers, and an operation on a tensor or an array
 takes as long as ten of Python.
@@ -19,7 +19,7 @@ import numpy as np
 from mt.search.constraints import FREE, Constraints
 from mt.search.history import End, History
 from mt.search.hypothesis import BOS, EOS, Hypothesis, penalty
-from mt.search.stepper import Step, Stepper
+from mt.search.stepper import READ, Step, Stepper
 
 
 class _Ranking(NamedTuple):
@@ -116,7 +116,7 @@ def _extended(
                 break
             row, rank = begin + place // each, place % each
             token = tokens[row][rank]
-            if token == EOS or length == sentence.limit:
+            if token in (EOS, READ) or length == sentence.limit:
                 ends.append(End(ranking.score(log_prob, length), log_prob, length, row, token))
             else:
                 after.tokens.append(token)

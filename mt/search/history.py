@@ -8,7 +8,7 @@ import numpy as np
 
 from mt.search.hypothesis import Hypothesis
 from mt.search.stepper import Attention
-from mt.search.windows import Windows
+from mt.search.windows import EMPTY, Windows
 
 
 class End(NamedTuple):
@@ -29,7 +29,7 @@ class _Step(NamedTuple):
     """[N]: what each hypothesis of the step ended in."""
     parents: list[int]
     """[N]: the hypothesis of the step before that each continues."""
-    attention: Attention
+    attention: Attention | None
 
 
 class History:
@@ -42,7 +42,7 @@ class History:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def append(self, tokens: list[int], parents: list[int], attention: Attention) -> None:
+    def append(self, tokens: list[int], parents: list[int], attention: Attention | None) -> None:
         """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
         what the step attended to."""
         self._steps.append(_Step(tokens, parents, attention))
@@ -54,6 +54,8 @@ class History:
         for number in range(len(self._steps)):
             # Freed as it is read: the weights of a long source are most of what a search keeps.
             attention = self._steps.popleft().attention
+            if attention is None:
+                continue
             reached = [i for i, (rows, _) in enumerate(paths) if len(rows) > number]
             rows = [paths[i][0][number] for i in reached]
             rows = rows if attention.rows is None else attention.rows[rows].tolist()
@@ -109,6 +111,8 @@ class _Alignment:
         )
 
     def _windows(self) -> Windows:
+        if not self._weights:
+            return EMPTY
         # Joined, so that keeping one hypothesis does not keep a batch.
         if not self._first:
             return Windows.whole(np.stack(self._weights))

@@ -6,6 +6,10 @@ import numpy as np
 
 from mt.search.constraints import Forbidden
 
+READ = -1
+"""In place of a token: what has come of the source decides no next one. The hypothesis ends here, as with EOS, and a
+search that begins after more was read goes on with it."""
+
 
 class Attention(NamedTuple):
     """The attention of one step, of N' computed rows."""
@@ -31,8 +35,9 @@ class Step(NamedTuple):
     """[N, count] float32: natural logarithms of the probabilities of the most probable tokens, largest first; -inf
     where fewer may follow."""
     tokens: np.ndarray
-    """[N, count] int64: these tokens."""
-    attention: Attention
+    """[N, count] int64: these tokens; READ alone where the source is still arriving, and the model must read first."""
+    attention: Attention | None
+    """None where nobody looks at it, as of a stream, which keeps no record of what it has written."""
 
 
 class Stepper(Protocol):

@@ -31,7 +31,8 @@ from mt.cli.parser import whole_number
 from mt.common.options import parse
 from mt.data.fields import AudioField
 from mt.decoding.load import load
-from mt.decoding.streaming.state import StreamState, advance_streams
+from mt.decoding.streaming.state import StreamState
+from mt.decoding.streaming.stepper import advance_streams
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.models.config import ModelConfig

@@ -21,7 +21,8 @@ import torch
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.model import DecodableModel, single_model
-from mt.decoding.streaming.state import StreamState, advance_streams
+from mt.decoding.streaming.state import StreamState
+from mt.decoding.streaming.stepper import advance_streams
 from mt.decoding.streaming.words import TargetWords
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq

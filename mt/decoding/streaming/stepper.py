@@ -1,0 +1,174 @@
+"""Sources grow while they arrive, and hypotheses go on as far as what was read decides, several in one batch.
+
+There is no loop over target tokens here: after each reading a greedy search of `mt.search.beam` begins where the
+hypotheses are, and is over where the stepper answers READ.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from mt.data.fields import Row
+from mt.data.tokenizer import BOS
+from mt.decoding.streaming.state import StreamState
+from mt.models.attention import NEEDS_MORE_SOURCE
+from mt.models.decoders import DecoderMemory
+from mt.models.decoders.base import AttentionStep
+from mt.search.beam import search
+from mt.search.constraints import Forbidden
+from mt.search.limits import MAX_LENGTH
+from mt.search.stepper import READ, Step
+from mt.search.torch_stepper import top_k
+from mt.trees import concatenated, kept_rows
+
+
+@torch.no_grad()
+def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
+    """Reads the next positions of each source, which may be none at its end, and give at least one vector in all;
+    returns the tokens that each hypothesis goes on with.
+
+    All are of one model, one search and one field.
+    """
+    new = [(stream, row) for stream, row in parts if stream.source is None]
+    begun = [(stream, row) for stream, row in parts if stream.source is not None]
+    for grown in filter(None, (new, begun)):
+        _grow(grown)
+    active = [stream for stream, _ in parts if stream.may_go_on()]
+    written: dict[StreamState, list[int]] = {stream: [] for stream, _ in parts}
+    if active:
+        # The limits of length are the stepper's: they rise with the source.
+        hypotheses = search(StreamStepper(active), [MAX_LENGTH] * len(active))
+        for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
+            tokens = [token for token in hypothesis.tokens if token != READ]
+            if len(tokens) == len(hypothesis.tokens):  # EOS is the last one, which no step was given
+                stream.take(tokens[-1])
+            written[stream] = tokens
+    return [written[stream] for stream, _ in parts]
+
+
+def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
+    """Encodes the next positions of sources that have all begun, or that all begin with them."""
+    model, wait, count = grown[0][0].model, grown[0][0].wait, len(grown)
+    device = next(model.parameters()).device
+    source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
+    complete = torch.tensor([one.complete for one, _ in grown], device=device)
+    before = concatenated([one.source for one, _ in grown])
+    memory, state = model.extend(source.to(device), mask.to(device), complete, before)
+    if before is None:
+        # As it is when something has been dropped, so that rows can be joined.
+        first = torch.zeros(count, dtype=torch.int64, device=device)
+        memory = memory._replace(attention=memory.attention._replace(first=first))
+        begin = model.init_state(memory, hard=wait is None)
+        query = model.decoder.make_query(torch.full_like(first, BOS), begin)
+    for index, ((one, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
+        one.read = vectors
+        one.source = _memory_row(memory, index), kept_rows(state, [index], count, device)
+        if before is None:
+            one.query = kept_rows(query, [index], count, device)
+
+
+class StreamStepper:
+    """Steps of hypotheses whose sources are still arriving, one of each; see `mt.search.stepper.Stepper`.
+
+    It answers READ where the attention or wait-k needs more of the source, and where a longer hypothesis is not allowed
+    before more was read. Such a hypothesis keeps its query in its `StreamState`, and the first step of a later search
+    goes on with it.
+    """
+
+    def __init__(self, streams: Sequence[StreamState]) -> None:
+        """streams: at least one, of one model and one search; all have begun, and may go on."""
+        self._streams = [*streams]
+        """[R]: of the rows of the tensors, which are the hypotheses that do not wait."""
+        self._hypotheses = [*range(len(streams))]
+        """[R]: which hypotheses of the last step they are, rising."""
+        self._model = streams[0].model
+        self._wait_k = streams[0].wait
+        memory = concatenated([stream.source[0] for stream in streams if stream.source])
+        self._memory = memory if self._wait_k is None else self._model.wait(memory, self._wait_k)
+        self._device = memory.final_state.device
+        self._query: Any = concatenated([stream.query for stream in streams])
+        self._state: Any = None
+        """After the last step; None before the first one, whose queries were kept."""
+
+    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+        """One next token of each is given, whatever `count` is. Those that are `forbidden` depend on the tokens of
+        earlier searches, too, and are looked up here."""
+        if self._state is not None:
+            self._continue(tokens, parents)
+        self._hypotheses = [*range(len(tokens))]
+        attended = self._attended()
+        log_probs = np.zeros((len(tokens), 1), np.float32)
+        following = np.full((len(tokens), 1), READ)
+        if attended is not None:
+            prediction = self._model.decoder.read_out(self._query, attended)
+            self._state = prediction.state
+            best, chosen = top_k(prediction.logits, 1, self._forbidden(prediction.logits.shape[1]))
+            log_probs[self._hypotheses] = best.cpu().numpy()
+            following[self._hypotheses] = chosen.cpu().numpy()
+        return Step(log_probs, following, None)
+
+    def _continue(self, tokens: list[int], parents: list[int]) -> None:
+        """Makes the queries of hypotheses that continue those of the step before by tokens."""
+        state = self._state
+        if parents != self._hypotheses:
+            rows = [self._hypotheses.index(parent) for parent in parents]
+            self._memory, state = kept_rows((self._memory, state), rows, len(self._streams), self._device)
+            self._streams = [self._streams[row] for row in rows]
+        for stream, token in zip(self._streams, tokens, strict=True):
+            stream.take(token)
+        self._query = self._model.decoder.make_query(torch.tensor(tokens, device=self._device), state)
+
+    def _attended(self) -> AttentionStep | None:
+        """What the hypotheses attend to that do not wait; None where all do."""
+        self._leave([stream.may_go_on() for stream in self._streams])
+        if not self._streams:
+            return None
+        attended = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
+        self._query = self._query._replace(attention_state=attended.state)
+        if attended.stops is None or attended.energies is None:
+            return attended
+        for stream, energies in zip(self._streams, attended.energies.tolist(), strict=True):
+            stream.energies += energies
+        rows = self._leave((attended.stops != NEEDS_MORE_SOURCE).tolist())
+        return kept_rows(attended, rows, len(attended.stops), self._device) if rows else None
+
+    def _leave(self, goes_on: Sequence[bool]) -> list[int]:
+        """Drops the rows of hypotheses that wait, and puts their queries aside; returns the rows that stay."""
+        count = len(self._streams)
+        rows = [row for row, stays in enumerate(goes_on) if stays]
+        if len(rows) == count:
+            return rows
+        for row, stream in enumerate(self._streams):
+            if not goes_on[row]:
+                stream.keep(kept_rows(self._query, [row], count, self._device))
+        if rows:
+            self._memory, self._query = kept_rows((self._memory, self._query), rows, count, self._device)
+        self._streams = [self._streams[row] for row in rows]
+        self._hypotheses = [self._hypotheses[row] for row in rows]
+        return rows
+
+    def _forbidden(self, vocabulary: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows and the tokens that may not follow them; see `Constraints.forbidden`."""
+        constraints = self._streams[0].search.constraints
+        rows: list[np.ndarray] = []
+        tokens: list[np.ndarray] = []
+        for row, stream in enumerate(self._streams):
+            forbidden = constraints.forbidden(np.array([stream.prefix], np.int64), stream.length)
+            if forbidden is not None:
+                tokens.append(forbidden.pairs(vocabulary)[1])
+                rows.append(np.full(len(tokens[-1]), row))
+        return (np.concatenate(rows), np.concatenate(tokens)) if rows else None
+
+
+def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
+    """One row of a memory, without padding, but for one column where nothing is encoded yet."""
+    one = kept_rows(memory, [index], len(memory.final_state), memory.final_state.device)
+    attention = one.attention
+    length = max(1, int(attention.mask.sum()))
+    if length == attention.mask.shape[1]:
+        return one
+    keys = tuple(key[:, :length].clone() for key in attention.keys)
+    values, mask = attention.values[:, :length].clone(), attention.mask[:, :length].clone()
+    return one._replace(attention=attention._replace(keys=keys, values=values, mask=mask))
