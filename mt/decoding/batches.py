@@ -19,7 +19,7 @@ from mt.distributed import ALONE, ProcessGroup
 from mt.search.config import BeamConfig, SearchConfig, decode, is_online, waits
 from mt.search.hypothesis import Hypothesis
 from mt.search.torch_stepper import TorchStepper
-from mt.trees import mapped
+from mt.trees import map_tensors
 
 MAX_LOGITS = 1 << 27
 """Most logits of a step of search, 0.5 GB: under a wide beam fewer sentences are decoded at once."""
@@ -83,7 +83,7 @@ def _encoded(model: DecodableModel, batch: Batch, precision: str) -> Any:
         return model.encode(batch.source, batch.source_mask)
     with autocast(batch.source.device, "bf16"):
         memory = model.encode(batch.source, batch.source_mask)
-    return mapped(lambda part: part.float() if part.is_floating_point() else part, memory)
+    return map_tensors(lambda part: part.float() if part.is_floating_point() else part, memory)
 
 
 def _batches(lengths: np.ndarray, search: SearchConfig, vocab_size: int) -> Iterator[np.ndarray]:

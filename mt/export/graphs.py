@@ -8,14 +8,13 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
-from torch.utils import _pytree as pytree
 
 from mt.common.input_files import sha256
 from mt.config import Config
@@ -30,6 +29,7 @@ from mt.models.weights import Form
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.search.config import revised_search
 from mt.storage import write_json
+from mt.trees import tensors_of, with_tensors
 
 ROWS = 3
 """Of an example step; sizes of 0 and 1 would be taken for constants."""
@@ -73,23 +73,6 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
     write_json(folder / MANIFEST, manifest.model_dump(mode="json"))
 
 
-class _Tree:
-    """How nested tuples of tensors, and None, become a list of tensors and back."""
-
-    def __init__(self, example: Any) -> None:
-        leaves, self.structure = pytree.tree_flatten(example)
-        self.present = [leaf is not None for leaf in leaves]
-        self.count = sum(self.present)
-
-    def filled(self, tensors: Sequence[Tensor]) -> Any:
-        left = iter(tensors)
-        return pytree.tree_unflatten([next(left) if there else None for there in self.present], self.structure)
-
-
-def _leaves(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(tree) if leaf is not None]
-
-
 class _Encoder(nn.Module):
     """From a source, all of whose positions are real, to what its steps need: memory and first state, flattened."""
 
@@ -99,22 +82,24 @@ class _Encoder(nn.Module):
 
     def forward(self, source: Tensor) -> tuple[Tensor, ...]:
         memory = self.model.encode(source, torch.ones_like(source, dtype=torch.bool))
-        return (*_leaves(memory), *_leaves(self.model.init_state(memory, hard=self.hard)))
+        return (*tensors_of(memory), *tensors_of(self.model.init_state(memory, hard=self.hard)))
 
 
 class _Step(nn.Module):
     """From the last tokens, memory and state, flattened, to log-probabilities, attention and the next state."""
 
-    def __init__(self, model: Seq2Seq, hard: bool, memory: _Tree, state: _Tree) -> None:
+    def __init__(self, model: Seq2Seq, hard: bool, memory: Any, state: Any) -> None:
+        """memory, state: examples."""
         super().__init__()
         self.model, self.hard, self.memory, self.state = model, hard, memory, state
 
     def forward(self, tokens: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
-        count = self.memory.count
-        memory, state = self.memory.filled(parts[:count]), self.state.filled(parts[count:])
+        count = len(tensors_of(self.memory))
+        memory = with_tensors(self.memory, parts[:count])
+        state = with_tensors(self.state, parts[count:])
         said = self.model.step(tokens, memory, state, hard=self.hard)
         found = [part for part in (said.stops, said.first) if part is not None]
-        return (said.logits.float().log_softmax(-1), said.weights, *found, *_leaves(said.state))
+        return (said.logits.float().log_softmax(-1), said.weights, *found, *tensors_of(said.state))
 
 
 def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
@@ -123,11 +108,11 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     for source in sources:
         memory = model.encode(source, torch.ones_like(source, dtype=torch.bool))
         examples.append((memory, model.init_state(memory, hard=hard)))
-    trees = [_Tree(part) for part in examples[0]]
-    parts, longer = _leaves(examples[0]), _leaves(examples[1])
+    counts = [len(tensors_of(part)) for part in examples[0]]
+    parts, longer = tensors_of(examples[0]), tensors_of(examples[1])
     places = Dim("places", min=2, max=model.max_source_length)
     rows = Dim("rows", min=1)
-    names = [f"memory.{i}" for i in range(trees[0].count)] + [f"state.{i}" for i in range(trees[1].count)]
+    names = [f"memory.{i}" for i in range(counts[0])] + [f"state.{i}" for i in range(counts[1])]
     graph: nn.Module = _Encoder(model, hard)
     with onnx_layers(model.encoder):
         _export(graph, (sources[0],), {"source": {1: places}}, ["source"], names, folder / ENCODER)
@@ -142,9 +127,9 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     tokens = torch.full((ROWS,), BOS)
     given = (tokens, *(part.expand(ROWS, *part.shape[1:]).contiguous() for part in parts))
     told = ["log_probs", "weights", *(["stops", "first"] if hard else [])]
-    told += [f"next.{i}" for i in range(trees[1].count)]
+    told += [f"next.{i}" for i in range(counts[1])]
     dynamic = {"tokens": {0: rows}, "parts": tuple(shapes)}
-    graph = _Step(model, hard, *trees)
+    graph = _Step(model, hard, *examples[0])
     with onnx_layers(model.decoder, gru=False):
         _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
     _check(graph, (tokens[:1], *longer), folder / STEP)

@@ -1,7 +1,9 @@
 """Positions of sources in a padded batch; padding is on the right."""
 
+from collections.abc import Sequence
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 
@@ -15,3 +17,33 @@ def mirrored(lengths: Int[Tensor, "*shape"], size: int) -> Int[Tensor, "*shape {
     """Returns positions that turn the first `lengths` of `size` around and leave the rest."""
     positions = torch.arange(size, device=lengths.device)
     return torch.where(positions < lengths[..., None], lengths[..., None] - 1 - positions, positions)
+
+
+def append(
+    parts: Sequence[Shaped[Tensor, "B P ..."]],
+    mask: Bool[Tensor, "B P"],
+    new_parts: Sequence[Shaped[Tensor, "B S ..."]],
+    new_mask: Bool[Tensor, "B S"],
+) -> tuple[tuple[Tensor, ...], Bool[Tensor, "B N"]]:
+    """Returns tensors with the real positions of each source and after them its new ones, and their mask; N is 1 at
+    least where S is.
+
+    parts, new_parts: tensors of the same sources, which have padding alone where they have no position.
+    """
+    if not mask.shape[1]:
+        return tuple(new_parts), new_mask
+    pairs = zip((*parts, mask), (*new_parts, new_mask), strict=True)
+    old, new = mask.sum(1), new_mask.sum(1)
+    size = int((old + new).max())
+    if len(mask) == 1 and size:
+        joined = [torch.cat((before[:, : int(old)], after[:, : int(new)]), 1) for before, after in pairs]
+    else:
+        # A row with fewer old positions than others would have a gap before its new ones.
+        order = (~torch.cat((mask, new_mask), 1)).to(torch.uint8).argsort(stable=True, dim=1)[:, : max(1, size)]
+        joined = [_gathered(torch.cat(pair, 1), order) for pair in pairs]
+    return tuple(joined[:-1]), joined[-1]
+
+
+def _gathered(values: Shaped[Tensor, "B S ..."], order: Int[Tensor, "B N"]) -> Shaped[Tensor, "B N ..."]:
+    index = order.view(*order.shape, *(1 for _ in values.shape[2:]))
+    return values.gather(1, index.expand(-1, -1, *values.shape[2:]))

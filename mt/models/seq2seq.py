@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from mt.device import autocast
 from mt.errors import UserError
 from mt.kernels.cross_entropy import token_losses
 from mt.models.attention import AttentionOutput, build_attention
@@ -109,7 +109,7 @@ class Seq2Seq(SourceReader):
             readouts, output.weight, output.bias, batch.target_out, mask, smoothing=label_smoothing
         )
         attention, source_mask = self.decoder.attention, memory.attention.mask
-        with torch.autocast(total.device.type, enabled=False):
+        with autocast(total.device, "fp32"):
             auxiliary = attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
             if self.doubly_stochastic_weight:

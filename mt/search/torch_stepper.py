@@ -12,7 +12,7 @@ from mt.search.constraints import Forbidden
 from mt.search.faults import not_finite
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Attention, Step
-from mt.trees import select
+from mt.trees import select_rows
 
 BLOCK, MANY = 64, 1 << 16
 """Logits of which the largest is found first, and those from which on that is worth its calls; see `_largest`."""
@@ -112,11 +112,11 @@ class TorchStepper:
         sentences = self._sentences[before]
         rows = self._places(sentences)
         if rows is None:
-            self._memory = select(self._memory, self._index(before))
+            self._memory = select_rows(self._memory, self._index(before))
             self._sentences = sentences
             self._rows = np.arange(len(before))
             self._tokens = np.array(tokens, np.int64)
-            self._state = select(self._state, self._index(before))
+            self._state = select_rows(self._state, self._index(before))
             return
         self._rows = rows
         self._put(tokens)
@@ -124,7 +124,7 @@ class TorchStepper:
             # What is in further rows goes on where it is, and nobody looks at it.
             selected = np.arange(count)
             selected[rows] = before
-            self._state = select(self._state, self._index(selected))
+            self._state = select_rows(self._state, self._index(selected))
 
     def _places(self, sentences: np.ndarray) -> np.ndarray | None:
         """The rows for hypotheses of these sentences; None where there are too few, or far too many."""

@@ -8,7 +8,7 @@ from mt.errors import UserError
 from mt.search.history import End, History
 from mt.search.stepper import Attention
 from mt.search.torch_stepper import top_k
-from mt.trees import select
+from mt.trees import select_rows
 
 
 class Pair(NamedTuple):
@@ -18,7 +18,7 @@ class Pair(NamedTuple):
 
 def test_select_keeps_the_shape_and_types_of_nested_tuples():
     tree = (Pair(torch.tensor([10, 11, 12]), ((), None)), (torch.tensor([[0.0, 1], [2, 3], [4, 5]]),))
-    selected = select(tree, torch.tensor([2, 0, 2]))
+    selected = select_rows(tree, torch.tensor([2, 0, 2]))
     assert type(selected) is tuple
     assert type(selected[0]) is Pair
     assert selected[0].left.tolist() == [12, 10, 12]
@@ -28,7 +28,7 @@ def test_select_keeps_the_shape_and_types_of_nested_tuples():
 
 def test_select_refuses_what_it_cannot_select_from():
     with pytest.raises(TypeError, match="nested tuples of tensors or None, got list"):
-        select(([torch.zeros(2)],), torch.tensor([0]))
+        select_rows(([torch.zeros(2)],), torch.tensor([0]))
 
 
 def test_top_k_never_chooses_padding_or_bos_and_keeps_their_probability():

@@ -21,7 +21,7 @@ from mt.search.constraints import Forbidden
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
 from mt.search.torch_stepper import top_k
-from mt.trees import concatenated, kept_rows
+from mt.trees import concatenate_rows, select_some
 
 
 @torch.no_grad()
@@ -54,7 +54,7 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     device = next(model.parameters()).device
     source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
     complete = torch.tensor([one.complete for one, _ in grown], device=device)
-    before = concatenated([one.source for one, _ in grown])
+    before = concatenate_rows([one.source for one, _ in grown])
     memory, state = model.extend(source.to(device), mask.to(device), complete, before)
     if before is None:
         # As it is when something has been dropped, so that rows can be joined.
@@ -64,9 +64,9 @@ def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
         query = model.decoder.make_query(torch.full_like(first, BOS), begin)
     for index, ((one, _), vectors) in enumerate(zip(grown, state.vectors.tolist(), strict=True)):
         one.read = vectors
-        one.source = _memory_row(memory, index), kept_rows(state, [index], count, device)
+        one.source = _memory_row(memory, index), select_some(state, [index], count, device)
         if before is None:
-            one.query = kept_rows(query, [index], count, device)
+            one.query = select_some(query, [index], count, device)
 
 
 class StreamStepper:
@@ -85,10 +85,10 @@ class StreamStepper:
         """[R]: which hypotheses of the last step they are, rising."""
         self._model = streams[0].model
         self._wait_k = streams[0].wait
-        memory = concatenated([stream.source[0] for stream in streams if stream.source])
+        memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
         self._memory = memory if self._wait_k is None else self._model.wait(memory, self._wait_k)
         self._device = memory.final_state.device
-        self._query: Any = concatenated([stream.query for stream in streams])
+        self._query: Any = concatenate_rows([stream.query for stream in streams])
         self._state: Any = None
         """After the last step; None before the first one, whose queries were kept."""
 
@@ -114,7 +114,7 @@ class StreamStepper:
         state = self._state
         if parents != self._hypotheses:
             rows = [self._hypotheses.index(parent) for parent in parents]
-            self._memory, state = kept_rows((self._memory, state), rows, len(self._streams), self._device)
+            self._memory, state = select_some((self._memory, state), rows, len(self._streams), self._device)
             self._streams = [self._streams[row] for row in rows]
         for stream, token in zip(self._streams, tokens, strict=True):
             stream.take(token)
@@ -132,7 +132,7 @@ class StreamStepper:
         for stream, energies in zip(self._streams, attended.energies.tolist(), strict=True):
             stream.energies += energies
         rows = self._leave((attended.stops != NEEDS_MORE_SOURCE).tolist())
-        return kept_rows(attended, rows, len(attended.stops), self._device) if rows else None
+        return select_some(attended, rows, len(attended.stops), self._device) if rows else None
 
     def _leave(self, goes_on: Sequence[bool]) -> list[int]:
         """Drops the rows of hypotheses that wait, and puts their queries aside; returns the rows that stay."""
@@ -142,9 +142,9 @@ class StreamStepper:
             return rows
         for row, stream in enumerate(self._streams):
             if not goes_on[row]:
-                stream.keep(kept_rows(self._query, [row], count, self._device))
+                stream.keep(select_some(self._query, [row], count, self._device))
         if rows:
-            self._memory, self._query = kept_rows((self._memory, self._query), rows, count, self._device)
+            self._memory, self._query = select_some((self._memory, self._query), rows, count, self._device)
         self._streams = [self._streams[row] for row in rows]
         self._hypotheses = [self._hypotheses[row] for row in rows]
         return rows
@@ -164,7 +164,7 @@ class StreamStepper:
 
 def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     """One row of a memory, without padding, but for one column where nothing is encoded yet."""
-    one = kept_rows(memory, [index], len(memory.final_state), memory.final_state.device)
+    one = select_some(memory, [index], len(memory.final_state), memory.final_state.device)
     attention = one.attention
     length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:

@@ -7,6 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.nn.functional import pad
 
+from mt.kernels.padding import append
 from mt.models.attention.base import Attention, State
 from mt.models.attention.memory import Memory
 from mt.models.attention.windows import window
@@ -24,9 +25,8 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     lengths = memory.mask.sum(1)
     before = lengths if memory.first is None else lengths + memory.first
     added = attention.init_memory(encoded._replace(first_position=before))
-    # A single source is appended to; in a batch, a source has padding alone where it has no new position.
-    grown = (_appended if len(memory.mask) == 1 else _interleaved)(memory, added)
-    return _with_a_column(grown)._replace(complete=complete, first=memory.first)
+    parts, mask = append((*memory.keys, memory.values), memory.mask, (*added.keys, added.values), added.mask)
+    return Memory(parts[:-1], parts[-1], mask, complete=complete, first=memory.first)
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
@@ -64,30 +64,3 @@ def _with_a_column(memory: Memory) -> Memory:
         for parts in (memory.keys, (memory.values,), (memory.mask,))
     )
     return memory._replace(keys=keys, values=values[0], mask=mask[0])
-
-
-def _appended(memory: Memory, added: Memory) -> Memory:
-    """One source with its next positions."""
-    old = int(memory.mask.sum())
-    new = int(added.mask.sum())
-
-    def join(before: Tensor, after: Tensor) -> Tensor:
-        return torch.cat((before[:, :old], after[:, :new]), 1)
-
-    keys = tuple(join(before, after) for before, after in zip(memory.keys, added.keys, strict=True))
-    return Memory(keys, join(memory.values, added.values), join(memory.mask, added.mask))
-
-
-def _interleaved(memory: Memory, added: Memory) -> Memory:
-    """Sources with their next positions. Padding goes to the right: a row with fewer old positions than others would
-    have a gap before its new ones."""
-    mask = torch.cat((memory.mask, added.mask), 1)
-    order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : int(mask.sum(1).max())]
-
-    def join(before: Tensor, after: Tensor) -> Tensor:
-        both = torch.cat((before, after), 1)
-        index = order.view(*order.shape, *(1 for _ in both.shape[2:]))
-        return both.gather(1, index.expand(-1, -1, *both.shape[2:]))
-
-    keys = tuple(join(before, after) for before, after in zip(memory.keys, added.keys, strict=True))
-    return Memory(keys, join(memory.values, added.values), mask.gather(1, order))

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
-import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
@@ -76,20 +75,6 @@ class Encoder(OwnShortcuts, nn.Module):
         positions: from 0. lengths: of the sources, the most there is to wait for.
         """
         return positions + 1 if self.causal else lengths.expand_as(positions)
-
-
-def appended(
-    before: Float[Tensor, "B P E"],
-    before_mask: Bool[Tensor, "B P"],
-    vectors: Float[Tensor, "B S E"],
-    mask: Bool[Tensor, "B S"],
-) -> tuple[Float[Tensor, "B N E"], Bool[Tensor, "B N"]]:
-    """The real positions of both, one after another, and their mask: padding on the right, N at least 1."""
-    if not before_mask.shape[1]:
-        return vectors, mask
-    vectors, mask = torch.cat((before, vectors), 1), torch.cat((before_mask, mask), 1)
-    order = (~mask).to(torch.uint8).argsort(stable=True, dim=1)[:, : max(1, int(mask.sum(1).max()))]
-    return vectors.gather(1, order[..., None].expand(-1, -1, vectors.shape[2])), mask.gather(1, order)
 
 
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:

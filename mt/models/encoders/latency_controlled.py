@@ -17,8 +17,8 @@ from torch.nn.functional import pad
 
 from mt.common.options import MAX_SIZE
 from mt.kernels.lstm import LSTM
-from mt.kernels.padding import last, mirrored
-from mt.models.encoders.base import Encoded, Encoder, State, appended
+from mt.kernels.padding import append, last, mirrored
+from mt.models.encoders.base import Encoded, Encoder, State
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
 from mt.models.initialisation import open_forget_gates
 
@@ -120,7 +120,8 @@ class LCBiLSTM(Encoder):
         complete: Bool[Tensor, " B"],
     ) -> tuple[Encoded, State]:
         before = self._begin(vectors) if state is None else _Carried(*state)
-        vectors, mask = appended(before.vectors, before.mask, vectors.masked_fill(~mask[..., None], 0.0), mask)
+        vectors = vectors.masked_fill(~mask[..., None], 0.0)
+        (vectors,), mask = append((before.vectors,), before.mask, (vectors,), mask)
         lengths = mask.sum(1)
         whole = (lengths - self.look_ahead).clamp(min=0) // self.chunk_size
         chunks = torch.where(complete, -(-lengths // self.chunk_size), whole)

@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from mt.kernels.padding import last
-from mt.models.encoders.base import Encoded, Encoder, State, appended
+from mt.kernels.padding import append, last
+from mt.models.encoders.base import Encoded, Encoder, State
 from mt.models.encoders.recurrent import LSTM, BidirectionalConfig, BiLSTM, Causal, WithForgetGates
 
 
@@ -95,7 +95,7 @@ def _grown(
     """The pairs that are known with these values, their mask, the value that waits for its neighbour now, and whether
     there is one. left: the value that waited before, and whether there was one."""
     before, waited = left
-    values, mask = appended(before, waited, values, mask)
+    (values,), mask = append((before,), waited, (values,), mask)
     counts = mask.sum(1, keepdim=True)
     waits = (counts % 2 == 1) & ~complete[:, None]
     mask = torch.arange(mask.shape[1], device=mask.device) < counts - waits.long()
