@@ -5,7 +5,7 @@
 RUN is the folder of a finished run, or one above several; all must have been tested on the same text. Prints the
 table, and writes it with learning curves and the heatmaps of the first test sentences to --out: index.html, table.md,
 table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online (search=online or wait_k, in training or
-by scripts/evaluate.py) are also drawn as quality over latency: tradeoff.png.
+by scripts/evaluate.py) are also drawn as quality over latency: tradeoff.png, and in --plot-format beside it.
 """
 
 import signal
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
+from mt.cli.arguments import add_plot_options
 from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import say
 from mt.comparison.page import write
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("outputs/comparison"), metavar="DIR", help="where to write")
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
+    add_plot_options(parser, words=False)
     options = parser.parse_args(arguments)
     with reported():
         runs = find(options.runs)
@@ -45,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         comparison = compare(runs, references, options.baseline)
         for note in notes(shared_metrics(runs), references):
             say(f"note: {note}", sys.stderr)
-        write(comparison, sources, references, options.out, sentences=options.sentences)
+        write(
+            comparison, sources, references, options.out, sentences=options.sentences, plot_format=options.plot_format
+        )
         say(f"{comparison.text()}\n\n{options.out / 'index.html'}")
 
 

@@ -24,6 +24,7 @@ from typing import Any, get_args
 from data_prep.run_corpus import corpus_of_run
 from mt.cli.arguments import (
     add_engine_option,
+    add_plot_options,
     add_run_options,
     add_search_options,
     chosen_checkpoint,
@@ -33,12 +34,13 @@ from mt.cli.arguments import (
 )
 from mt.cli.parser import Parser
 from mt.common.terminal import say
+from mt.config import Config
 from mt.decoding.onnx import OnnxTranslator
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.evaluation.scoring import notes_of
 from mt.metrics.latency import LatencyUnit
-from mt.search.config import is_online
+from mt.search.config import SearchConfig, is_online
 from mt.storage import write_json
 
 
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_engine_option(parser)
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
+    add_plot_options(parser)
     parser.add_argument(
         "--latency-unit", choices=get_args(LatencyUnit), help="of online decoding; else as the run was configured"
     )
@@ -72,16 +75,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         if not len(corpus.split(options.split)):
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
-        named = variant(options.split, chosen_checkpoint(options), search, usual)
-        named += f"-{options.precision}" if options.precision else ""
-        named += f"-{options.latency_unit}s" if options.latency_unit else ""
-        named = f"ensemble-of-{len(options.run)}-{named}" if len(options.run) > 1 else named
-        folder = options.out or options.run[0] / "evaluations" / named
+        folder = options.out or _folder(options, search, usual)
         split, progress = corpus.split(options.split), sys.stderr.isatty()
         unit = options.latency_unit
         if isinstance(translator, OnnxTranslator):
+            if options.plot_format or options.plot_words:
+                raise UserError(
+                    "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+                    "evaluate the run itself"
+                )
             results = report_decoded(translator, split, options.split, folder, search=search, progress=progress)
         else:
+            translator.config = _with_plots(translator.config, options)
             results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
             results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
         write_json(folder / "results.json", results)
@@ -89,6 +94,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for note in notes_of(scored, split.column("references"), online="al" in results):
             say(f"note: {note}", sys.stderr)
         say(f"{table(results)}\n\n{folder}")
+
+
+def _folder(options: argparse.Namespace, search: SearchConfig, usual: SearchConfig) -> Path:
+    """Where an evaluation goes by default: named by what differs from the run's own options."""
+    name = variant(options.split, chosen_checkpoint(options), search, usual)
+    name += f"-{options.precision}" if options.precision else ""
+    name += f"-{options.latency_unit}s" if options.latency_unit else ""
+    name = f"ensemble-of-{len(options.run)}-{name}" if len(options.run) > 1 else name
+    return options.run[0] / "evaluations" / name
+
+
+def _with_plots(config: Config, options: argparse.Namespace) -> Config:
+    """The run's configuration, with what the options say of heatmaps."""
+    training = config.training
+    plots = {
+        "plot_words": options.plot_words or training.plot_words,
+        "plot_format": options.plot_format or training.plot_format,
+    }
+    return config.model_copy(update={"training": training.model_copy(update=plots)})
 
 
 def _origins(options: argparse.Namespace) -> dict[str, Any]:

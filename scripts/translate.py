@@ -12,8 +12,8 @@ output; words are those of `mt.data.words.words`, or characters where the model 
 Into a file or a pipe a translation is written as it is; on a terminal, what in it would give the terminal orders
 (control characters, turns of a line's direction) is shown as an escape.
 
---plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap, with a sound's
-spectrogram, or for each word a panel of the picture.
+--plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or with
+--plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
 
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
@@ -31,7 +31,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from mt.cli.arguments import add_engine_option, add_run_options, add_search_options, chosen_search, in_flags, loaded_in
+from mt.cli.arguments import (
+    add_engine_option,
+    add_plot_options,
+    add_run_options,
+    add_search_options,
+    chosen_search,
+    in_flags,
+    loaded_in,
+)
 from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import output
 from mt.decoding.base import BaseTranslator
@@ -51,12 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_engine_option(parser)
     parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a PNG a line")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
+    add_plot_options(parser)
     add_search_options(parser)
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
     options = parser.parse_args(arguments)
+    if (options.plot_format or options.plot_words) and options.plots is None:
+        parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
     # What is no folder at the end is the text.
     options.file = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported():
@@ -84,7 +95,8 @@ def translate(
                 print(output(line))
         sys.stdout.flush()
         if options.plots:
-            _draw([hypotheses[0] for hypotheses in found], options.plots, first)
+            drawn = [translator.in_words(hypotheses[0], text) for hypotheses, text in zip(found, chunk, strict=True)]
+            _draw(drawn, options, first)
         if links:
             with _named("--alignments", options.alignments):
                 links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
@@ -95,13 +107,14 @@ def translate(
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
 
-def _draw(translations: Sequence[Translation], folder: Path, first: int) -> None:
-    """Nothing of a line without attention, as a blank one. first: the number of the first line."""
+def _draw(translations: Sequence[Translation], options: argparse.Namespace, first: int) -> None:
+    """Draws nothing of a line without attention, as a blank one. first: the number of the first line."""
+    folder = options.plots
     with _named("--plots", folder):
         folder.mkdir(parents=True, exist_ok=True)
     for number, best in enumerate(translations, start=first):
         if best.alignment.any():
-            best.plot(folder / f"{number:04d}.png")
+            best.plot(folder / f"{number:04d}.{options.plot_format or 'png'}", words=options.plot_words)
 
 
 def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:

@@ -5,9 +5,10 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from mt.cli.startup import leaving_at_interrupt, loading
+from mt.common.backdrop import PlotFormat
 from mt.decoding.load import ENGINES, load
 from mt.errors import UserError
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
@@ -69,6 +70,13 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
     )
+
+
+def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> None:
+    """How to draw. words: whether what is drawn is attention."""
+    parser.add_argument("--plot-format", choices=get_args(PlotFormat), help="png, pdf or svg")
+    if words:
+        parser.add_argument("--plot-words", action="store_true", help="heatmaps of words, in place of pieces")
 
 
 def loaded(options: argparse.Namespace) -> "Translator":

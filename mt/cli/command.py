@@ -26,7 +26,10 @@ from mt.storage import write_text
 if TYPE_CHECKING:  # preparation comes this way too, and would wait for torch
     from mt.config import Config
 
-_RESUMABLE_TRAINING = ("epochs", "max_updates", "patience", "average_checkpoints", "save_every", "log_every", "plots")
+_RESUMABLE_TRAINING = (
+    *("epochs", "max_updates", "patience", "average_checkpoints", "save_every", "log_every"),
+    *("plots", "plot_words", "plot_format"),
+)
 RESUMABLE = ("device", *(f"training.{name}" for name in _RESUMABLE_TRAINING))
 """Options that may change when a run is resumed, besides those of search: none alters what an update does."""
 

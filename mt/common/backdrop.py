@@ -1,7 +1,8 @@
-"""What attention is drawn on where that is not a table of words: told by a field, drawn by plots."""
+"""What attention is drawn on where that is no table of words, which fields know and plots draw; and as what files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -29,3 +30,6 @@ class Sound:
 
 
 Backdrop = Picture | Sound
+
+PlotFormat = Literal["png", "pdf", "svg"]
+"""What drawings are written as."""

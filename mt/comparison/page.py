@@ -5,8 +5,10 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import get_args
 from urllib.parse import quote
 
+from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_bytes
 from mt.comparison.columns import Column
 from mt.comparison.curves import chart, legend
@@ -19,10 +21,16 @@ from mt.storage import write_json, write_text
 
 
 def write(
-    comparison: Comparison, sources: Sequence[str], references: Sequence[Sequence[str]], folder: Path, *, sentences: int
+    comparison: Comparison,
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    folder: Path,
+    *,
+    sentences: int,
+    plot_format: str | None = None,
 ) -> None:
     """Writes `index.html`, which needs no other file, the table as `table.md`, `table.tex` and `table.csv`, and
-    `comparison.json`; where any run was decoded online also `tradeoff.png`.
+    `comparison.json`; where any run was decoded online also `tradeoff.png`, and the same picture in another format.
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """
@@ -31,10 +39,11 @@ def write(
     write_text(folder / "table.tex", [comparison.latex()])
     write_text(folder / "table.csv", comparison.csv().splitlines())
     write_json(folder / "comparison.json", comparison.plain())
+    for ending in get_args(PlotFormat):
+        (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if online:
-        online.draw(picture)
-    else:
-        picture.unlink(missing_ok=True)
+        for ending in dict.fromkeys(("png", plot_format or "png")):
+            online.draw(folder / f"tradeoff.{ending}")
     shown = min(sentences, len(sources))
     title = "Comparison of " + escape(", ".join(row.name for row in comparison.rows))
     parts = [

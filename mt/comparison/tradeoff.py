@@ -102,7 +102,7 @@ class Tradeoff:
         )
 
     def draw(self, path: Path) -> None:
-        """Writes a PNG: quality over AL and over DAL."""
+        """Draws quality over AL and over DAL; the ending of the file's name says how."""
         from mt.plots import save  # Not above: most comparisons need no picture, and matplotlib takes a second.
         from mt.plots.tradeoff import Line, tradeoff
 

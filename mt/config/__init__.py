@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mt.common.backdrop import PlotFormat
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.config.optimizer import AdamConfig, OptimizerConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
@@ -69,6 +70,11 @@ class TrainingConfig(Options):
     """Updates between lines of metrics.jsonl and points in TensorBoard."""
     plots: int = Field(4, ge=0, le=1000)
     """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""
+    plot_words: bool = False
+    """Whether heatmaps have a row and a column for each word, in place of each piece; see
+    `mt.metrics.alignment.weights_between_words`."""
+    plot_format: PlotFormat = "png"
+    """Of the heatmaps of a test; pdf, svg: such files beside the PNG that a comparison shows."""
 
 
 class InitConfig(Options):

@@ -6,6 +6,7 @@ What is said here is the same of a model in torch (`mt.decoding.translator`) and
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, overload
 
 from mt.data.dataset import DatasetConfig
@@ -200,6 +201,17 @@ class BaseTranslator(ABC):
                     f"{place} {number} has {words} words, and at most {limit} are read at once: split it into "
                     "sentences, one a line"
                 )
+
+    def in_words(self, translation: Translation, source: Raw) -> Translation:
+        """Returns a translation of a source with links between words, also where this model writes characters."""
+        if self.link_unit == "word" or not translation.tokens:
+            return translation
+        places = len(translation.source_tokens)
+        return replace(
+            translation,
+            source_units=tuple(self.field.units(places, self.tokenizers.source, "word", source)),
+            target_units=tuple(self.tokenizers.target.decoded_unit_ids(translation.ids, "word")),
+        )
 
     def _refuse_long_sources(self, rows: Sequence[Row], indices: Sequence[int]) -> None:
         """Raises UserError where the model is not defined for so long a source. indices: from 0, for the sentence."""

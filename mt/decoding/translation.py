@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
 from mt.errors import UserError, unwritten
-from mt.metrics.alignment import Link, project
+from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
 from mt.search.windows import Windows
 
 if TYPE_CHECKING:
@@ -71,17 +71,38 @@ class Translation:
         links = ((position, step) for step, position in enumerate(self.windows.peaks()) if position >= 0)
         return project(links, self.source_units, self.target_units)
 
-    def figure(self, title: str | None = None, boundaries: Sequence[float] = ()) -> Figure:
-        """The alignment, of at least one token a side: over a picture a panel for each token, else a heatmap, with the
-        path of reads and writes where it was decoded online, and a sound below.
+    def figure(
+        self,
+        title: str | None = None,
+        boundaries: Sequence[float] = (),
+        *,
+        words: bool = False,
+        gold: Collection[Link] | None = None,
+    ) -> Figure:
+        """Draws the alignment, of at least one token a side: over a picture a panel for each token, else a heatmap,
+        with the path of reads and writes where it was decoded online, and a sound below.
 
-        title: by default the text. boundaries: seconds to mark in a sound, as where words are known to end.
+        title: by default the text. boundaries: seconds to mark in a sound, as where words are known to end. words: a
+        row or panel for each word in place of each token, see `weights_between_words`, without stops, reads and writes,
+        which are those of tokens. gold: (source word, target word) links that are known to be right, to be marked.
         """
         from mt.plots import draw  # Not above: most who translate draw nothing, and matplotlib takes a second.
 
         backdrop = self.backdrop() if self.backdrop else None
         if isinstance(backdrop, Sound):
             backdrop = replace(backdrop, boundaries=boundaries)
+        title = self.text if title is None else title
+        if words:
+            columns, rows = positions_of_words(self.source_units), positions_of_words(self.target_units)
+            return draw(
+                weights_between_words(self.alignment, self.source_units, self.target_units),
+                [_joined(self.source_tokens, pieces) for pieces in columns],
+                [_joined(self.tokens, pieces) for pieces in rows],
+                gold=None if gold is None else self._cells(gold, columns, rows),
+                title=title,
+                backdrop=backdrop,
+            )
+        pieces = [[[place] for place in range(len(side))] for side in (self.source_tokens, self.tokens)]
         return draw(
             self.alignment,
             self.source_tokens,
@@ -89,12 +110,25 @@ class Translation:
             stops=None if self.stops is None else self.stops.tolist(),
             chunk_size=None if self.stops is None else self.chunk_size,
             delays=None if self.delays is None else self.delays.tolist(),
-            title=self.text if title is None else title,
+            gold=None if gold is None else self._cells(gold, *pieces),
+            title=title,
             backdrop=backdrop,
         )
 
-    def plot(self, path: str | Path) -> None:
-        """Writes `figure` to a PNG file. Raises UserError where there is nothing to draw, or no file can be."""
+    def _cells(
+        self, gold: Collection[Link], columns: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
+    ) -> list[tuple[int, int]]:
+        """The cells of a heatmap that links between words join. columns, rows: the tokens of each."""
+        return [
+            (i, j)
+            for i, source in enumerate(columns)
+            for j, target in enumerate(rows)
+            if (self.source_units[source[0]], self.target_units[target[0]]) in gold
+        ]
+
+    def plot(self, path: str | Path, *, words: bool = False) -> None:
+        """Writes `figure` to a file whose name ends in .png, .pdf or .svg. Raises UserError where there is nothing to
+        draw, or no file can be."""
         from mt.plots import save
 
         if not self.alignment.any():
@@ -106,7 +140,7 @@ class Translation:
         try:
             if os.path.lexists(path):
                 require_regular(Path(path))  # a device is no file to replace
-            save(self.figure(), Path(path))
+            save(self.figure(words=words), Path(path))
         except OSError as error:
             raise UserError(unwritten(path, error, "give a file in an existing folder")) from None
 
@@ -115,3 +149,9 @@ class Translation:
             f"{len(side)} token{'' if len(side) == 1 else 's'}" for side in (self.tokens, self.source_tokens)
         )
         return f"Translation({self.text!r}, score {self.score:.2f}, {tokens} from {source})"
+
+
+def _joined(tokens: Sequence[str], places: Sequence[int]) -> str:
+    """A word out of its pieces, without the marks of where words begin."""
+    pieces = "".join(tokens[place] for place in places)
+    return pieces.replace("▁", "") or pieces

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,16 +13,20 @@ from mt.decoding.modes import decodes_hard
 from mt.decoding.onnx import OnnxTranslator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
+from mt.evaluation.drawings import drawings
 from mt.evaluation.forced import forced_pass
 from mt.evaluation.links import alignment_error
 from mt.evaluation.pointing import pointed
 from mt.evaluation.score import Evaluation, evaluate
-from mt.evaluation.timing import boundaries, spoken
+from mt.evaluation.timing import spoken
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import SearchConfig, waits
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_text
+
+if TYPE_CHECKING:
+    from mt.plots import Figure
 
 _UNITS = {
     "loss": "nats per token",
@@ -88,9 +92,8 @@ def _write(
     if translator.model.uses_source:
         alignments = subfolder(folder, "alignments")
         write_text(alignments / f"{name}.pharaoh", links)
-        drawn = zip(evaluation.translations, boundaries(split, translator.config.training.plots), strict=False)
-        for number, (translation, marked) in enumerate(drawn):
-            _keep(translation, alignments / f"{number:04d}", marked)
+        for number, translation, figure in drawings(translator, evaluation.translations, split):
+            _write_alignment(translation, figure, alignments / f"{number:04d}", translator.config.training.plot_format)
 
 
 def report_decoded(
@@ -185,13 +188,12 @@ def weights_name(checkpoint: Mapping[str, Any]) -> str:
     return f"{checkpoint['name']} checkpoint (update {checkpoint['update']})"
 
 
-def _keep(translation: Translation, path: Path, marked: Sequence[float]) -> None:
-    """Writes <path>.png and <path>.npz; nothing for an empty translation."""
-    if not translation.tokens:
-        return
+def _write_alignment(translation: Translation, figure: "Figure", path: Path, plot_format: str) -> None:
+    """Writes <path>.png, which a comparison shows, and the heatmap in another format beside it; and <path>.npz."""
     from mt.plots import save  # Not above: a training draws late, and matplotlib takes long to load.
 
-    save(translation.figure(boundaries=marked), path.with_suffix(".png"))
+    for ending in dict.fromkeys(("png", plot_format)):
+        save(figure, path.with_suffix(f".{ending}"))
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:
         np.savez_compressed(file, weights=translation.alignment, source=source, target=target)

@@ -115,6 +115,35 @@ def project(links: Iterable[Link], source_words: Sequence[int | None], target_wo
     return {(i, j) for i, j in pairs if i is not None and j is not None}
 
 
+def positions_of_words(words: Sequence[int | None]) -> list[list[int]]:
+    """Returns the positions of the pieces of each word, in the order of the words' first pieces; a piece of no word
+    (EOS) stands alone.
+
+    words: of each piece the word that it belongs to.
+
+    >>> positions_of_words([0, 0, 2, None])
+    [[0, 1], [2], [3]]
+    """
+    positions: dict[tuple[int, bool], list[int]] = {}
+    for position, word in enumerate(words):
+        key = (position, False) if word is None else (word, True)
+        positions.setdefault(key, []).append(position)
+    return [*positions.values()]
+
+
+def weights_between_words(
+    weights: np.ndarray, source: Sequence[int | None], target: Sequence[int | None]
+) -> np.ndarray:
+    """Returns attention weights between words, out of weights [T, S] between their pieces: those of a source word's
+    pieces summed, since it has what they have; of a target word's pieces the mean, so that each row sums to as much.
+
+    source: [S], target: [T], as in `project`.
+    """
+    columns = [weights[:, pieces].sum(1) for pieces in positions_of_words(source)]
+    summed = np.stack(columns, axis=1)
+    return np.stack([summed[pieces].mean(0) for pieces in positions_of_words(target)])
+
+
 def alignment_error_rate(hypotheses: Sequence[Set[Link]], golds: Sequence[Links]) -> AlignmentScore:
     """AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), counts summed first.
 

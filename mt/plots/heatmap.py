@@ -5,6 +5,7 @@ import textwrap
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from matplotlib import rc_context
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from mt.common.backdrop import Sound
+from mt.common.backdrop import PlotFormat, Sound
 from mt.errors import UserError
 from mt.plots.fonts import characters, drawable, font
 from mt.plots.marks import GRID, gold_links, legend, positions
@@ -26,7 +27,7 @@ _SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
 _LABEL_HEIGHT, LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
 _TITLE_CHARACTERS, _TITLE_LINES = 12, 4  # in an inch; at most
 DOTS_PER_INCH = 110
-FORMATS = ("png", "pdf", "svg")
+FORMATS: tuple[PlotFormat, ...] = get_args(PlotFormat)
 
 
 def heatmap(

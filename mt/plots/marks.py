@@ -36,7 +36,7 @@ def positions(
 
 def gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tuple[int, int]) -> list[Artist]:
     """Draws a circle on each (source, target) link that is known to be right; returns what a legend shows."""
-    if gold is None:
+    if not gold:
         return []
     steps, length = shape
     if not all(0 <= source < length and 0 <= target < steps for source, target in gold):

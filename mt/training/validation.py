@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from mt.decoding.translation import Translation
 from mt.evaluation.attention_stats import warnings
+from mt.evaluation.drawings import drawings
 from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
 from mt.evaluation.scoring import metrics_of
-from mt.evaluation.timing import boundaries
 from mt.training.console import scores_shown
 from mt.training.run import Run
 from mt.training.selection import advice, improves
@@ -55,11 +55,9 @@ def _show_translations(run: Run, translations: Sequence[Translation]) -> None:
     update = run.progress.update
     dev = run.corpus.split("dev")
     run.log.text("dev/translations", update, samples(dev, translations[:count]))
-    draws = run.model.uses_source and run.processes.is_first
-    drawn = zip(translations, boundaries(dev, count), strict=False) if draws else []
-    for number, (translation, marked) in enumerate(drawn):
-        if translation.tokens:
-            run.log.figure(f"dev/alignment_{number}", update, translation.figure(boundaries=marked))
+    if run.processes.is_first:
+        for number, _, figure in drawings(run.translator, translations, dev):
+            run.log.figure(f"dev/alignment_{number}", update, figure)
 
 
 def cut_shown(validation: Validation) -> str:

@@ -147,11 +147,12 @@ def test_a_damaged_evaluation_is_one_sentence(evaluated) -> None:
 
 def test_it_stands_on_the_page_in_the_table_and_in_a_picture(family, references, tmp_path) -> None:
     found = compare(find(family), references)
-    write(found, ["source"] * 12, references, tmp_path / "page", sentences=0)
+    write(found, ["source"] * 12, references, tmp_path / "page", sentences=0, plot_format="svg")
     page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
     assert "<h2>Quality against latency</h2>" in page and page.count("data:image/png;base64,") == 1
     assert all(f"<td>{policy.name}</td>" in unescape(page) for policy in found.tradeoff.policies)
     assert (tmp_path / "page/tradeoff.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "page/tradeoff.svg").read_bytes().startswith(b"<?xml")
     table = (tmp_path / "page/table.md").read_text(encoding="utf-8")
     for text in (table, found.text()):
         assert sum(line.startswith("| milk") for line in text.splitlines()) == 3 + 2
@@ -160,7 +161,7 @@ def test_it_stands_on_the_page_in_the_table_and_in_a_picture(family, references,
     assert columns["DAL"].cells == ["-", "6.00", "8.00", "-", "-", "-", "-"] and columns["DAL"].best() == {1}
     assert "YAAL" not in columns
     write(compare(find(family[4:]), references), ["source"] * 12, references, tmp_path / "page", sentences=0)
-    assert not (tmp_path / "page/tradeoff.png").exists()
+    assert not [*(tmp_path / "page").glob("tradeoff.*")]
     assert "Quality against" not in (tmp_path / "page/index.html").read_text(encoding="utf-8")
 
 

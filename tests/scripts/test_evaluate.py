@@ -36,7 +36,11 @@ def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path
     assert results["bleu"]["score"] == pytest.approx(last["bleu"]) and results["loss"] == pytest.approx(last["loss"])
     assert results["checkpoint"] == {"name": "last", "update": last["update"]} and results["split"] == "dev"
     wide = ["--beam", 7, "--length-penalty", 0, "--min-length", 2, "--max-length", 3, "--no-repeat-ngram-size", 1]
-    call("evaluate", run, "--corpora", corpora, *wide, "--out", tmp_path / "wide")
+    call(
+        "evaluate", run, "--corpora", corpora, *wide, "--out", tmp_path / "wide", "--plot-words", "--plot-format", "svg"
+    )
+    drawn = sorted(path.suffix for path in (tmp_path / "wide/alignments").glob("0000.*"))
+    assert drawn == [".npz", ".png", ".svg"]
     search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
     assert (search["name"], search["beam_size"], search["length_penalty"]) == ("beam", 7, 0.0)
     assert (search["min_length"], search["max_length"], search["no_repeat_ngram_size"]) == (2, 3, 1)

@@ -34,6 +34,8 @@ def test_graphs_of_int8_translate_and_are_scored(
     assert (written.status, written.out.splitlines()) == (0, own)
     exact = [translation.text for translation in mt.load(trained, device="cpu").translate(lines)]
     assert sum(one == other for one, other in zip(own, exact, strict=True)) > 0.8 * len(lines)
+    drawn = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--plot-words")
+    assert drawn.status == 2 and "--engine onnx draws none: leave them out" in drawn.err
     scored = call("evaluate", folder, "--engine", "onnx", "--corpora", corpora, "--out", tmp_path / "scores")
     assert scored.status == 0 and scored.out.startswith("test: beam search")
     results = json.loads((tmp_path / "scores" / "results.json").read_text())

@@ -234,4 +234,9 @@ def test_each_line_is_drawn_where_plots_are_asked_for(call, trained: Path, tmp_p
     assert done.status == 0
     assert sorted(path.name for path in folder.iterdir()) == ["0000.png", "0002.png"]
     assert (folder / "0002.png").read_bytes().startswith(b"\x89PNG")
+    words = ["--plots", tmp_path, "--plot-words", "--plot-format", "pdf"]
+    assert call("translate", trained, *words, stdin="two cats\n").status == 0
+    assert (tmp_path / "0000.pdf").read_bytes().startswith(b"%PDF")
+    lonely = call("translate", trained, "--plot-words", stdin="two\n")
+    assert lonely.status == 2 and "--plot-words are about --plots DIR: add that, or leave them out" in lonely.err
     assert "--plots /dev/null cannot be" in call("translate", trained, "--plots", "/dev/null", stdin="two\n").err

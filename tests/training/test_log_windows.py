@@ -29,7 +29,7 @@ WRITERS = [
     *((Log, name) for name in ("scalars", "text", "figure", "layout", "hyperparameters")),
     (checkpoint, "save"),
     (reporting, "write_text"),
-    (reporting, "_keep"),
+    (reporting, "_write_alignment"),
     (training, "write_json"),
 ]
 """What leaves something in a run's folder."""

@@ -1,0 +1,56 @@
+"""Heatmaps of the first translations of a split, with what is known of its examples: gold links, and when words end."""
+
+from collections.abc import Collection, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from mt.data.split import Split
+from mt.data.tokenizer import units
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
+from mt.evaluation.timing import boundaries
+from mt.metrics.alignment import Link, parse_pharaoh
+
+if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
+    from mt.plots import Figure
+
+
+def drawings(
+    translator: Translator, translations: Sequence[Translation], split: Split
+) -> Iterator[tuple[int, Translation, "Figure"]]:
+    """Yields the first translations of a split with their numbers and heatmaps, as `training.plots` and
+    `training.plot_words` say; nothing of an empty one, and nothing where the model attends to nothing."""
+    options = translator.config.training
+    if not translator.model.uses_source or not options.plots:
+        return
+    sources = split.column("source")[: options.plots]
+    links = gold_links(split, [translation.text for translation in translations[: options.plots]])
+    ends = boundaries(split, options.plots)
+    for number, (translation, source, gold, seconds) in enumerate(
+        zip(translations, sources, links, ends, strict=False)
+    ):
+        if translation.tokens:
+            in_words = translator.in_words(translation, source)
+            yield number, translation, in_words.figure(boundaries=seconds, words=options.plot_words, gold=gold)
+
+
+def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link] | None]:
+    """Returns for each of the first examples the gold links that hold of its hypothesis too, between words of the
+    source and of the hypothesis: those of the words that hypothesis and target have in common, in the same order. None
+    where no links are known."""
+    lines = split.links()[: len(hypotheses)]
+    golds = parse_pharaoh(lines, "the gold alignments")
+    targets = split.column("target")[: len(hypotheses)]
+    found: list[Collection[Link] | None] = []
+    for line, gold, target, hypothesis in zip(lines, golds, targets, hypotheses, strict=True):
+        places = _shared_words(target, hypothesis)
+        found.append({(i, places[j]) for i, j in gold.possible if j in places} if line else None)
+    return found
+
+
+def _shared_words(target: str, hypothesis: str) -> dict[int, int]:
+    """Returns for the words of a target that a hypothesis has, too, where they stand in it."""
+    blocks = SequenceMatcher(None, units(target, "word"), units(hypothesis, "word"), autojunk=False)
+    return {
+        block.a + offset: block.b + offset for block in blocks.get_matching_blocks() for offset in range(block.size)
+    }

@@ -1,0 +1,59 @@
+"""Heatmaps of a split: of pieces or words, with the gold links that hold of a hypothesis."""
+
+from typing import cast
+
+import numpy as np
+import pytest
+
+from mt import Translator
+from mt.data.corpus import Corpus
+from mt.data.split import Split
+from mt.evaluation.drawings import drawings, gold_links
+from mt.metrics.alignment import weights_between_words
+
+
+class Examples:
+    """What drawings ask of a split."""
+
+    def __init__(self, target: list[str], links: list[str]) -> None:
+        self._columns = {"target": target, "links": links}
+
+    def links(self) -> list[str]:
+        return self._columns["links"]
+
+    def column(self, name: str) -> list[str]:
+        return self._columns[name]
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "expected"),
+    [
+        ("Wir sehen die Hunde.", {(0, 0), (2, 1), (1, 2), (1, 3)}),  # the target itself
+        ("Wir sehen heute die Katzen.", {(0, 0), (2, 1), (1, 3)}),  # one word more, and another one
+        ("Nichts davon", set()),
+    ],
+)
+def test_links_are_of_the_words_that_hypothesis_and_target_share(hypothesis: str, expected: set) -> None:
+    split = cast(Split, Examples(["Wir sehen die Hunde.", "x"], ["0-0 2-1 1p2 1-3", ""]))
+    assert gold_links(split, [hypothesis, "x"]) == [expected, None]
+
+
+def test_weights_between_words_are_sums_over_the_source_and_means_over_the_target() -> None:
+    weights = np.array([[0.1, 0.3, 0.6, 0], [0.5, 0.1, 0.4, 0], [0, 0, 0.2, 0.8]])
+    found = weights_between_words(weights, [0, 0, 1, None], [0, 0, None])
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0], [0, 0.2, 0.8]], atol=1e-12)
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_a_heatmap_has_a_row_for_each_piece_or_word(
+    translator: Translator, corpus: Corpus, words: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = translator.config.training.model_copy(update={"plots": 2, "plot_words": words})
+    monkeypatch.setattr(translator, "config", translator.config.model_copy(update={"training": training}))
+    split = corpus.split("test")
+    translations = translator.translate(split.column("source")[:3])
+    found = [*drawings(translator, translations, split)]
+    assert [number for number, *_ in found] == [0, 1]
+    for _, translation, figure in found:
+        rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        assert rows == ([*translation.text.split(), "</s>"] if words else [*translation.tokens])
