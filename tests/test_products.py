@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.products import SMALL, beyond_every_value
+from tests.products import SMALL_PRODUCT, SMALL_TABLE, beyond_every_value
 
 
 def product(*counts: int) -> list[str]:
@@ -16,8 +16,11 @@ def product(*counts: int) -> list[str]:
     ("ids", "enough"),
     [
         ([], 0),
-        (product(SMALL), SMALL),
-        (product(6, 4), 24),
+        (product(SMALL_TABLE), SMALL_TABLE),
+        (product(2, 2, 2), SMALL_PRODUCT),
+        (product(3, 3), 3),
+        (product(6, 4)[1:], 23),
+        (product(6, 4), 6),
         (product(7, 6), 7),
         (product(4, 4, 3), 4),
         (product(50), 50),

@@ -35,15 +35,16 @@ def processes(folder: Path) -> Iterator[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
-def test_a_job_that_is_preempted_twice_has_the_scores_of_one_that_is_not(
-    train: Callable[..., Program], texts: Path, tmp_path: Path
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
+    times: int, train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
     options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=4", "training.save_every=null"]
     options = once(*options, "training.validate_every=1000", "training.plots=0")
     train(*options, f"folder={tmp_path / 'straight'}").finish()
     sweep, run = tmp_path / "sweep", tmp_path / "run"
     job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")
-    for _ in range(2):
+    for _ in range(times):
         update = records(run)[-1]["update"] if records(run) else 0
         while job.poll() is None and not (records(run) and records(run)[-1]["update"] > update + 10):
             time.sleep(0.01)

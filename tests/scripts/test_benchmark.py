@@ -74,7 +74,12 @@ def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert rows[-1] == "exponents are fitted to lengths 10 to 40"
 
 
-def test_growth(run: Run):
+def test_growth(run: Run, monkeypatch: pytest.MonkeyPatch):
+    from benchmarks import growth
+
+    small = {"BATCHES": (50, 100), "LENGTHS": (5, 10), "BEAMS": (1, 2), "SOURCES": (10, 50), "BATCH_TOKENS": 50}
+    for name, sizes in small.items():
+        monkeypatch.setattr(growth, name, sizes)
     found = json.loads("\n".join(run("growth", "--size", "8", "--rounds", "1", "--json")))
     groups = {name.rpartition(" ")[0]: row for name, row in found.items()}
     assert list(groups) == [

@@ -32,7 +32,9 @@ with reported():
 @pytest.mark.parametrize(
     ("limit", "named"),
     [
-        (300, "run"),  # of the first records of TensorBoard, which its own thread writes
+        pytest.param(
+            300, "run", marks=pytest.mark.exhaustive
+        ),  # of the first records of TensorBoard, which its own thread writes
         (40_000, "run/checkpoints/update-0000002"),  # of the weights
         (0, "run"),
     ],

@@ -94,7 +94,14 @@ def outcome(folder: Path) -> tuple[dict, list, dict]:
     return names, timeless, tensors
 
 
-@pytest.mark.parametrize(("before", "end", "averaged", "best"), [(0, 4, 2, 0), (4, 6, 2, 0), (0, 6, 1, 4)])
+@pytest.mark.parametrize(
+    ("before", "end", "averaged", "best"),
+    [
+        pytest.param(0, 4, 2, 0, marks=pytest.mark.exhaustive),  # a new run, as the last, with an average, as the next
+        (4, 6, 2, 0),
+        (0, 6, 1, 4),
+    ],
+)
 def test_a_death_at_any_moment_of_saving_changes_nothing(
     before: int,
     end: int,

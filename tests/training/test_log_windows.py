@@ -98,12 +98,25 @@ def timeless(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not any(part in name for part in VARYING)}
 
 
-@pytest.mark.parametrize(("start", "deaths"), [("nothing", 7), ("a checkpoint that is still to be validated", 99)])
+NOTHING, CHECKPOINT = "nothing", "a checkpoint that is still to be validated"
+
+
+@pytest.mark.parametrize(
+    ("start", "deaths"),
+    [
+        (NOTHING, range(0, 7, 2)),
+        (CHECKPOINT, range(1, 99, 3)),
+        pytest.param(NOTHING, range(1, 7, 2), marks=pytest.mark.exhaustive),
+        pytest.param(CHECKPOINT, range(0, 99, 3), marks=pytest.mark.exhaustive),
+        pytest.param(CHECKPOINT, range(2, 99, 3), marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_death_between_the_log_and_the_checkpoint(
-    start: str, deaths: int, config: Config, corpus: Corpus, tmp_path: Path
+    start: str, deaths: range, config: Config, corpus: Corpus, tmp_path: Path
 ) -> None:
+    """deaths: before which call of `WRITERS` the process dies, one after another, until it does not any more."""
     began = tmp_path / "began"
-    if start != "nothing":
+    if start == CHECKPOINT:
         cut_short(config, corpus, began)
     train_and_test(opened(config, corpus, copied(began, tmp_path / "straight")))
     expected = outcome(tmp_path / "straight")
@@ -112,8 +125,8 @@ def test_a_death_between_the_log_and_the_checkpoint(
         ("attention", 2),
     ]  # fmt: skip
     assert [step for step, _ in expected["points"]["dev/loss"]] == [0, 1, 2]
-    number, died = 0, True
-    while died and number < deaths:
+    for number in deaths:
+        died = True
         folder = copied(began, tmp_path / str(number))
         with pytest.MonkeyPatch.context() as patch:
             Deaths(patch, number)
@@ -125,8 +138,9 @@ def test_a_death_between_the_log_and_the_checkpoint(
         if died:
             train_and_test(opened(config, corpus, folder))
         assert outcome(folder) == expected, f"died before call {number}"
-        number += 1
-    assert number == deaths or number > 12
+        if not died:
+            assert number > 12
+            break
 
 
 def copied(began: Path, folder: Path) -> Path:
