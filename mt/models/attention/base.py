@@ -12,7 +12,7 @@ from mt.kernels.input_feeding import DotProductAttention
 from mt.models.attention.memory import Memory
 from mt.models.attention.windows import stacked
 from mt.models.encoders import Encoded
-from mt.models.shortcuts import OwnShortcuts
+from mt.models.opt_in import OptIn
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
@@ -54,12 +54,12 @@ class AttentionOutput(NamedTuple):
         return cls(*stacked(steps, width))
 
 
-class Attention(OwnShortcuts, nn.Module):
+class Attention(OptIn, nn.Module):
     """Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
-    Constructed as `Class(config, query_size, value_size)`. A subclass names what it inherits of `not_inherited`.
+    Constructed as `Class(config, query_size, value_size)`. A subclass opts into what holds of `opt_in` (see `OptIn`).
     """
 
-    not_inherited = ("forward", "as_dot_product", "monotonic", "supports_wait_k")
+    opt_in = ("forward", "as_dot_product", "monotonic", "supports_wait_k")
     Config: ClassVar[type[BaseModel]]
     """The options, a frozen pydantic class whose `name` is the key in the table."""
     supports_hard: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from mt.errors import UserError
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
 from mt.models.encoders import Encoded
-from mt.models.shortcuts import OwnShortcuts
+from mt.models.opt_in import OptIn
 
 
 class DotConfig(Options):
@@ -30,7 +30,7 @@ class ConcatConfig(Options):
     """Hidden units (Bahdanau et al. 2015: 1000; Raffel et al. 2017, appendix D: 512 for translation)."""
 
 
-class Energy(OwnShortcuts, nn.Module):
+class Energy(OptIn, nn.Module):
     """Constructed as `Class(config, query_size, value_size, normalized=...)`. An energy depends on its query and its
     key alone: attentions compute those of a few positions, or of all, as they need them.
 
@@ -38,14 +38,14 @@ class Energy(OwnShortcuts, nn.Module):
     the other energies have none and are the same either way.
     """
 
-    not_inherited = ("is_dot_product",)
+    opt_in = ("is_dot_product",)
     Config: ClassVar[type[BaseModel]]
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
     max_source_length: int | None = None
     """Most source positions that there are energies for; None for any number."""
     is_dot_product: ClassVar[bool] = False
-    """Whether an energy is the product of a query with a key. A subclass does not inherit it (see `OwnShortcuts`)."""
+    """Whether an energy is the product of a query with a key. A subclass opts into it (see `OptIn`)."""
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:

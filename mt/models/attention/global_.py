@@ -86,8 +86,8 @@ class Global(SoftmaxAttention):
     """Each energy is an attention of its own name, whose options are the energy's and `scaled`."""
 
     supports_wait_k = True
+    opts_into: ClassVar[tuple[str, ...]] = ("forward",)
     energy_class: ClassVar[type[Energy]]
-    forward = SoftmaxAttention.forward
 
     def __init__(self, config: Any, query_size: int, value_size: int) -> None:
         energy = self.energy_class(config, query_size, value_size, normalized=config.scaled)
@@ -108,8 +108,7 @@ class Dot(Global):
 
     Config: ClassVar[type[BaseModel]] = DotAttentionConfig
     energy_class = energies.Dot
-    supports_wait_k = True
-    forward, as_dot_product = Global.forward, Global.as_dot_product
+    opts_into = ("forward", "as_dot_product", "supports_wait_k")
 
 
 class General(Global):
@@ -117,8 +116,7 @@ class General(Global):
 
     Config: ClassVar[type[BaseModel]] = GeneralAttentionConfig
     energy_class = energies.General
-    supports_wait_k = True
-    forward, as_dot_product = Global.forward, Global.as_dot_product
+    opts_into = ("forward", "as_dot_product", "supports_wait_k")
 
 
 class Concat(Global):
@@ -126,8 +124,7 @@ class Concat(Global):
 
     Config: ClassVar[type[BaseModel]] = ConcatAttentionConfig
     energy_class = energies.Concat
-    supports_wait_k = True
-    forward = Global.forward
+    opts_into = ("forward", "supports_wait_k")
 
 
 class Location(Global):
@@ -135,8 +132,7 @@ class Location(Global):
 
     Config: ClassVar[type[BaseModel]] = LocationAttentionConfig
     energy_class = location.Location
-    supports_wait_k = True
-    forward, as_dot_product = Global.forward, Global.as_dot_product
+    opts_into = ("forward", "as_dot_product", "supports_wait_k")
 
 
 class Bahdanau(Concat):
@@ -144,5 +140,4 @@ class Bahdanau(Concat):
     where decoder=bahdanau."""
 
     Config: ClassVar[type[BaseModel]] = BahdanauAttentionConfig
-    supports_wait_k = True
-    forward = Concat.forward
+    opts_into = ("forward", "supports_wait_k")

@@ -93,7 +93,7 @@ class LocalP(LocalM):
     length, which is not known before its end."""
 
     Config = LocalPConfig
-    forward = LocalM.forward
+    opts_into = ("forward",)
 
     def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)

@@ -18,8 +18,7 @@ class MAtChA(Chunkwise):
     """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
 
     Config = MAtChAConfig
-    monotonic = True
-    forward = Chunkwise.forward
+    opts_into = ("forward", "monotonic")
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         if alignment.hard:

@@ -21,8 +21,7 @@ class MILk(Chunkwise):
     """Monotonic infinite lookback: from the beginning of the source to the stop."""
 
     Config = MILkConfig
-    monotonic = True
-    forward = Chunkwise.forward
+    opts_into = ("forward", "monotonic")
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)

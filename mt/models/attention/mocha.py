@@ -27,7 +27,7 @@ class MoChAConfig(MonotonicConfig):
 class Chunkwise(Monotonic):
     """The soft attention has an energy of its own, of the same kind (Chiu & Raffel 2018, section 2.3, appendix A)."""
 
-    forward = Monotonic.forward
+    opts_into = ("forward", "monotonic")
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
@@ -53,9 +53,8 @@ class MoChA(Chunkwise):
     """Monotonic chunkwise attention: the `chunk_size` positions that end at the stop."""
 
     Config: ClassVar[type[BaseModel]] = MoChAConfig
-    monotonic = True
+    opts_into = ("forward", "monotonic")
     chunk_size: int
-    forward = Chunkwise.forward
 
     def __init__(self, config: MoChAConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)

@@ -14,7 +14,7 @@ from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memor
 from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
-from mt.models.shortcuts import OwnShortcuts
+from mt.models.opt_in import OptIn
 
 
 class DecoderMemory(NamedTuple):
@@ -66,18 +66,18 @@ class DecoderQuery(NamedTuple):
     """What else `Decoder.read_out` needs of the decoder: nested tuples of batch-first tensors."""
 
 
-class Decoder(OwnShortcuts, nn.Module):
+class Decoder(OptIn, nn.Module):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
     A step makes its query, attends and reads out. Where a source is still arriving and the attention returns
     NEEDS_MORE_SOURCE, the query is kept, with the state that the attention returned, and attends again later.
 
-    Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_make_query` and `_read_out`, and inherits
-    no parent's `forward` (see `OwnShortcuts`). It cannot override the verbs that are made of these, since training,
-    search and streams each go their own way through them.
+    Constructed as `Class(config, parts)`. A subclass defines `init_state`, `_make_query` and `_read_out`, and opts
+    into a parent's `forward` where it holds (see `OptIn`). It cannot override the verbs that are made of these, since
+    training, search and streams each go their own way through them.
     """
 
-    not_inherited = ("forward",)
+    opt_in = ("forward",)
     final = dict.fromkeys(
         ("make_query", "attend", "read_out", "step"),
         "which not all of training, search and streams call: override _make_query or _read_out",

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.shortcuts import OwnShortcuts
+from mt.models.opt_in import OptIn
 
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental encoder goes on."""
@@ -28,12 +28,12 @@ class Encoded(NamedTuple):
     """[B] int64: the position of the first of them in its source, where earlier ones were encoded before; None: 0."""
 
 
-class Encoder(OwnShortcuts, nn.Module):
+class Encoder(OptIn, nn.Module):
     """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone gives what it gives in
-    any batch. A subclass inherits neither `extend`, `causal` nor `incremental` from a parent: where these hold for it,
-    too, it names them (see `OwnShortcuts`)."""
+    any batch. A subclass opts into `extend`, `causal` and `incremental` of a parent where these hold for it, too (see
+    `OptIn`)."""
 
-    not_inherited: ClassVar[tuple[str, ...]] = ("extend", "causal", "incremental")
+    opt_in: ClassVar[tuple[str, ...]] = ("extend", "causal", "incremental")
     Config: ClassVar[type[BaseModel]]
     causal: bool = False
     """Whether the value of a position depends on the positions up to it alone."""

@@ -57,5 +57,4 @@ class NoEncoder(EmbeddingEncoder):
     """The same, by the name that it has where the front-end gives no word vectors."""
 
     Config: ClassVar[type[BaseModel]] = NoEncoderConfig
-    causal = incremental = True
-    extend = EmbeddingEncoder.extend
+    opts_into = ("extend", "causal", "incremental")

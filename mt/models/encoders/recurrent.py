@@ -65,9 +65,8 @@ class BiGRUConfig(BidirectionalConfig):
 
 class Recurrent(Encoder):
     """Values are the states of the top layer; the final state is its last one, of both directions where there are
-    two. A subclass inherits no parent's `forward` (see `OwnShortcuts`)."""
+    two."""
 
-    not_inherited = ("forward",)
     cell: ClassVar[type[lstm.LSTM] | type[lstm.GRU]]
     directions: ClassVar[int] = 1
 
@@ -101,7 +100,7 @@ class Causal(Recurrent):
         # Nothing real comes after padding, so there is no need of packing, which takes five times as long on CPUs.
         values, _ = self.cells(vectors)
         values = values.masked_fill(~mask[..., None], 0.0)
-        return Encoded(values, values, mask, last(values, mask.sum(1)))
+        return self._encoded(values, (last(values, mask.sum(1))[:, None],), mask)
 
     def extend(
         self,
@@ -113,38 +112,35 @@ class Causal(Recurrent):
         values, after = self.cells(vectors, state, mask)
         # A source without a new position keeps its state.
         before = tuple(map(torch.zeros_like, after)) if state is None else state
-        values, grown = values.masked_fill(~mask[..., None], 0.0), mask.any(1)[:, None, None]
+        values = values.masked_fill(~mask[..., None], 0.0)
+        grown = mask.any(1)[:, None, None]
         after = tuple(torch.where(grown, new, old) for new, old in zip(after, before, strict=True))
         return self._encoded(values, after, mask), after
 
 
 class LSTM(Causal):
     Config: ClassVar[type[BaseModel]] = LSTMConfig
+    opts_into = ("extend", "causal", "incremental")
     cell = lstm.LSTM
-    causal = incremental = True
-    forward, extend = Causal.forward, Causal.extend
 
 
-class BothWays(Recurrent):
+class BiLSTM(Recurrent):
     """From left to right and from right to left."""
 
-    directions = 2
-
-
-class BiLSTM(BothWays):
     Config: ClassVar[type[BaseModel]] = BiLSTMConfig
+    directions = 2
     cell = lstm.LSTM
-    forward = BothWays.forward
 
 
 class GRU(Causal):
     Config: ClassVar[type[BaseModel]] = GRUConfig
+    opts_into = ("extend", "causal", "incremental")
     cell = lstm.GRU
-    causal = incremental = True
-    forward, extend = Causal.forward, Causal.extend
 
 
-class BiGRU(BothWays):
+class BiGRU(Recurrent):
+    """From left to right and from right to left."""
+
     Config: ClassVar[type[BaseModel]] = BiGRUConfig
+    directions = 2
     cell = lstm.GRU
-    forward = BothWays.forward

@@ -8,17 +8,17 @@ from jaxtyping import Bool, Float, Int, Shaped
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.models.shortcuts import OwnShortcuts
+from mt.models.opt_in import OptIn
 
 State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental front-end goes on."""
 
 
-class Frontend(OwnShortcuts, nn.Module):
+class Frontend(OptIn, nn.Module):
     """Vectors [B, S', D] of a batch of sources [B, S, ...], whatever they are stored as. Padding never changes a
     result: a source alone gives what it gives in any batch."""
 
-    not_inherited = ("extend", "incremental")
+    opt_in = ("extend", "incremental")
     Config: ClassVar[type[BaseModel]]
     field: ClassVar[str]
     """The field that it reads, by its name."""

@@ -1,4 +1,4 @@
-"""A subclass that overrides a piece of what it inherits trains with it as it decodes: no shortcut goes around it."""
+"""A subclass that overrides a piece of what it inherits trains with it as it decodes: no fast path goes around it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -133,9 +133,9 @@ def test_attentions(name: str, pieces: dict[str, Any], batch, shake) -> None:
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_a_subclass_that_names_its_parents_shortcut_has_it(name: str, batch, shake) -> None:
+def test_a_subclass_that_opts_into_its_parents_fast_paths_has_them(name: str, batch, shake) -> None:
     kind = ATTENTIONS[name]
-    plain, named = derived(kind), derived(kind, forward=kind.forward, as_dot_product=kind.as_dot_product)
+    plain, named = derived(kind), derived(kind, opts_into=("forward", "as_dot_product"))
     assert plain.forward is Attention.forward and plain.as_dot_product is Attention.as_dot_product
     assert named.forward is kind.forward and named.as_dot_product is kind.as_dot_product
     for each in (plain, named):

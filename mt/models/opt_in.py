@@ -1,0 +1,32 @@
+"""Fast paths, and claims about how a class computes, which a class opts into.
+
+A fast path, such as all target steps at once, is right for the class that it was written for. In a subclass that
+overrides something of what it stands for, training would go on by the fast path while decoding goes through what was
+overridden, without a word. So a class has those that it defines itself and those of its parents that it lists in
+`opts_into`, and else what the base class defines, which is right for all.
+"""
+
+from typing import ClassVar
+
+
+class OptIn:
+    """A base class of classes whose subclasses opt into some of what they would inherit."""
+
+    opt_in: ClassVar[tuple[str, ...]] = ()
+    """The attributes, of the base class that lists them, that a subclass has to define or to list in `opts_into`."""
+    opts_into: ClassVar[tuple[str, ...]] = ()
+    """Those that hold in this class as in its parent; of this class alone."""
+    final: ClassVar[dict[str, str]] = {}
+    """The methods, of the base class that lists them, that no subclass may override, and what to do instead."""
+
+    def __init_subclass__(cls) -> None:
+        """Raises TypeError where a class overrides what is final."""
+        super().__init_subclass__()
+        own = {*vars(cls), *vars(cls).get("opts_into", ())}
+        for base in cls.__mro__[1:]:
+            for name, instead in vars(base).get("final", {}).items():
+                if name in vars(cls):
+                    raise TypeError(f"{cls.__name__} overrides {base.__name__}.{name}, {instead}")
+            for name in vars(base).get("opt_in", ()):
+                if name not in own:
+                    setattr(cls, name, vars(base)[name])
