@@ -14,11 +14,11 @@ from mt.decoding.onnx import OnnxTranslator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.drawings import drawings
-from mt.evaluation.forced import forced_pass
+from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.links import alignment_error
-from mt.evaluation.pointing import pointed
+from mt.evaluation.pointing import pointing_score
 from mt.evaluation.score import Evaluation, evaluate
-from mt.evaluation.timing import spoken
+from mt.evaluation.timing import timing_scores
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import SearchConfig, waits
@@ -59,7 +59,7 @@ def report(
     model, search = translator.model, translator.search_for(search)
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, progress=progress)
-    forced = forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
+    forced = teacher_forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
@@ -73,7 +73,7 @@ def report(
         "tokens_per_second": evaluation.tokens_per_second,
     }
     known = (translator, evaluation.translations, split)
-    results |= {metric: asdict(score) for metric, score in (spoken(*known) | pointed(*known)).items()}
+    results |= {metric: asdict(score) for metric, score in (timing_scores(*known) | pointing_score(*known)).items()}
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))

@@ -12,7 +12,7 @@ from mt.decoding.base import BaseTranslator
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
-from mt.evaluation.forced import forced_pass
+from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.scoring import metrics_of
 from mt.evaluation.simultaneous import simultaneous
 from mt.metrics.instances import Instance, score_latency
@@ -102,14 +102,14 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     `perplexity` are those of training's attention, which is soft.
     """
     model, wait_k = translator.model, waits(translator.config.search)
-    forced = forced_pass(translator, split, wait_k=wait_k)
+    forced = teacher_forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
     greedy = revised_search(translator.config.search, {"name": "greedy"} if wait_k is None else {})
     if not model.supports_hard:
         decoded = evaluate(translator, split, greedy, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
-    forced_hard = forced_pass(translator, split, hard=True)
+    forced_hard = teacher_forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
     searches = {mode: revised_search(greedy, {"mode": mode}) for mode in MODES}
     if is_online(translator.config.search):

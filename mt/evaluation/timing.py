@@ -19,7 +19,7 @@ _LONG = 1 << 16
 """Positions of a source that show how many of them a place stands for."""
 
 
-class Written(NamedTuple):
+class WrittenUnit(NamedTuple):
     """A unit of a hypothesis."""
 
     text: str
@@ -29,7 +29,7 @@ class Written(NamedTuple):
     """Which tokens it is made of."""
 
 
-def spoken(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
+def timing_scores(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
     """The scores of `mt.metrics.timing.timing`; none where it is not known when the units of the targets were spoken.
 
     The units of a split are words between blanks where there are as many of them as there are times, or else
@@ -79,7 +79,7 @@ def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
 
 def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, place: float) -> Timed:
     """place: milliseconds that a place of the attention stands for."""
-    found, read, stops = written(tokenizer, translation.ids, unit), translation.words_read, translation.stops
+    found, read, stops = written_units(tokenizer, translation.ids, unit), translation.words_read, translation.stops
     end = float(translation.source_words or 0)
     return Timed(
         units=[one.text for one in found],
@@ -99,14 +99,14 @@ def _middle(stop: int, place: float) -> float:
     return float("nan") if stop < 0 else place * (stop + 0.5)
 
 
-def written(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[Written]:
+def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:
     """The units of a hypothesis, as a stream writes them. ids: of its tokens."""
-    target, found, begun = TargetWords(tokenizer, unit), list[Written](), list[int]()
+    target, found, begun = TargetWords(tokenizer, unit), list[WrittenUnit](), list[int]()
     for position, token in enumerate(ids):
         complete = target.add(token)
         if unit == "char":
-            found += [Written(letter, position, [position]) for letter in "".join(complete).strip()]
+            found += [WrittenUnit(letter, position, [position]) for letter in "".join(complete).strip()]
             continue
-        found += [Written(word, position, begun) for word in complete]
+        found += [WrittenUnit(word, position, begun) for word in complete]
         begun = [position] if complete else [*begun, position]
-    return [*found, *(Written(word, None, begun) for word in target.end())]
+    return [*found, *(WrittenUnit(word, None, begun) for word in target.end())]

@@ -9,9 +9,9 @@ from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge
 from mt.metrics.meteor import Meteor
 from mt.metrics.rouge import Rouge
-from mt.metrics.scenes import Truth
 from mt.metrics.score import without_mode
 from mt.metrics.settings import DEFAULT, Settings
+from mt.metrics.truth import Truth
 from mt.metrics.wer import Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {

@@ -17,7 +17,7 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.score import evaluate
 from mt.evaluation.simultaneous import simultaneous
-from mt.evaluation.timing import spoken
+from mt.evaluation.timing import timing_scores
 from mt.metrics.instances import score_latency
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig
@@ -128,8 +128,8 @@ def test_units_of_a_sound_are_right_without_regard_to_case(configure: Callable[.
         text, 0.0, (), (), EMPTY, words_read=np.full(len(ids), 500), source_words=900, ids=tuple(ids)
     )
     split = Referenced(corpus.split("dev"), [text.title()], " ".join("100-200" for _ in words))
-    cased = spoken(measuring(translator), [translation], split)
-    scores = spoken(measuring(translator, lowercase=True), [translation], split)
+    cased = timing_scores(measuring(translator), [translation], split)
+    scores = timing_scores(measuring(translator, lowercase=True), [translation], split)
     assert (
         scores["emission_ms"].signature.startswith(f"n:{len(words)}|")
         and "|case:lc|" in scores["emission_ms"].signature

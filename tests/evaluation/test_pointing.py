@@ -8,7 +8,7 @@ import pytest
 
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, train
 from mt.decoding.translation import Translation
-from mt.evaluation.pointing import pointed
+from mt.evaluation.pointing import pointing_score
 from mt.search.windows import Windows
 
 PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88"
@@ -32,7 +32,7 @@ def of(tokenizer: Tokenizer, metrics: list[str], peaks: dict[str, int], text: st
     model, tokenizers = SimpleNamespace(uses_source=True), SimpleNamespace(target=tokenizer)
     translator = SimpleNamespace(config=config, model=model, tokenizers=tokenizers)
     columns = {"source": [PICTURE], "references": [[CAPTION]]}
-    return pointed(cast(Any, translator), [said], cast(Any, SimpleNamespace(column=columns.__getitem__)))
+    return pointing_score(cast(Any, translator), [said], cast(Any, SimpleNamespace(column=columns.__getitem__)))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mt.data.split import Split
 from mt.decoding.load import load
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.evaluation.forced import forced_pass
+from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
 from mt.metrics.alignment import to_pharaoh
@@ -48,7 +48,7 @@ def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
     translator, split = load(trained, device="cpu"), corpus.split("dev")
     forced = translator.align(split.column("source"), split.column("target"))
     nats = -sum(pair.score for pair in forced) / sum(len(pair.tokens) for pair in forced)
-    measured = forced_pass(translator, split)
+    measured = teacher_forced_pass(translator, split)
     # Sums of some 100 float32 numbers, in another order.
     assert measured.loss == pytest.approx(nats, rel=1e-5)
     assert measured.perplexity == pytest.approx(math.exp(nats), rel=1e-4)
@@ -62,8 +62,8 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
     assert scores.keys() == {"loss", "perplexity", "bleu", "chrf"} | pairs | gaps
     for name in ("loss", "bleu", "chrf"):
         assert scores[f"gap_{name}"] == pytest.approx(scores[f"{name}_hard"] - scores[f"{name}_soft"])
-    assert scores["loss"] == scores["loss_soft"] == forced_pass(translator, split).loss
-    assert scores["loss_hard"] == forced_pass(translator, split, hard=True).loss
+    assert scores["loss"] == scores["loss_soft"] == teacher_forced_pass(translator, split).loss
+    assert scores["loss_hard"] == teacher_forced_pass(translator, split, hard=True).loss
     assert scores["bleu"] == scores["bleu_hard"]
     for mode in ("soft", "hard"):
         decoded = evaluate(translator, split, GreedyConfig(mode=mode))
@@ -93,7 +93,7 @@ def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, co
     assert measured["entropy"] == pytest.approx(sum(entropies) / len(entropies), rel=1e-4)
     # A chunk that is read hard ends where the pointer stopped.
     stops = [int(np.flatnonzero(row)[-1]) for pair in hard for row in pair.alignment]
-    assert forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
+    assert teacher_forced_pass(translator, split, hard=True).stats.scores()["at_first"] == pytest.approx(
         np.mean(np.array(stops) == 0)
     )
 
@@ -157,12 +157,12 @@ def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_har
     translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
     calls: list[object] = []
     translator.model.register_forward_hook(lambda *_: calls.append(_))
-    forced = forced_pass(translator, split, hard=hard, links=True)
+    forced = teacher_forced_pass(translator, split, hard=hard, links=True)
     once = len(calls)
     assert once == 1  # the split is one batch
     aligned = translator.align(split.column("source"), split.column("target"), hard=hard)
     assert forced.links == [to_pharaoh(pair.links) for pair in aligned]
-    without = forced_pass(translator, split, hard=hard)
+    without = teacher_forced_pass(translator, split, hard=hard)
     assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 

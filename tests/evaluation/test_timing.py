@@ -6,7 +6,7 @@ import pytest
 from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
 from mt.decoding.translation import Translation
 from mt.errors import UserError
-from mt.evaluation.timing import _timed, _unit, units, written
+from mt.evaluation.timing import _timed, _unit, units, written_units
 from mt.search.windows import EMPTY
 
 TEXTS = ["the tall tower", "two taller lowlands"] * 10
@@ -19,12 +19,12 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 def test_units_are_those_of_the_text_and_tokens_those_of_the_unit(tokenizer: Tokenizer):
     [ids] = tokenizer.encode(["the tall tower"])
-    words = written(tokenizer, ids, "word")
+    words = written_units(tokenizer, ids, "word")
     assert [word.text for word in words] == ["the", "tall", "tower"]
     for word, after in zip(words, [*words[1:], None], strict=True):
         assert tokenizer.decode([ids[i] for i in word.tokens]) == word.text
         assert word.last == (after.tokens[0] if after else len(ids) - 1)
-    letters = written(tokenizer, ids, "char")
+    letters = written_units(tokenizer, ids, "char")
     assert "".join(letter.text for letter in letters) == "thetalltower"
     assert all(letter.tokens == [letter.last] for letter in letters)
     if tokenizer.of_characters:
@@ -33,9 +33,9 @@ def test_units_are_those_of_the_text_and_tokens_those_of_the_unit(tokenizer: Tok
 
 def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer):
     [ids] = tokenizer.encode(["the tall tower"])
-    *_, last = written(tokenizer, ids[:-1], "word")
+    *_, last = written_units(tokenizer, ids[:-1], "word")
     assert (last.text, last.last) == ("tower", None) and last.tokens[-1] == len(ids) - 2
-    assert written(tokenizer, [EOS], "word") == written(tokenizer, [], "char") == []
+    assert written_units(tokenizer, [EOS], "word") == written_units(tokenizer, [], "char") == []
 
 
 def test_times_of_a_translation():

@@ -13,7 +13,7 @@ from mt.data.fields import AudioConfig, AudioField
 from mt.decoding.batches import decode_ids
 from mt.decoding.delays import delays
 from mt.decoding.streaming import Session, StreamingModel, finish, read
-from mt.evaluation.timing import written
+from mt.evaluation.timing import written_units
 from mt.search.hypothesis import Hypothesis
 
 RATE = 4000
@@ -61,7 +61,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
         found = delays(target, FIELD.read(row, places, target, "char", None), hypothesis, needed)
-        characters = written(target, hypothesis.tokens, "char")
+        characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == [word.strip() for word in session.words]
         last = 10 * int(needed(torch.tensor(places)))
         for character, delay in zip(characters, session.delays, strict=True):

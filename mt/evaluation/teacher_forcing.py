@@ -13,7 +13,7 @@ from mt.evaluation.links import pharaoh
 
 
 @dataclass(frozen=True)
-class Forced:
+class TeacherForcedResult:
     """What a model does when the targets of a split are given to it, token by token."""
 
     loss: float
@@ -28,9 +28,9 @@ class Forced:
         return math.exp(min(self.loss, 700.0))
 
 
-def forced_pass(
+def teacher_forced_pass(
     translator: Translator, split: Split, *, hard: bool = False, wait_k: int | None = None, links: bool = False
-) -> Forced:
+) -> TeacherForcedResult:
     """hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
     alignments, too."""
     processes = translator.processes
@@ -50,7 +50,7 @@ def forced_pass(
         processes=processes,
     )
     for indices, batch, found in batches:
-        part = _Part(found.sum.item(), found.tokens.item(), AttentionStats(), {})
+        part = _BatchResult(found.sum.item(), found.tokens.item(), AttentionStats(), {})
         part.stats.add(found.attention, found.source_mask, batch.target_mask)
         share.append(part)
         if not links:
@@ -60,10 +60,10 @@ def forced_pass(
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             part.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
-    return _joined(processes.merged(share))
+    return _merge(processes.merged(share))
 
 
-class _Part(NamedTuple):
+class _BatchResult(NamedTuple):
     """Of one batch."""
 
     loss: float
@@ -73,7 +73,7 @@ class _Part(NamedTuple):
     """By the index of the pair."""
 
 
-def _joined(parts: Sequence[_Part]) -> Forced:
+def _merge(parts: Sequence[_BatchResult]) -> TeacherForcedResult:
     """parts: in the order of the batches, in which their numbers are added up."""
     loss = tokens = 0.0
     stats, lines = AttentionStats(), dict[int, str]()
@@ -82,4 +82,4 @@ def _joined(parts: Sequence[_Part]) -> Forced:
         tokens += part.tokens
         stats.merge(part.stats)
         lines |= part.links
-    return Forced(loss / tokens, stats, [lines[i] for i in sorted(lines)])
+    return TeacherForcedResult(loss / tokens, stats, [lines[i] for i in sorted(lines)])

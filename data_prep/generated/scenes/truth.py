@@ -1,6 +1,6 @@
-"""Captions of the embedded data set `scenes`: are they true of their picture, and was the right object looked at?
+"""Whether captions of `scenes` are true of their picture, and whether the right object was looked at.
 
-Captions are understood by a small grammar, apart from the one that writes them in `data_prep/generated/scenes`:
+Captions are parsed by a small grammar of their own, apart from the one that writes them:
 
     caption   ["there is"] clause {"and" clause}
     clause    object ["is"] (place | relation object)  |  place "is" object
@@ -14,9 +14,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-
-from mt.metrics.advice import most
-from mt.metrics.base import RatioMetric, References
 
 _SIZES = {"large": "large", "big": "large", "small": "small", "little": "small"}
 _PLACES = {
@@ -53,7 +50,7 @@ def _object(n: int) -> str:
 
 @cache
 def _clauses() -> tuple[re.Pattern[str], ...]:
-    """Compiled here, since most commands understand no captions."""
+    """The patterns of clauses, compiled here, since most commands parse no captions."""
     places, relations = "|".join(_PLACES), "|".join(_RELATIONS)
     return (
         re.compile(f"{_object(1)}(?: is)? (?P<place>{places})"),
@@ -82,8 +79,8 @@ class Statement(NamedTuple):
     """Of two mentions, with the step from the second to the first."""
 
 
-def understood(caption: str) -> Statement | None:
-    """What a caption says, None where it is not in the grammar."""
+def parse_caption(caption: str) -> Statement | None:
+    """Returns what a caption says, None where it is not in the grammar."""
     text = " ".join(caption.lower().removesuffix(".").split()).removeprefix("there is ")
     offset = len(caption.split()) - len(text.split()) if text else 0
     statement, begin = Statement([], []), 0
@@ -103,13 +100,14 @@ def understood(caption: str) -> Statement | None:
     return statement
 
 
-def assigned(statement: Statement, things: Sequence[Mention]) -> tuple[int, ...] | None:
-    """Which object each mention means, if the statement is true of these objects and leaves none out, else None.
+def match_objects(statement: Statement, objects: Sequence[Mention]) -> tuple[int, ...] | None:
+    """Returns which object each mention means, if the statement is true of these objects and leaves none out, else
+    None.
 
-    things: a full description's mentions, with sizes and places.
+    objects: a full description's mentions, with sizes and places.
     """
-    for order in itertools.permutations(range(len(things))):
-        if len(order) == len(statement.mentions) and _holds(statement, [things[i] for i in order]):
+    for order in itertools.permutations(range(len(objects))):
+        if len(order) == len(statement.mentions) and _holds(statement, [objects[i] for i in order]):
             return order
     return None
 
@@ -129,57 +127,38 @@ def _holds(statement: Statement, things: Sequence[Mention]) -> bool:
 
 
 def full_description(references: Sequence[str]) -> list[Mention] | None:
-    """The objects of the first reference that tells size and place of all, None where there is none."""
+    """Returns the objects of the first reference that tells size and place of all, None where there is none."""
     for reference in references:
-        statement = understood(reference)
+        statement = parse_caption(reference)
         if statement and all(mention.size and mention.place for mention in statement.mentions):
             return statement.mentions
     return None
 
 
-class Truth(RatioMetric):
-    """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out.
-
-    What is in a picture is told by the reference that gives size and place of every object. A caption that is a
-    reference's text is true, whatever that is.
-    """
-
-    name = "truth"
-    higher_is_better = True
-    heading = "truth"
-
-    def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        pairs = zip(hypotheses, references, strict=True)
-        true = [caption in group or _is_true(caption, group) for caption, group in pairs]
-        return {self.name: np.column_stack([true, np.ones(len(true))])}
-
-    def signature_fields(self) -> str:
-        return f"by:grammar|objects:all|{self._case()}" if self.settings.lowercase else "by:grammar|objects:all"
-
-    def _objection(self, texts: Sequence[str]) -> str | None:
-        if most(texts, lambda text: understood(text) is None):
-            return "truth understands captions of dataset=scenes, and most references are none: choose accuracy or bleu"
-        return None
-
-
-def _is_true(caption: str, references: Sequence[str]) -> bool:
-    statement, things = understood(caption), full_description(references)
-    return bool(statement and things and assigned(statement, things) is not None)
+def is_true(caption: str, references: Sequence[str]) -> bool:
+    """Whether a caption is true of the picture that the references describe, and leaves none of its objects out; the
+    text of a reference is, whatever that is."""
+    if caption in references:
+        return True
+    statement = parse_caption(caption)
+    objects = full_description(references)
+    return bool(statement and objects and match_objects(statement, objects) is not None)
 
 
 def pointing(
     caption: str, weights: np.ndarray, picture: str, references: Sequence[str], grid: tuple[int, int]
 ) -> list[bool]:
-    """The pointing game (Zhang et al. 2016, "Top-down neural attention by excitation backprop"): for each word of a
-    true caption that names an object, whether the attention of that step is largest on the object's box.
+    """Plays the pointing game (Zhang et al. 2016, "Top-down neural attention by excitation backprop"): returns for each
+    word of a true caption that names an object whether the attention of that step is largest on the object's box.
 
     weights: [words of the caption, rows * columns of the grid], rows of the picture first. picture: what it was drawn
     from, whose objects end in their boxes in percent, `large red circle 20,6,46,32; ...`, in the order of the full
     description. A place of the grid is on a box when its centre is, or when it is the one that holds the box's centre.
     Nothing where the caption is not true.
     """
-    statement, things = understood(caption), full_description(references)
-    order = assigned(statement, things) if statement and things else None
+    statement = parse_caption(caption)
+    objects = full_description(references)
+    order = match_objects(statement, objects) if statement and objects else None
     if statement is None or order is None:
         return []
     boxes = [[int(edge) for edge in part.rsplit(" ", 1)[1].split(",")] for part in picture.split("; ")]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from mt.metrics.scenes import Truth, assigned, full_description, pointing, understood
+from data_prep.generated.scenes.truth import full_description, match_objects, parse_caption, pointing
+from mt.metrics.truth import Truth
 
 PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88; small red star 45,10,59,24"
 FULL = "a large red circle in the top left and a small blue star in the bottom right and a small red star at the top"
@@ -56,11 +57,11 @@ def test_without_a_full_description_only_a_reference_is_true():
 
 def test_words_that_name_objects():
     caption = "There is a red circle in the top left and a small red star above a blue star."
-    statement, things = understood(caption), full_description(REFERENCES)
+    statement, things = parse_caption(caption), full_description(REFERENCES)
     words = caption.strip(".").split()
     assert [words[mention.word] for mention in statement.mentions] == ["circle", "star", "star"]
     assert [mention.word for mention in statement.mentions] == [4, 13, 17]
-    assert assigned(statement, things) == (0, 2, 1)
+    assert match_objects(statement, things) == (0, 2, 1)
 
 
 def test_the_pointing_game():
