@@ -14,10 +14,10 @@ from mt.decoding.onnx import OnnxTranslator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.drawings import drawings
-from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.links import alignment_error
 from mt.evaluation.pointing import pointing_score
 from mt.evaluation.score import Evaluation, evaluate
+from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.timing import timing_scores
 from mt.metrics.instances import LOG, write_log
 from mt.metrics.latency import LatencyUnit

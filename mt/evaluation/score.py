@@ -12,9 +12,9 @@ from mt.decoding.base import BaseTranslator
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
-from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.scoring import metrics_of
 from mt.evaluation.simultaneous import simultaneous
+from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score

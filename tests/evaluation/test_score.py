@@ -12,9 +12,9 @@ from mt.data.split import Split
 from mt.decoding.load import load
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
+from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.alignment import to_pharaoh
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig
