@@ -71,6 +71,24 @@ def test_what_is_written_is_flushed_before_it_takes_its_name(tmp_path: Path, mon
     assert flushed == [(False, 5)]
 
 
+def test_a_folder_and_its_files_are_flushed_before_it_takes_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "folder"
+    flushed = []
+
+    def noted(descriptor: int) -> None:
+        flushed.append((path.exists(), os.fstat(descriptor).st_ino))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with replaced_folder(path) as draft:
+        (draft / "inside").mkdir()
+        (draft / "inside" / "file").write_text("four")
+    before = {number for existed, number in flushed if not existed}
+    assert before == {each.stat().st_ino for each in (path, path / "inside", path / "inside" / "file")}
+    assert flushed[-1] == (True, tmp_path.stat().st_ino)
+
+
 @pytest.mark.parametrize("name", [".file.txt.part", "file.txt"])
 def test_a_link_in_place_of_a_file_or_its_draft_is_replaced(name: str, inside: Path, outside: Path) -> None:
     (inside / name).symlink_to(outside / "mine.txt")

@@ -32,6 +32,11 @@ def test_as_many_rows_as_asked_for_are_drawn_from_everywhere(total: int, size: i
         assert max(map(len, runs)) <= 100
         middle = sum(map(len, (run for run in runs if run.start < total // 2)))
         assert middle == pytest.approx(size / 2, rel=0.02, abs=1)
+    if total > 10 * size:
+        # At a random place of each stretch, so that what repeats in the text at regular distances is not met or missed.
+        stretch = total / len(runs)
+        places = [run.start % stretch / stretch for run in runs]
+        assert max(places) - min(places) > 0.5
 
 
 def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
