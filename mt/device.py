@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import os
 import re
 import resource
 import sys
@@ -19,28 +18,12 @@ from mt.kernels.processor import processor
 DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
 """Names of devices, as a regular expression."""
 
-_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-AT_ONCE = 40
-IN_TURN = 16
-"""Programs worth keeping in training where target steps are computed at once, and where they are taken in turn."""
-
-
-def keep_programs(count: int) -> None:
-    """How many compiled programs oneDNN keeps, which computes layers, and products in bfloat16 and int8, on a CPU. For
-    training, and to be called before the first product of its process; a choice that the environment has made stays.
-
-    It has one for every shape that it has met, up to 1,024 of them, and forgets first what was longest not used. Those
-    of an LSTM and of products in bfloat16 take one to three megabytes, and batches of text are of ever new shapes. In
-    bfloat16, an update that computes its target steps at once uses 35, of which the next one uses two thirds again
-    (see `mt.kernels.linear`): with 40 it is 8 % faster than with 16 for 0.1 GB more, with 64 hardly faster. In a loop
-    over target steps more differ, and 40 are no faster than 16; with 8, training takes up to 0.1 GB less, and a tenth
-    longer. Those of convolutions over pictures are small, and compiling is a fifth of the time.
-    """
-    os.environ.setdefault(_CACHE, str(count))
-
 
 def choose(name: str) -> torch.device:
-    """auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one. Raises UserError where it is absent."""
+    """Returns the device of a name: auto, cpu, cuda, cuda:1, mps; `auto` is the first GPU where there is one.
+
+    Raises UserError where this machine has no such device.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(DEVICES, name):
@@ -54,8 +37,8 @@ def choose(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def autocast(device: torch.device, precision: str) -> Iterator[None]:
-    """Matrix products in bfloat16 where `precision` is bf16 and the processor has instructions for it, in float16 where
-    it is fp16; a context without effect where it is another."""
+    """Computes matrix products inside in bfloat16 where `precision` is bf16 and the processor has instructions for it,
+    in float16 where it is fp16, and by the weights' own type where it is another."""
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     if dtype == torch.bfloat16 and not has_bfloat16(device):
         dtype = None
@@ -74,9 +57,12 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether `autocast` computes bf16 in bfloat16 there. Without instructions for it (AVX-512 or newer, on x86), a CPU
-    would take nine times as long as in float32, and oneDNN has no LSTM. Intel's have fast ones in AMX alone, which
-    virtual machines may hide: by those of AVX-512, a product takes 1.7 times as long as in float32."""
+    """Returns whether `autocast` computes bf16 in bfloat16 there.
+
+    Without instructions for it (AVX-512 or newer, on x86), a CPU would take nine times as long as in float32, and
+    oneDNN has no LSTM. Intel's have fast ones in AMX alone, which virtual machines may hide: by those of AVX-512, a
+    product takes 1.7 times as long as in float32.
+    """
     if device.type != "cpu":
         return True
     supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)  # not public, so that it may be gone
@@ -86,17 +72,17 @@ def has_bfloat16(device: torch.device) -> bool:
 
 @contextlib.contextmanager
 def shapes_alone() -> Iterator[None]:
-    """Modules that are built inside have tensors without storage."""
-    with torch.device("meta"), _NothingDrawn():
+    """Gives modules that are built inside tensors without storage."""
+    with torch.device("meta"), _WithoutInitialisation():
         yield
 
 
-class _NothingDrawn(TorchFunctionMode):
+class _WithoutInitialisation(TorchFunctionMode):
     """Leaves out the drawing of initial values, for which torch loads its compiler where there is no storage."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        drawing = getattr(function, "__module__", None) == "torch.nn.init"
-        return None if drawing else function(*args, **(kwargs or {}))
+        initialises = getattr(function, "__module__", None) == "torch.nn.init"
+        return None if initialises else function(*args, **(kwargs or {}))
 
 
 def give_back_memory() -> None:
@@ -115,7 +101,7 @@ def reset_peak_memory(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Bytes, at the most: allocated on a GPU, else resident in this process."""
+    """Returns the most bytes that were allocated on a GPU, else those that were resident in this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     with contextlib.suppress(OSError, StopIteration):

@@ -174,6 +174,20 @@ def sizes(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]
             yield function.lineno, f"a constructor has {len(arguments) - 1} arguments"
 
 
+def no_machine(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """How a layer is computed on this machine is asked for in mt/kernels alone."""
+    if not any(within(module, name) for name in ("mt.models", "mt.search", "mt.training", "mt.decoding", "mt.ops")):
+        return
+    asked = {"is_compiling", "is_autocast_enabled", "get_autocast_dtype", "mkldnn", "ContextVar"}
+    asked |= {"environ"} if within(module, "mt.models") or within(module, "mt.search") else set()
+    for node in ast.walk(tree):
+        if getattr(node, "attr", getattr(node, "id", None)) in asked:
+            yield node.lineno, ast.unparse(node)
+    for line, name in imported(tree):
+        if within(name, "mt.kernels.processor"):
+            yield line, f"{name} is imported in {module}"
+
+
 def no_foreign_code(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """Nothing is loaded that could choose code to run."""
     for node in ast.walk(tree):
@@ -190,7 +204,7 @@ def no_foreign_code(module: str, tree: ast.Module, text: str) -> Iterator[tuple[
             yield line, f"{name} in {module}"
 
 
-RULES: tuple[Rule, ...] = (layers, doors, no_state, no_kwargs, no_type_tests, sizes, no_foreign_code)
+RULES: tuple[Rule, ...] = (layers, doors, no_state, no_kwargs, no_type_tests, sizes, no_machine, no_foreign_code)
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -273,6 +287,10 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (sizes, "mt.new", LONG),
         (sizes, "mt.new", "x = 1\n" * 251),
         (sizes, "mt.new", "class A:\n    def __init__(self, a, b, c, d, *, e, f, g, h): ..."),
+        (no_machine, "mt.models.new", "if torch.compiler.is_compiling(): ..."),
+        (no_machine, "mt.models.new", "os.environ['A']"),
+        (no_machine, "mt.decoding.new", "torch.is_autocast_enabled('cpu')"),
+        (no_machine, "mt.ops.new", "from mt.kernels.processor import processor"),
         (no_foreign_code, "mt.new", "torch.load(path)"),
         (no_foreign_code, "mt.new", "from torch import load"),
         (no_foreign_code, "mt.cli", "hydra.utils.instantiate(config)"),

@@ -1,4 +1,4 @@
-"""The kind of this machine's processor, on which the faster way to a product depends."""
+"""The kind of this machine's processor, by which strategies are chosen."""
 
 from functools import cache
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 class Processor(NamedTuple):
     vendor: str = ""
-    """As processors say it themselves: AuthenticAMD, GenuineIntel."""
+    """AuthenticAMD or GenuineIntel, as processors name themselves."""
     instructions: frozenset[str] = frozenset()
-    """By the names that Linux gives them."""
+    """The sets of instructions, by the names that Linux gives them: avx512f, amx_bf16."""
 
     @property
     def amd(self) -> bool:
@@ -22,10 +22,10 @@ class Processor(NamedTuple):
 
 @cache
 def processor() -> Processor:
-    """The first one; nothing is known of it on systems other than Linux on x86."""
+    """Returns what is known of the first processor: nothing on systems other than Linux on x86."""
     try:
         lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
     except OSError:  # another system
         return Processor()
-    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return Processor(told.get("vendor_id", ""), frozenset(told.get("flags", "").split()))
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return Processor(fields.get("vendor_id", ""), frozenset(fields.get("flags", "").split()))

@@ -10,9 +10,10 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding.modes import decodes_hard
-from mt.device import keep_programs, reset_peak_memory
+from mt.device import reset_peak_memory
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
+from mt.kernels.programs import keep_programs
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import mend, subfolder
@@ -111,5 +112,5 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
 
 
 def _device(config: Config, processes: ProcessGroup) -> torch.device:
-    keep_programs(max(FRONTENDS[config.frontend.name].programs, config.decoder.programs))
+    keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
     return processes.device(config.device)

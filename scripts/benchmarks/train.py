@@ -33,8 +33,9 @@ from benchmarks.plain import Plain, plain_of
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
-from mt.device import AT_ONCE, choose, keep_programs, peak_memory
+from mt.device import choose, peak_memory
 from mt.errors import UserError
+from mt.kernels.programs import keep_programs
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress
@@ -59,7 +60,7 @@ Train = Callable[[int], int]
 
 
 def train_by_mt(config: Config, corpus: Corpus) -> Train:
-    keep_programs(config.decoder.programs)
+    keep_programs()
     model = build(config, corpus).to(choose(config.device))
     made = updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
     return lambda count: sum(next(made).tokens for _ in range(count))
@@ -121,7 +122,6 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Returns what is printed: a row for each setting, and before them one for the plain loop."""
     peaks = {name: peak_of_new_process(setting, size, device, folder) for name, setting in settings.items()}
-    keep_programs(AT_ONCE)  # of all contenders, which share them
     corpus = Corpus.open(folder)
     configs = {name: configure(*setting, size, device=device) for name, setting in settings.items()}
     first = configs["input_feeding_fp32"]

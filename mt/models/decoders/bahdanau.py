@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel
 from torch import Tensor
 
-from mt.device import IN_TURN
 from mt.kernels.linear import Linear
 from mt.models.attention import AttentionOutput, AttentionStep, State
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
@@ -29,10 +28,6 @@ class BahdanauConfig(RecurrenceConfig):
     cell: Literal["lstm", "gru"] = "gru"
     gate: bool = False
     """Whether beta, a number from 0 to 1 that the previous state gives, scales the context (Xu et al. 2015)."""
-
-    @property
-    def programs(self) -> int:
-        return IN_TURN
 
 
 class BahdanauState(NamedTuple):

@@ -14,7 +14,6 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel
 from torch import Tensor
 
-from mt.device import AT_ONCE, IN_TURN
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
 from mt.models.attention import AttentionOutput, AttentionStep, State
@@ -26,10 +25,6 @@ class LuongConfig(RecurrenceConfig):
     name: Literal["luong"] = "luong"
     input_feeding: bool = False
     """Whether h~ joins the next input (Luong et al. 2015, section 3.3)."""
-
-    @property
-    def programs(self) -> int:
-        return IN_TURN if self.input_feeding else AT_ONCE
 
 
 class LuongState(NamedTuple):

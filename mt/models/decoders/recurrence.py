@@ -8,7 +8,6 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE, Options
-from mt.device import AT_ONCE
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
 
@@ -29,11 +28,6 @@ class RecurrenceConfig(Options):
     which online decoding needs, since the final state depends on all of the source."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Between layers and on the readout (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
-
-    @property
-    def programs(self) -> int:
-        """Of oneDNN that are worth their memory in training; see `mt.device.keep_programs`."""
-        return AT_ONCE
 
 
 class Recurrence(nn.Module):

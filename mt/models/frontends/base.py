@@ -31,8 +31,8 @@ class Frontend(OptIn, nn.Module):
     end: ClassVar[int] = 1
     """1 where a source may go on after its last vector came, until it is known to be the last; 0 where that vector says
     it, as EOS of a text does."""
-    programs: ClassVar[int] = 0
-    """Of oneDNN that are worth their memory in training, where those are more than its decoder's."""
+    convolutional: ClassVar[bool] = False
+    """Whether most of the time of training goes into its convolutions, over sources of one size."""
     output_size: int
     """D"""
 

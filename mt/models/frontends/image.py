@@ -75,7 +75,7 @@ class ImageGrid(Frontend):
     Config: ClassVar[type[BaseModel]] = ImageGridConfig
     field = "image"
     ordered = False
-    programs = 1024
+    convolutional = True
 
     def __init__(self, config: ImageGridConfig) -> None:
         super().__init__()
