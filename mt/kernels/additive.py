@@ -61,7 +61,8 @@ class Blockwise(Function):
     @once_differentiable
     def backward(ctx, grad_energy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         queries, keys, direction = ctx.saved_tensors
-        grad_queries, grad_keys = torch.empty_like(queries), torch.zeros_like(keys)
+        grad_queries = torch.empty_like(queries)
+        grad_keys = torch.zeros_like(keys)
         grad_direction = torch.zeros_like(direction)
         with torch.autocast(queries.device.type, enabled=False):
             for rows, steps in _blocks(queries, keys):

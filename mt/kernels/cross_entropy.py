@@ -22,8 +22,8 @@ def token_losses(
     *,
     smoothing: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
-    """The sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on padding,
-    not smoothed and without a gradient.
+    """Returns the sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on
+    padding, not smoothed and without a gradient.
 
     weight, bias: turn readouts into logits; mask: true on real tokens.
     smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
@@ -53,9 +53,11 @@ class _TokenLosses(Function):
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
         """real: [N], 1 or 0: what each row counts; None: 1."""
-        weight_cast, bias_cast = weight.to(readouts.dtype), bias.to(readouts.dtype)
+        weight_cast = weight.to(readouts.dtype)
+        bias_cast = bias.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
-        grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        grad_weight = torch.zeros_like(weight)
+        grad_bias = torch.zeros_like(bias)
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
         rows, alike = _block(readouts)
@@ -63,7 +65,8 @@ class _TokenLosses(Function):
             end = min(begin + rows, len(readouts))
             first = end - rows if alike else begin  # of the last block some rows have been in another
             again = begin - first
-            block, wanted = readouts[first:end], targets[first:end, None]
+            block = readouts[first:end]
+            wanted = targets[first:end, None]
             log_probs = matrix_product(block, weight_cast.T, bias_cast).to(weight.dtype).log_softmax(-1)
             counts = None if real is None else real[first:end, None]
             if counts is not None:
@@ -74,10 +77,7 @@ class _TokenLosses(Function):
                 loss -= smoothing * log_probs[again:].mean(-1).sum()
             if not differentiable:
                 continue
-            grad = log_probs.exp_()
-            if smoothing:
-                grad -= smoothing / len(weight)
-            grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+            grad = _gradient(log_probs, wanted, smoothing)
             if counts is not None:
                 grad *= counts
             grad[:again] = 0
@@ -99,8 +99,16 @@ class _TokenLosses(Function):
         return grad * grad_readouts, grad * grad_weight, grad * grad_bias, None, None, None, None
 
 
+def _gradient(log_probs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
+    """Returns the gradient of the logits [N, V], in the place of their log-probabilities. wanted: [N, 1] tokens."""
+    grad = log_probs.exp_()
+    if smoothing:
+        grad -= smoothing / grad.shape[1]
+    return grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+
+
 def _block(readouts: Tensor) -> tuple[int, bool]:
-    """The rows of a block, and whether the last one has as many, too."""
+    """Returns the rows of a block, and whether the last one has as many, too."""
     # Few enough for a block of logits to stay in a CPU's cache; a GPU wants larger products.
     rows = 256 if readouts.device.type == "cpu" else 4096
     if not _compiled_by_shape(readouts) or len(readouts) <= rows:
@@ -110,10 +118,10 @@ def _block(readouts: Tensor) -> tuple[int, bool]:
 
 
 def _grad_readouts(grad: Tensor, weight: Tensor) -> Tensor:
-    """grad @ weight, by its transpose where the program for that is made in an eighth of the time (of 12 ms)."""
+    """Returns grad @ weight, by its transpose where the program for that is made in an eighth of 12 ms."""
     return (weight.T @ grad.T).T if _compiled_by_shape(grad) else matrix_product(grad, weight)
 
 
 def _compiled_by_shape(x: Tensor) -> bool:
-    """Whether products are oneDNN's, which makes a program for each shape, and keeps few of them in training."""
+    """Returns whether products are oneDNN's, which compiles a program for each shape and keeps few of them."""
     return x.device.type == "cpu" and x.dtype == torch.bfloat16

@@ -34,7 +34,7 @@ class DotProductAttention(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Of the decoder."""
+    """The weights of the decoder."""
 
     input: Tensor
     """[4 H, E + F], of an LSTM in PyTorch's order of gates: i, f, g, o."""
@@ -53,7 +53,7 @@ def input_feeding(
     weights: Weights,
     drop: Float[Tensor, "B T F"] | None,
 ) -> tuple[Float[Tensor, "B T F"], Float[Tensor, "B T V"], Float[Tensor, "B T S"]]:
-    """The readouts f, the contexts, and the weights of the attention, which are float32 (or float64).
+    """Returns the readouts f, the contexts, and the weights of the attention, which are float32 (or float64).
 
     state: hidden and cell before the first step, where f is 0. drop: what readouts are multiplied by; None: 1.
 
@@ -66,7 +66,7 @@ def input_feeding(
 
 
 class _InputFeeding(Function):
-    """Time comes first within, so that what belongs to a step lies together."""
+    """Computes with time first, so that what belongs to a step lies together."""
 
     @staticmethod
     def forward(
@@ -86,7 +86,9 @@ class _InputFeeding(Function):
         run: _Run = ctx.run
         with torch.autocast(run.gain.device.type, enabled=False):
             run.backward(*(None if grad is None else grad.transpose(0, 1) for grad in grads))
-            hidden, cell, (w_input, w_hidden, bias) = run.grad_hidden, run.grad_cell, run.recurrent_gradients()
+            hidden = run.grad_hidden
+            cell = run.grad_cell
+            w_input, w_hidden, bias = run.recurrent_gradients()
             keys, gain, values = run.attention_gradients()
             return (
                 run.vector_gradients(), hidden, cell, keys, gain, values, None, w_input, w_hidden, bias,
@@ -100,12 +102,16 @@ class _Run:
     def __init__(
         self, vectors: Tensor, attention: DotProductAttention, weights: Weights, drop: Tensor | None, dtype: torch.dtype
     ) -> None:
-        size, (rows, steps, width) = weights.hidden.shape[1], vectors.shape
-        self.work, self.visible = result_dtype(vectors), attention.visible
-        self.fed, self.context = weights.combine.shape[0], attention.values.shape[2]
+        size = weights.hidden.shape[1]
+        rows, steps, width = vectors.shape
+        self.work = result_dtype(vectors)
+        self.visible = attention.visible
+        self.fed = weights.combine.shape[0]
+        self.context = attention.values.shape[2]
         new = vectors.new_empty
         self.vectors = vectors.transpose(0, 1).to(dtype, memory_format=torch.contiguous_format)
-        self.keys, self.values = attention.keys.to(dtype), attention.values.to(dtype)
+        self.keys = attention.keys.to(dtype)
+        self.values = attention.values.to(dtype)
         self.gain = attention.gain.to(self.work)
         self.w_vectors = weights.input[:, :width].to(dtype)
         # [f; h] of the step before goes through one matrix.
@@ -120,14 +126,17 @@ class _Run:
         self.tops: list[Tensor] = []
 
     def forward(self, hidden: Tensor, cell: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Readouts, contexts and weights, batch first."""
-        size, fed = hidden.shape[1], self.fed
-        given = torch.nn.functional.linear(self.vectors, self.w_vectors, bias.to(self.vectors.dtype))
-        self.joined[0, :, :fed], self.joined[0, :, fed:], self.cells[0] = 0, hidden, cell
+        """Returns readouts, contexts and weights, batch first."""
+        size = hidden.shape[1]
+        fed = self.fed
+        of_vectors = torch.nn.functional.linear(self.vectors, self.w_vectors, bias.to(self.vectors.dtype))
+        self.joined[0, :, :fed] = 0
+        self.joined[0, :, fed:] = hidden
+        self.cells[0] = cell
         lowest = torch.finfo(self.work).min
         unseen = torch.zeros_like(self.visible, dtype=self.work).masked_fill_(~self.visible, lowest)
-        for step in range(len(given)):
-            gates = torch.addmm(given[step], self.joined[step], self.w_steps.T).to(self.work)
+        for step in range(len(of_vectors)):
+            gates = torch.addmm(of_vectors[step], self.joined[step], self.w_steps.T).to(self.work)
             gates[:, : 2 * size].sigmoid_(), gates[:, 2 * size : 3 * size].tanh_(), gates[:, 3 * size :].sigmoid_()
             i, f, g, o = gates.chunk(4, 1)
             cell = torch.mul(f, self.cells[step], out=self.cells[step + 1]).addcmul_(i, g)
@@ -137,11 +146,12 @@ class _Run:
             self.joined[step + 1, :, :fed] = top if self.drop is None else top * self.drop[step]
             self.gates.append(gates)
             self.tops.append(top)
-        readouts, contexts = self.joined[1:, :, :fed], self.read[:, :, : self.context]
+        readouts = self.joined[1:, :, :fed]
+        contexts = self.read[:, :, : self.context]
         return tuple(part.transpose(0, 1).contiguous() for part in (readouts, contexts, self.weights))
 
     def _attend(self, step: int, unseen: Tensor) -> None:
-        """unseen: what energies are masked by adding."""
+        """Computes the weights and the context of a step. unseen: what is added to energies to mask them."""
         column = step if unseen.shape[1] > 1 else 0
         query = self.read[step, :, self.context :, None]
         energies = torch.bmm(self.keys, query)[:, :, 0].to(self.work)
@@ -151,13 +161,15 @@ class _Run:
         self.read[step, :, : self.context] = torch.bmm(weights[:, None].to(self.values.dtype), self.values)[:, 0]
 
     def backward(self, by_readout: Tensor | None, by_context: Tensor | None, by_weight: Tensor | None) -> None:
-        """The gradients of what is computed in each step, by those of the outputs, time first."""
-        steps, size = len(self.gates), self.cells.shape[2]
+        """Computes the gradients of what is computed in each step, by those of the outputs, time first."""
+        steps = len(self.gates)
+        size = self.cells.shape[2]
         self.grad_gates = self.joined.new_empty(steps, *self.gates[0].shape)
         self.grad_energies = torch.empty_like(self.weights)
         self.grad_read = torch.empty_like(self.read[:, :, : self.context])
         self.grad_tops = self.read.new_empty(steps, *self.tops[0].shape)
-        joined, by_cell = torch.zeros_like(self.joined[0], dtype=self.work), torch.zeros_like(self.cells[0])
+        joined = torch.zeros_like(self.joined[0], dtype=self.work)
+        by_cell = torch.zeros_like(self.cells[0])
         for step in reversed(range(steps)):
             top = joined[:, : self.fed] if by_readout is None else joined[:, : self.fed] + by_readout[step]
             top = top if self.drop is None else top * self.drop[step]
@@ -167,7 +179,8 @@ class _Run:
             self.grad_read[step] = context if by_context is None else context + by_context[step]
             by_hidden = read[:, self.context :] + joined[:, self.fed :]
             by_hidden += self._query_gradient(step, None if by_weight is None else by_weight[step])
-            gates, tanh_cell = self.gates[step], torch.tanh(self.cells[step + 1])
+            gates = self.gates[step]
+            tanh_cell = torch.tanh(self.cells[step + 1])
             i, f, g, o = gates.chunk(4, 1)
             by_cell = by_cell + torch.ops.aten.tanh_backward(by_hidden * o, tanh_cell)
             parts = (by_cell * g, by_cell * self.cells[step], by_cell * i, by_hidden * tanh_cell)
@@ -179,10 +192,11 @@ class _Run:
             self.grad_gates[step] = by_gates
             by_cell = by_cell * f
             joined = (self.grad_gates[step] @ self.w_steps).to(self.work)
-        self.grad_hidden, self.grad_cell = joined[:, self.fed :], by_cell
+        self.grad_hidden = joined[:, self.fed :]
+        self.grad_cell = by_cell
 
     def _query_gradient(self, step: int, by_weight: Tensor | None) -> Tensor:
-        """[B, H]; that of the energies is kept."""
+        """Returns [B, H], and stores the gradient of the energies."""
         weights = self.weights[step]
         grad = torch.bmm(self.values, self.grad_read[step, :, :, None])[:, :, 0].to(self.work)
         grad = grad if by_weight is None else grad + by_weight
@@ -195,9 +209,10 @@ class _Run:
         return (self.grad_gates @ self.w_vectors).transpose(0, 1)
 
     def recurrent_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Of `Weights.input`, `hidden` and `bias`."""
+        """Returns the gradients of `Weights.input`, `hidden` and `bias`."""
         gates = self.grad_gates.flatten(0, 1).T
-        by_vectors, by_joined = gates @ self.vectors.flatten(0, 1), gates @ self.joined[:-1].flatten(0, 1)
+        by_vectors = gates @ self.vectors.flatten(0, 1)
+        by_joined = gates @ self.joined[:-1].flatten(0, 1)
         bias = self.grad_gates.sum((0, 1), dtype=self.work)
         return torch.cat((by_vectors, by_joined[:, : self.fed]), 1), by_joined[:, self.fed :], bias
 
@@ -205,7 +220,7 @@ class _Run:
         return self.grad_tops.flatten(0, 1).T @ self.read.flatten(0, 1)
 
     def attention_gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Of the keys, the gain and the values."""
+        """Returns the gradients of the keys, the gain and the values."""
         dtype = self.keys.dtype
         queries = self.read[:, :, self.context :].transpose(0, 1)
         keys = torch.bmm(self.grad_energies.permute(1, 2, 0).to(dtype), queries).to(self.work)

@@ -125,7 +125,7 @@ def torch_product(left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
 
 @cache
 def has_onednn_product() -> bool:
-    """Whether this torch has what `onednn_product` calls, which is no part of its public interface."""
+    """Returns whether this torch has what `onednn_product` calls, which is no part of its public interface."""
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
@@ -173,7 +173,7 @@ class _Blocks(Function):
 
 
 def _empty_blocks(rows: Tensor, width: int) -> Tensor:
-    """An uninitialised [M, width], M the least multiple of ROWS that is not less than the number of rows."""
+    """Returns an uninitialised [M, width], M the least multiple of ROWS that is not less than the number of rows."""
     return rows.new_empty(ROWS * -(-len(rows) // ROWS), width)
 
 

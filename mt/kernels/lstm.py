@@ -89,19 +89,19 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         return self.cell_by_cell if self.rounded is not None or (on_cpu and few) else self.whole
 
     def whole(self, inputs: Tensor, state: State | None = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
-        """All positions at once, by torch; where none is padding."""
+        """Computes all positions at once, by torch, where none is padding."""
         return self._by_torch(inputs, state)
 
     def packed(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
-        """Each source as long as it is, by torch, so that the backward direction begins at its end."""
+        """Computes each source as long as it is, by torch, so that the backward direction begins at its end."""
         lengths = mask.sum(1).clamp(min=1).cpu()  # packing refuses rows without a position
         packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
         outputs, after = self._by_torch(packed, state)
         return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], after
 
     def each_direction(self, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, State]:
-        """Each direction of bidirectional layers over the padded batch, the backward one with each source turned around
-        in its place. There is no state before."""
+        """Computes each direction of bidirectional layers over the padded batch, the backward one with each source
+        turned around in its place. There is no state before."""
         lengths = mask.sum(1).clamp(min=1)
         turned = mirrored(lengths, mask.shape[1])[..., None]
         outputs = inputs
@@ -116,7 +116,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         return outputs, (torch.stack((last(right, lengths), left[:, 0]), 1),)
 
     def cell_by_cell(self, inputs: Tensor, state: State | None, mask: Tensor | None = None) -> tuple[Tensor, State]:
-        """One position after another, from a state on, without a gradient; in float32 under autocast, too."""
+        """Computes one position after another, from a state on, without a gradient; in float32 under autocast, too."""
         assert state is not None
         outputs = inputs.type_as(self.all_weights[0][0])
         before = zip(*(_layers_first(part).type_as(outputs).unbind() for part in state), strict=True)

@@ -24,14 +24,16 @@ THREAD = 2**20
 
 @cache
 def alignment_kernels(dtype: torch.dtype) -> tuple[Kernel, Kernel] | None:
-    """The expected alignment forward and backward, for tensors of float32 or float64; None where numba cannot.
+    """Returns the loops of the expected alignment, forward and backward, for one dtype; None where numba cannot.
 
     The first call of a process loads numba, and compiles what is not in numba's cache on disk.
     """
     if (numba := _numba()) is None:
         return None
     scalar = numba.float64 if dtype == torch.float64 else numba.float32
-    row, matrix, table = numba.float64[::1], scalar[:, ::1], scalar[:, :, ::1]
+    row = numba.float64[::1]
+    matrix = scalar[:, ::1]
+    table = scalar[:, :, ::1]
     forward = numba.void(table, matrix, table, table, row)
     backward = numba.void(table, table, table, table, matrix, row)
     return _compiled(numba, ((forward, _alignment_forward), (backward, _alignment_backward)))
@@ -39,10 +41,12 @@ def alignment_kernels(dtype: torch.dtype) -> tuple[Kernel, Kernel] | None:
 
 @cache
 def additive_kernels() -> tuple[Kernel, Kernel] | None:
-    """The additive energy forward and backward, for tensors of float32; None where numba cannot."""
+    """Returns the loops of the additive energy, forward and backward, for float32; None where numba cannot."""
     if (numba := _numba()) is None:
         return None
-    row, matrix, table = numba.float32[::1], numba.float32[:, ::1], numba.float32[:, :, ::1]
+    row = numba.float32[::1]
+    matrix = numba.float32[:, ::1]
+    table = numba.float32[:, :, ::1]
     forward = numba.void(row, table, table, table)
     backward = numba.void(table, table, table, table, table, matrix)
     try:
@@ -83,7 +87,8 @@ class CompiledAlignment(Function):
     @staticmethod
     def forward(ctx, p_choose: Tensor, start: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
         p_choose = p_choose.contiguous()
-        q, alpha = torch.empty_like(p_choose), torch.empty_like(p_choose)
+        q = torch.empty_like(p_choose)
+        alpha = torch.empty_like(p_choose)
         forward(*_arrays(p_choose, start.contiguous(), q, alpha, _row(p_choose)))
         ctx.save_for_backward(p_choose, q)
         ctx.kernel = backward
@@ -93,7 +98,8 @@ class CompiledAlignment(Function):
     @once_differentiable
     def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor, None, None]:
         p_choose, q = ctx.saved_tensors
-        grad_p, grad_start = torch.empty_like(p_choose), torch.empty_like(p_choose[:, 0])
+        grad_p = torch.empty_like(p_choose)
+        grad_start = torch.empty_like(p_choose[:, 0])
         ctx.kernel(*_arrays(p_choose, q, grad_alpha.contiguous(), grad_p, grad_start, _row(p_choose)))
         return grad_p, grad_start, None, None
 
@@ -103,7 +109,9 @@ class CompiledAdditive(Function):
 
     @staticmethod
     def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
-        queries, keys, direction = queries.contiguous(), keys.contiguous(), direction.contiguous()
+        queries = queries.contiguous()
+        keys = keys.contiguous()
+        direction = direction.contiguous()
         energy = queries.new_empty(*queries.shape[:2], keys.shape[1])
         _by_sentence(lambda *rows: forward(*_arrays(direction), *rows), queries, keys, energy)
         ctx.save_for_backward(queries, keys, direction)
@@ -114,7 +122,8 @@ class CompiledAdditive(Function):
     @once_differentiable
     def backward(ctx, grad_energy: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         queries, keys, direction = ctx.saved_tensors
-        grad_queries, grad_keys = torch.zeros_like(queries), torch.zeros_like(keys)
+        grad_queries = torch.zeros_like(queries)
+        grad_keys = torch.zeros_like(keys)
         grad_direction = queries.new_zeros(queries.shape[::2])
         _by_sentence(ctx.kernel, queries, keys, grad_energy.contiguous(), grad_queries, grad_keys, grad_direction)
         return direction * grad_queries, direction * grad_keys, grad_direction.sum(0), None, None
@@ -134,7 +143,8 @@ def _by_sentence(kernel: Kernel, *tensors: Tensor) -> None:
 
     tensors: queries [B, T, H], keys [B, S, H], and others.
     """
-    (batch, steps, hidden), positions = tensors[0].shape, tensors[1].shape[1]
+    batch, steps, hidden = tensors[0].shape
+    positions = tensors[1].shape[1]
     threads = min(torch.get_num_threads(), batch, batch * steps * positions * hidden // THREAD)
     size = -(-batch // max(threads, 1)) or 1
     at_once([partial(kernel, *_arrays(*(x[first : first + size] for x in tensors))) for first in range(0, batch, size)])

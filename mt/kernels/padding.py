@@ -33,7 +33,8 @@ def append(
     if not mask.shape[1]:
         return tuple(new_parts), new_mask
     pairs = zip((*parts, mask), (*new_parts, new_mask), strict=True)
-    old, new = mask.sum(1), new_mask.sum(1)
+    old = mask.sum(1)
+    new = new_mask.sum(1)
     size = int((old + new).max())
     if len(mask) == 1 and size:
         joined = [torch.cat((before[:, : int(old)], after[:, : int(new)]), 1) for before, after in pairs]

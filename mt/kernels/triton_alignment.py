@@ -24,7 +24,8 @@ class FusedAlignment(Function):
     @staticmethod
     def forward(ctx, p_choose: Tensor, start: Tensor, block: int) -> Tensor:
         p_choose = p_choose.contiguous()
-        q, alpha = torch.empty_like(p_choose), torch.empty_like(p_choose)
+        q = torch.empty_like(p_choose)
+        alpha = torch.empty_like(p_choose)
         firsts = range(0, p_choose.shape[2], block)
         _launch(_forward, firsts, p_choose, start.contiguous(), q, alpha)
         ctx.save_for_backward(p_choose, q)
@@ -35,7 +36,8 @@ class FusedAlignment(Function):
     @once_differentiable
     def backward(ctx, grad_alpha: Tensor) -> tuple[Tensor, Tensor, None]:
         p_choose, q = ctx.saved_tensors
-        grad_p, grad_start = torch.empty_like(p_choose), torch.empty_like(p_choose[:, 0])
+        grad_p = torch.empty_like(p_choose)
+        grad_start = torch.empty_like(p_choose[:, 0])
         _launch(_backward, ctx.firsts[::-1], p_choose, q, grad_alpha.contiguous(), grad_p, grad_start)
         return grad_p, grad_start, None
 

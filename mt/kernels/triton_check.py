@@ -12,7 +12,7 @@ Alignment = Callable[[Tensor, Tensor], Tensor]
 
 
 def block_size(positions: int) -> int:
-    """The columns that a kernel scans at once: a power of 2, up to eight for each thread of its warp."""
+    """Returns the columns that a kernel scans at once: a power of 2, up to eight for each thread of its warp."""
     return min(256, max(32, 1 << (positions - 1).bit_length()))
 
 
@@ -20,7 +20,7 @@ def block_size(positions: int) -> int:
 def fused_alignment(
     device: torch.device, dtype: torch.dtype, block: int, reference: type[Function]
 ) -> Alignment | None:
-    """The kernels for tensors of one dtype, by blocks of columns; None, with a warning, where they do not work.
+    """Returns the kernels for tensors of one dtype, by blocks of columns; None, with a warning, where they do not work.
 
     The first call loads Triton, compiles what is not in Triton's cache on disk, and compares values and gradients with
     those of `reference`, the wavefront, so that a compiler that is wrong is not trusted.
@@ -40,8 +40,8 @@ def fused_alignment(
             p = torch.linspace(0, 2, 2 * 3 * (block + 1), dtype=dtype, device=device).view(2, 3, -1)
             p = torch.minimum(p, 2 - p).requires_grad_()
             start = p.detach()[:, 0].flip(1).requires_grad_()
-            for ours, theirs in zip(_passes(fused, p, start), _passes(reference.apply, p, start), strict=True):
-                torch.testing.assert_close(ours, theirs)
+            for computed, expected in zip(_passes(fused, p, start), _passes(reference.apply, p, start), strict=True):
+                torch.testing.assert_close(computed, expected)
     except Exception as error:  # Of any kind: the wavefront gives the same result.
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(f"the expected alignment is computed without Triton, and slower: {reason}", stacklevel=2)

@@ -1,4 +1,4 @@
-"""What a model is given."""
+"""What a model takes."""
 
 from typing import Protocol, runtime_checkable
 

@@ -35,7 +35,8 @@ class ModelConfig(Options):
 
     @model_validator(mode="after")
     def _attention_suits_the_rest(self) -> "ModelConfig":
-        chosen, attention = self.attention.name, ATTENTIONS[self.attention.name]
+        chosen = self.attention.name
+        attention = ATTENTIONS[self.attention.name]
         if attention.needs_order and not FRONTENDS[self.frontend.name].ordered:
             raise UserError(
                 f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "

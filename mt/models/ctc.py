@@ -22,11 +22,13 @@ class CTC(nn.Linear):
 
         0 for an example whose transcript is missing, and for a batch without transcripts where they are what is learnt.
         """
-        labels, mask = batch.target_out, batch.target_mask
+        labels = batch.target_out
+        mask = batch.target_mask
         if self._transcribes:
             if batch.transcript is None or batch.transcript_mask is None:
                 return encoded.values.new_zeros((), dtype=torch.float32)
-            labels, mask = batch.transcript, batch.transcript_mask
+            labels = batch.transcript
+            mask = batch.transcript_mask
         pieces = mask[:, 1:]
         logits = self(encoded.values.to(self.weight.dtype))
         losses = ctc_losses(logits, encoded.mask, labels[:, :-1], pieces)

@@ -1,5 +1,5 @@
-"""Several models as one: the mean of what they say of the next token. It has a model's verbs, so that search and
-evaluation know no difference."""
+"""Several models as one, which predicts the mean of their probabilities of the next token. It has a model's verbs, so
+that search and evaluation know no difference."""
 
 import math
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class Ensemble(nn.Module):
 
     def init_state(self, memory: tuple[DecoderMemory, ...], *, hard: bool = False) -> tuple[Any, ...]:
         pairs = zip(self.models, memory, strict=True)
-        return tuple(model.init_state(own, hard=hard and model.supports_hard) for model, own in pairs)
+        return tuple(model.init_state(part, hard=hard and model.supports_hard) for model, part in pairs)
 
     def step(
         self,
@@ -58,17 +58,17 @@ class Ensemble(nn.Module):
         *,
         hard: bool = False,
     ) -> Prediction:
-        """The logits are the logarithms of the mean probabilities."""
-        said = [
-            model.step(tokens, own, before, hard=hard and model.supports_hard)
-            for model, own, before in zip(self.models, memory, state, strict=True)
+        """Returns a prediction whose logits are the logarithms of the mean probabilities."""
+        predictions = [
+            model.step(tokens, part, before, hard=hard and model.supports_hard)
+            for model, part, before in zip(self.models, memory, state, strict=True)
         ]
-        logits = _mean([one.logits.float().log_softmax(-1) for one in said])
-        weights = self._weights([one.weights for one in said], hard)
-        return said[0]._replace(logits=logits, weights=weights, state=tuple(one.state for one in said))
+        logits = _mean([one.logits.float().log_softmax(-1) for one in predictions])
+        weights = self._weights([one.weights for one in predictions], hard)
+        return predictions[0]._replace(logits=logits, weights=weights, state=tuple(one.state for one in predictions))
 
     def forward(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss:
-        """The loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.
+        """Returns the loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.
 
         wait_k: None, since there is no such ensemble.
         """
@@ -90,5 +90,5 @@ class Ensemble(nn.Module):
 
 
 def _mean(log_probs: Sequence[Tensor]) -> Tensor:
-    """The logarithm of the mean of probabilities, which are given by their logarithms."""
+    """Returns the logarithm of the mean of probabilities, which are given by their logarithms."""
     return torch.stack(list(log_probs)).logsumexp(0) - math.log(len(log_probs))

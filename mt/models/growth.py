@@ -1,4 +1,4 @@
-"""The tensors of a model for vocabularies to which pieces were added, such that what it said before stays as it is."""
+"""The tensors of a model for vocabularies to which pieces were added; what it predicted before stays as it is."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,8 @@ Sizes = tuple[int, int, int | None]
 
 
 def grown(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str, Tensor]:
-    """The state of a `Seq2Seq` with vocabularies of other sizes, whose new pieces have the ids after the old ones.
+    """Returns the state of a `Seq2Seq` with vocabularies of other sizes, whose new pieces have the ids after the old
+    ones.
 
     A new piece starts as what the model took it for: it has the vectors of the unknown piece, in the source as in the
     output. Its bias is lower, so that whatever the readout is, all new pieces have `SHARE` of the unknown piece's
@@ -35,7 +36,7 @@ def grown(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str,
 
 
 def _longer(tensor: Tensor, before: int, after: int, *, lowered: bool) -> Tensor:
-    """What comes after the rows of the vocabulary, as the blank of CTC, stays last."""
+    """Returns a tensor with more rows of the vocabulary; what comes after them, as the blank of CTC, stays last."""
     count = after - before
     if not count:
         return tensor

@@ -56,7 +56,8 @@ class Seq2Seq(SourceReader):
             config.frontend, lambda: embedding if share else Embedding(config.embedding, source_vocab_size)
         )
         self.encoder = ENCODERS[config.encoder.name](config.encoder, self.frontend.output_size)
-        value_size, final_state_size = self.encoder.value_size, self.encoder.final_state_size
+        value_size = self.encoder.value_size
+        final_state_size = self.encoder.final_state_size
         attention = build_attention(config.attention, config.decoder.hidden_size, value_size)
         parts = DecoderParts(embedding, attention, value_size, final_state_size, config.embedding.tie_output)
         self.decoder = DECODERS[config.decoder.name](config.decoder, parts)
@@ -65,7 +66,8 @@ class Seq2Seq(SourceReader):
                 "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source reaches the decoder: "
                 "set decoder.init_hidden=final_state or attention.context=last"
             )
-        self.ctc_weight, self.doubly_stochastic_weight = config.ctc_weight, config.doubly_stochastic_weight
+        self.ctc_weight = config.ctc_weight
+        self.doubly_stochastic_weight = config.doubly_stochastic_weight
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
@@ -98,17 +100,20 @@ class Seq2Seq(SourceReader):
     def forward(
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
     ) -> Loss:
-        """The loss of a batch under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
+        """Returns the loss of a batch under teacher forcing. label_smoothing: see `token_losses`; wait_k: see
+        `wait`."""
         encoded = self.encoder(*self.frontend(batch.source, batch.source_mask))
         memory = self.decoder.init_memory(encoded)
         if wait_k is not None:
             memory = self.wait(memory, wait_k)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
-        output, mask = self.decoder.output, batch.target_mask
+        output = self.decoder.output
+        mask = batch.target_mask
         total, each = token_losses(
             readouts, output.weight, output.bias, batch.target_out, mask, smoothing=label_smoothing
         )
-        attention, source_mask = self.decoder.attention, memory.attention.mask
+        attention = self.decoder.attention
+        source_mask = memory.attention.mask
         with autocast(total.device, "fp32"):
             auxiliary = attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary

@@ -32,8 +32,8 @@ class SourceReader(nn.Module):
         return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-        """How many positions sources of these lengths, counted as their field does, have for the attention: of text its
-        tokens, EOS included."""
+        """Returns how many positions sources of these lengths, counted as their field does, have for the attention: of
+        text its tokens, EOS included."""
         return self.encoder.output_lengths(self.frontend.output_lengths(lengths))
 
     def extend(
@@ -56,15 +56,16 @@ class SourceReader(nn.Module):
         return self.decoder.extend(memory, encoded, complete), SourceState(frontend_state, encoder_state, count)
 
     def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
-        """The memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
+        """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
         positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
         return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
 
     def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
-        """How many vectors of the front-end, of text tokens, must have come before the value of each position is known
-        (see `Encoder.read_for`); more than there are, where the source must have ended. Of a memory from which nothing
-        was dropped."""
-        mask, complete = memory.attention.mask, memory.attention.complete
+        """Returns how many vectors of the front-end, of text tokens, must have come before the value of each position
+        is known (see `Encoder.read_for`); more than there are, where the source must have ended. Of a memory from which
+        nothing was dropped."""
+        mask = memory.attention.mask
+        complete = memory.attention.complete
         lengths = mask.sum(1) + self.frontend.end
         if complete is not None:
             lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)

@@ -28,32 +28,33 @@ SCALE = ":scale"
 
 
 def narrowed(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:
-    """What a file holds in place of float32 tensors. parameters: the names of those that were learnt; what is fixed, as
-    the bands of a filter, stays as it is."""
-    found = dict(tensors)
+    """Returns what a file holds in place of float32 tensors. parameters: the names of those that were learnt; what is
+    fixed, as the bands of a filter, stays as it is."""
+    stored = dict(tensors)
     for name, tensor in tensors.items():
         if form != "float32" and name in parameters and tensor.dim() > 1:
             if form == "bfloat16":
-                found[name] = tensor.to(torch.bfloat16)
+                stored[name] = tensor.to(torch.bfloat16)
             else:
-                found[name], found[name + SCALE] = _quantized(tensor)
-    return found
+                stored[name], stored[name + SCALE] = _quantized(tensor)
+    return stored
 
 
 def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The float32 tensors of a file that `narrowed` made. Raises KeyError where a scale is missing."""
-    found = {}
+    """Returns the float32 tensors of a file that `narrowed` made. Raises KeyError where a scale is missing."""
+    stored = {}
     for name, tensor in tensors.items():
         if tensor.dtype == torch.int8:
             rows = tensor.flatten(1).float() * tensors[name + SCALE][:, None]
-            found[name] = rows.view(tensor.shape)
+            stored[name] = rows.view(tensor.shape)
         elif not name.endswith(SCALE):
-            found[name] = tensor.float() if tensor.is_floating_point() else tensor
-    return found
+            stored[name] = tensor.float() if tensor.is_floating_point() else tensor
+    return stored
 
 
 def read(path: Path, remedy: str) -> dict[str, Tensor]:
-    """The tensors of a file, in float32. remedy: for the sentence where it has int8 numbers without their scale."""
+    """Returns the tensors of a file, in float32. remedy: for the sentence where it has int8 numbers without their
+    scale."""
     tensors = load(path, remedy)
     try:
         return widened(tensors)
@@ -62,7 +63,7 @@ def read(path: Path, remedy: str) -> dict[str, Tensor]:
 
 
 def load(path: Path, remedy: str) -> dict[str, Tensor]:
-    """The tensors of a file, as they are in it. Raises UserError where it is no such file."""
+    """Returns the tensors of a file, as they are in it. Raises UserError where it is no such file."""
     with _readable(path, remedy):
         return load_file(path)
 
@@ -86,15 +87,16 @@ def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
         return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
 
 
-def with_scales(found: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """The shapes that a file with the tensors of a model may have: those, and a scale for each row of a matrix."""
-    scales = {name + SCALE: shape[:1] for name, shape in found.items() if len(shape) > 1}
-    return {**found, **scales}
+def with_scales(shapes: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Returns the shapes that a file with the tensors of a model may have: those, and a scale for each row of a
+    matrix."""
+    scales = {name + SCALE: shape[:1] for name, shape in shapes.items() if len(shape) > 1}
+    return {**shapes, **scales}
 
 
-def count(found: Mapping[str, list[int]]) -> int:
-    """The numbers of a model in a file of these shapes, scales not among them."""
-    return sum(math.prod(shape) for name, shape in found.items() if not name.endswith(SCALE))
+def count(shapes: Mapping[str, list[int]]) -> int:
+    """Returns the numbers of a model in a file of these shapes, scales not among them."""
+    return sum(math.prod(shape) for name, shape in shapes.items() if not name.endswith(SCALE))
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from mt.ops.softmax import masked_softmax
 BLOCK_BYTES = {"cpu": 32 * 2**20}
 """Size of the chunks of one block of rows, by the kind of device: on a CPU, what fits its cache."""
 OTHER_BLOCK_BYTES = 512 * 2**20
-"""The same on other devices, which need more rows at once to be kept busy."""
+"""The same on other devices, which need more rows at once to be numbers busy."""
 
 
 def adaptive_chunkwise_attention(
@@ -71,7 +71,7 @@ class _AdaptiveChunkwise(Function):
     def forward(ctx, previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
         ctx.save_for_backward(previous, p_choose, energy)
         beta = torch.empty_like(energy)
-        for block in _blocks(energy, kept=3):
+        for block in _blocks(energy, numbers=3):
             beta[:, block] = _distribute(previous[:, block], p_choose[:, block], energy[:, block])
         return beta
 
@@ -80,27 +80,30 @@ class _AdaptiveChunkwise(Function):
     def backward(ctx, grad_beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         arguments = (*ctx.saved_tensors, grad_beta)
         grads = torch.empty_like(grad_beta), torch.empty_like(grad_beta), torch.empty_like(grad_beta)
-        for block in _blocks(grad_beta, kept=5):
+        for block in _blocks(grad_beta, numbers=5):
             for whole, part in zip(grads, _gradients(*(x[:, block] for x in arguments)), strict=True):
                 whole[:, block] = part
         return grads
 
 
-def _blocks(x: Tensor, kept: int) -> Iterator[slice]:
-    """Slices of the columns of x [S, N], few enough that `kept` numbers for each of their chunks fit the bound."""
+def _blocks(x: Tensor, numbers: int) -> Iterator[slice]:
+    """Yields slices of the columns of x [S, N], few enough that so many numbers for each of their chunks fit the
+    bound."""
     positions, columns = x.shape
     bound = BLOCK_BYTES.get(x.device.type, OTHER_BLOCK_BYTES)
-    size = max(1, bound // (kept * x.element_size() * max(1, positions * (positions + 1) // 2)))
+    size = max(1, bound // (numbers * x.element_size() * max(1, positions * (positions + 1) // 2)))
     return (slice(first, first + size) for first in range(0, columns, size))
 
 
 def _chunks(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """share, rest and reached of the chunks k .. k+m, for all k at once, each [S - m, n]; for m = 0, 1, ... in turn."""
-    passed, reached = 1 - p_choose, previous
+    passed = 1 - p_choose
+    reached = previous
     # The log of an empty sum is finite, so that a first energy of -inf has a share of 0 rather than NaN.
     log_total = torch.full_like(energy, torch.finfo(energy.dtype).min)
     for m in range(len(energy)):
-        before, last = log_total[: len(energy) - m], energy[m:]
+        before = log_total[: len(energy) - m]
+        last = energy[m:]
         log_odds = last - before
         yield log_odds.sigmoid(), log_odds.neg_().sigmoid_(), reached
         log_total = torch.logaddexp(before, last)
@@ -120,7 +123,7 @@ def _distribute(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
 
 
 def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of previous, p_choose and energy, where that of beta is g. All [S, n].
+    """Returns the gradients of previous, p_choose and energy, where that of beta is g. All [S, n].
 
     mean[k, l] = rest[k, l] mean[k, l-1] + share[k, l] g[l]                  (of g under softmax(u[k .. l]))
     value[k, l] = p[l] mean[k, l] + (1 - p[l]) value[k, l+1]                 (the gradient of reached[k, l])
@@ -137,7 +140,9 @@ def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) ->
         gap = g[m:] - mean[: len(share)]
         mean = torch.addcmul(mean[: len(share)], share, gap)
         chunks.append((share, rest, reached, mean, gap.mul_(share).mul_(rest)))
-    grad_p, grad_energy, passed = torch.zeros_like(g), torch.zeros_like(g), 1 - p_choose
+    grad_p = torch.zeros_like(g)
+    grad_energy = torch.zeros_like(g)
+    passed = 1 - p_choose
     value = left = total = g[:0]
     for m, (share, rest, reached, mean, gain) in reversed(list(enumerate(chunks))):
         difference = mean.clone()
@@ -150,5 +155,6 @@ def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) ->
         grad_energy[m:] += gain
         grad_energy[m:-1].addcmul_(share[:-1], total, value=-1)
         gain[:-1].addcmul_(rest[:-1], total)
-        left, total = rest.mul_(mass), gain
+        left = rest.mul_(mass)
+        total = gain
     return value, grad_p, grad_energy

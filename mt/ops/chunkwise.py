@@ -33,7 +33,8 @@ def chunkwise_attention(
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, got {chunk_size}")
     dtype = result_dtype(alpha, energy)
-    alpha, energy = alpha.to(dtype), energy.to(dtype)
+    alpha = alpha.to(dtype)
+    energy = energy.to(dtype)
     if alpha.numel() == 0:
         return alpha * energy
     return _Chunkwise.apply(alpha, energy, min(chunk_size, alpha.shape[-1]))
@@ -43,7 +44,8 @@ class _Chunkwise(Function):
     @staticmethod
     def forward(ctx, alpha: Tensor, energy: Tensor, chunk_size: int) -> Tensor:
         largest, peak, total = _chunks(energy, chunk_size)
-        alpha_over_total, beta = alpha / total, torch.zeros_like(alpha)
+        alpha_over_total = alpha / total
+        beta = torch.zeros_like(alpha)
         for offset in range(chunk_size):
             beta += shift_left(alpha_over_total, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
         ctx.save_for_backward(alpha, energy, largest, peak, total)
@@ -68,7 +70,8 @@ class _Chunkwise(Function):
             weight = (shift_right(energy, offset, -torch.inf) - largest).exp()
             rest += weight * (shift_right(grad_beta, offset) - grad_at_largest)
         rest /= total
-        alpha_over_total, grad_energy = alpha / total, torch.zeros_like(energy)
+        alpha_over_total = alpha / total
+        grad_energy = torch.zeros_like(energy)
         for offset in range(ctx.chunk_size):
             weight = shift_left(alpha_over_total, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
             grad_energy += weight * ((grad_beta - shift_left(grad_at_largest, offset)) - shift_left(rest, offset))

@@ -21,5 +21,6 @@ def ctc_losses(
     """
     dtype = torch.promote_types(logits.dtype, torch.float32)
     log_probs = logits.to(dtype).log_softmax(-1).transpose(0, 1)
-    lengths, blank = (source_mask.sum(1), target_mask.sum(1)), logits.shape[2] - 1
+    lengths = (source_mask.sum(1), target_mask.sum(1))
+    blank = logits.shape[2] - 1
     return ctc_loss(log_probs, targets, *lengths, blank=blank, reduction="none", zero_infinity=True)

@@ -48,7 +48,8 @@ def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B
         shapes = f"{tuple(p_choose.shape)} and {tuple(start.shape)}"
         raise ValueError(f"expected p_choose [B, T, S] and start [B, S], got {shapes}")
     dtype = result_dtype(p_choose, start)
-    p_choose, start = p_choose.to(dtype), start.to(dtype)
+    p_choose = p_choose.to(dtype)
+    start = start.to(dtype)
     if p_choose.numel() == 0:
         return p_choose * start[:, None]
     device = p_choose.device
@@ -104,7 +105,7 @@ def _to_diagonals(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _from_diagonals(x: Tensor, positions: int, dtype: torch.dtype) -> Tensor:
-    """The inverse of `_to_diagonals`."""
+    """Returns the inverse of `_to_diagonals`."""
     _, batch, steps = x.shape
     rows = pad(x.permute(1, 2, 0).to(dtype).reshape(batch, -1), (0, steps))
     return rows.reshape(batch, steps, positions + steps)[:, :, :positions]

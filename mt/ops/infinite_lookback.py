@@ -40,7 +40,8 @@ class _InfiniteLookback(Function):
         # log Z[-1] is finite, so that a first energy of -inf has a share of 0 rather than NaN.
         empty = torch.finfo(energy.dtype).min
         log_odds = energy - shift_right(energy.logcumsumexp(-1), fill=empty).clamp(min=empty)
-        share, rest = log_odds.sigmoid(), (-log_odds).sigmoid()
+        share = log_odds.sigmoid()
+        rest = (-log_odds).sigmoid()
         mass = linear_scan(shift_left(rest), alpha, reverse=True)
         ctx.save_for_backward(share, rest, mass)
         return share * mass

@@ -34,8 +34,9 @@ def differentiable_average_lagging(
 def expected_lagging(
     alpha: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:
-    """The lagging of an expected alignment (Arivazhagan et al. 2019, equations 10 to 14): each target token is written
-    after sum over j of (j + 1) alpha[j] source tokens, or after all of them where the pointer has left the source.
+    """Returns the lagging of an expected alignment (Arivazhagan et al. 2019, equations 10 to 14): each target token is
+    written after sum over j of (j + 1) alpha[j] source tokens, or after all of them where the pointer has left the
+    source.
 
     alpha: the probability of stopping at each position. Returns source tokens; see `differentiable_average_lagging`.
     """

@@ -35,7 +35,7 @@ def frame_counts(lengths: Int[Tensor, " B"], rate: int) -> Int[Tensor, " B"]:
 def log_mel(
     samples: Float[Tensor, "B N"], lengths: Int[Tensor, " B"], rate: int, bands: int = 80
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, " B"]]:
-    """The energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound.
+    """Returns the energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound.
 
     samples: in [-1, 1], padded on the right with anything; lengths: real samples; rate: samples per second, at least
     200. float32, whatever the samples are. What is behind a sound in the batch changes nothing in it.
@@ -69,25 +69,26 @@ class LogMelState(NamedTuple):
 def log_mel_extend(
     samples: Float[Tensor, " N"], state: LogMelState | None, *, complete: bool, rate: int, bands: int = 80
 ) -> tuple[Float[Tensor, "S D"], LogMelState]:
-    """The next frames of one sound that is still arriving: the same as `log_mel` of all at once, however it is cut.
+    """Returns the next frames of one sound that is still arriving: the same as `log_mel` of all at once, however it is
+    cut.
 
     A frame comes as soon as the samples that it covers are there, 12.5 ms after its centre; the last ones, which
     reflect the sound's end, with `complete`. state: what the call before returned, None at the beginning.
     """
     window, shift = frame_size(rate)
     before, start, frame = (samples[:0], 0, 0) if state is None else state
-    known = torch.cat((before, samples))
-    ending = start + len(known)
+    available = torch.cat((before, samples))
+    ending = start + len(available)
     margin = window // 2 - shift // 2  # samples that a frame reaches to the left of its 10 ms
     frames = (ending + shift // 2) // shift if complete else max(0, (ending - window + margin) // shift + 1)
     if frames <= frame:
-        return samples.new_zeros(0, bands, dtype=torch.float32), LogMelState(known, start, frame)
+        return samples.new_zeros(0, bands, dtype=torch.float32), LogMelState(available, start, frame)
     index = torch.arange(frame * shift - margin, (frames - 1) * shift - margin + window, device=samples.device)
     index = index % (2 * max(ending, 1))
-    sound = known.float()[torch.minimum(index, 2 * ending - 1 - index) - start]
+    sound = available.float()[torch.minimum(index, 2 * ending - 1 - index) - start]
     features = _energies(sound[None].unfold(1, window, shift), rate, bands)[0]
-    kept = max(start, min(ending, frames * shift - margin))
-    return features, LogMelState(known[kept - start :], kept, frames)
+    first_needed = max(start, min(ending, frames * shift - margin))
+    return features, LogMelState(available[first_needed - start :], first_needed, frames)
 
 
 def _energies(frames: Float[Tensor, "B S W"], rate: int, bands: int) -> Float[Tensor, "B S D"]:

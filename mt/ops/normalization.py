@@ -1,4 +1,5 @@
-"""Features with mean 0 and variance 1 in every band: over each source, over a training set, or over what was heard."""
+"""Features with mean 0 and variance 1 in every band: over each source, over a training set, or over what has come of a
+sound."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +14,7 @@ SMALLEST = 1e-5
 
 
 class Moments(NamedTuple):
-    """What is known of D bands, from so many frames: sums, which can be added. float64 (MPS: float32), as a set has
+    """The moments of D bands over so many frames, as sums, which can be added. float64 (MPS: float32), as a set has
     1e9 frames.
 
     A row for each source [B, ...], or one for all [1, ...].
@@ -31,7 +32,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def worth(cls, frames: int, mean: Float[Tensor, " D"], std: Float[Tensor, " D"]) -> "Moments":
-        """Of so many frames with this mean and standard deviation: what is assumed before anything was heard."""
+        """Of so many frames with this mean and standard deviation: what is assumed at the start of a sound."""
         mean, std = (part.to(compute_dtype(part.device))[None] for part in (mean, std))
         count = mean.new_full((1, 1), float(frames))
         return cls(count, count * mean, count * (mean.square() + std.square()))
@@ -39,18 +40,18 @@ class Moments(NamedTuple):
     @classmethod
     def of_all(cls, batches: Iterable[tuple[Tensor, Tensor]]) -> "Moments | None":
         """Of the real frames of all (features, mask) batches, as in `of`, one row; None where there is no batch."""
-        found: Moments | None = None
+        total: Moments | None = None
         for features, mask in batches:
             moments = cls.of(features, mask).sum()
-            found = moments if found is None else found + moments
-        return found
+            total = moments if total is None else total + moments
+        return total
 
     def sum(self) -> "Moments":
-        """Those of all sources together, one row."""
+        """Returns those of all sources together, one row."""
         return Moments(*(part.sum(0, keepdim=True) for part in self))
 
     def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not the concatenation of two tuples
-        return Moments(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))
+        return Moments(*(one + another for one, another in zip(self, other, strict=True)))
 
     @property
     def mean(self) -> Float[Tensor, "*rows D"]:
@@ -68,8 +69,8 @@ def normalize(
 ) -> Float[Tensor, "B S D"]:
     """(x - mean) / std of every band, 0 on padding. moments: of a training set
     (`Moments.worth(1, mean, std)` of what is stored of it); None: of each source by itself."""
-    known = Moments.of(features, mask) if moments is None else moments
-    return _standardised(features, mask, known.mean[:, None], known.std[:, None])
+    moments = Moments.of(features, mask) if moments is None else moments
+    return _standardised(features, mask, moments.mean[:, None], moments.std[:, None])
 
 
 def normalize_running(
@@ -77,17 +78,17 @@ def normalize_running(
 ) -> tuple[Float[Tensor, "B S D"], Moments]:
     """As `normalize`, by the frames up to each one alone; and the moments to go on from with the next frames.
 
-    before: of what was heard so far, at first what is assumed (`Moments.worth`; some frames of it, as one frame by
+    before: of what has come so far, at first what is assumed (`Moments.worth`; some frames of it, as one frame by
     itself has no variance).
     """
     real = features.to(compute_dtype(features.device)).masked_fill(~mask[..., None], 0.0)
     count = before.frames[:, None] + mask.to(real.dtype).cumsum(1)[..., None]
     total = before.total[:, None] + real.cumsum(1)
     squares = before.squares[:, None] + real.square().cumsum(1)
-    heard = Moments(count, total, squares)
+    moments = Moments(count, total, squares)
     # Padding adds nothing, so that the last sums are those of the real frames.
-    after = Moments(*(part[:, -1] for part in heard)) if features.shape[1] else before
-    return _standardised(features, mask, heard.mean, heard.std), after
+    after = Moments(*(part[:, -1] for part in moments)) if features.shape[1] else before
+    return _standardised(features, mask, moments.mean, moments.std), after
 
 
 def _standardised(features: Tensor, mask: Tensor, mean: Tensor, std: Tensor) -> Tensor:

@@ -17,14 +17,16 @@ ROLLOFF = 0.945
 
 
 def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Tensor, " M"]:
-    """The same sound with `new_rate` samples a second in place of `rate`: M = ceil(N * new_rate / rate) samples.
+    """Returns the same sound with `new_rate` samples a second in place of `rate`: M = ceil(N * new_rate / rate)
+    samples.
 
     What is too high for the new rate is filtered out. float32; with equal rates the sound itself.
     """
     if rate == new_rate or len(samples) == 0:
         return samples.float()
     divisor = math.gcd(rate, new_rate)
-    rate, new_rate = rate // divisor, new_rate // divisor
+    rate = rate // divisor
+    new_rate = new_rate // divisor
     length = -(-len(samples) * new_rate // rate)
     kernels, width = _kernels(rate, new_rate)
     padded = pad(samples.float(), (width, width + rate))
@@ -37,47 +39,50 @@ class ResampleState(NamedTuple):
 
     samples: Tensor
     """[N]: those that samples to come need, with the silence before the sound."""
-    heard: int
+    read: int
     """How many samples of the sound have come."""
-    given: int
+    written: int
     """How many were returned."""
 
 
 def resample_extend(
     samples: Float[Tensor, " N"], state: ResampleState | None, *, complete: bool, rate: int, new_rate: int
 ) -> tuple[Float[Tensor, " M"], ResampleState]:
-    """The next samples of a sound that is still arriving: the same as `resample` of all at once, however it is cut.
+    """Returns the next samples of a sound that is still arriving: the same as `resample` of all at once, however it is
+    cut.
 
     A sample comes when all that its filter reaches is there; the last ones with `complete`. state: what the call before
     returned, None at the beginning.
     """
     divisor = math.gcd(rate, new_rate)
-    rate, new_rate = rate // divisor, new_rate // divisor
+    rate = rate // divisor
+    new_rate = new_rate // divisor
     kernels, width = _kernels(rate, new_rate)
-    before, heard, given = (samples.new_zeros(width), 0, 0) if state is None else state
-    heard += len(samples)
-    known = torch.cat((before, samples.float(), samples.new_zeros(width + rate if complete else 0)))
-    blocks = (len(known) - kernels.shape[2]) // rate + 1
+    before, read, written = (samples.new_zeros(width), 0, 0) if state is None else state
+    read += len(samples)
+    available = torch.cat((before, samples.float(), samples.new_zeros(width + rate if complete else 0)))
+    blocks = (len(available) - kernels.shape[2]) // rate + 1
     if blocks <= 0:
-        return samples.new_zeros(0), ResampleState(known, heard, given)
-    phases = conv1d(known[None, None], kernels.to(known.device), stride=rate)[0]
-    most = -(-heard * new_rate // rate) - given
-    found = phases.T.flatten()[: max(most, 0)]
-    return found, ResampleState(known[blocks * rate :].clone(), heard, given + len(found))
+        return samples.new_zeros(0), ResampleState(available, read, written)
+    phases = conv1d(available[None, None], kernels.to(available.device), stride=rate)[0]
+    most = -(-read * new_rate // rate) - written
+    resampled = phases.T.flatten()[: max(most, 0)]
+    return resampled, ResampleState(available[blocks * rate :].clone(), read, written + len(resampled))
 
 
 def perturb_speed(
     samples: Float[Tensor, " N"], generator: torch.Generator, factors: tuple[float, ...] = (0.9, 1.0, 1.1)
 ) -> Float[Tensor, " M"]:
-    """The sound at one of these speeds, which are equally likely (Ko et al. 2015, section 2.1): 1.1 is a tenth faster,
-    and higher. factors: to a hundredth."""
+    """Returns the sound at one of these speeds, which are equally likely (Ko et al. 2015, section 2.1): 1.1 is a tenth
+    faster, and higher. factors: to a hundredth."""
     draw = int(torch.randint(len(factors), (), generator=generator, device=generator.device))
     return resample(samples, round(100 * factors[draw]), 100)
 
 
 @functools.lru_cache(maxsize=16)
 def _kernels(rate: int, new_rate: int) -> tuple[Float[Tensor, "phases 1 K"], int]:
-    """A filter for each of the `new_rate` samples that `rate` samples become, and how far it reaches to the left."""
+    """Returns a filter for each of the `new_rate` samples that `rate` samples become, and how far it reaches to the
+    left."""
     cutoff = ROLLOFF * min(rate, new_rate)
     width = math.ceil(ZEROS * rate / cutoff)
     taps = torch.arange(-width, width + rate, dtype=torch.float64) / rate

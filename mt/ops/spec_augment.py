@@ -16,8 +16,8 @@ def spec_augment(
     time_width: int = 100,
     time_share: float = 1.0,
 ) -> Float[Tensor, "B S D"]:
-    """The features with masks of 0, which is the mean of normalised features (section 2); without time warping, the
-    least of the three (section 5.2). The defaults are policy LD, table 1.
+    """Returns the features with masks of 0, which is the mean of normalised features (section 2); without time warping,
+    the least of the three (section 5.2). The defaults are policy LD, table 1.
 
     Each of `frequency_masks` hides f neighbouring bands, f uniform from 0 to `frequency_width`; each of `time_masks`
     t neighbouring frames, t uniform from 0 to `time_width`, and at most `time_share` of a source's frames.

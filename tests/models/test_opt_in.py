@@ -193,7 +193,7 @@ def shifted(parent: Any, piece: str) -> Callable[..., Any]:
     ("name", "piece"),
     [
         *((name, piece) for name in DECODERS for piece in ("_make_query", "_read_out")),
-        *(("luong", "_combine"), ("bahdanau", "_follow"), ("bahdanau", "_readouts"), ("gnmt", "_told")),
+        *(("luong", "_combine"), ("bahdanau", "_follow"), ("bahdanau", "_readouts"), ("gnmt", "_upper_layers")),
     ],
 )
 def test_decoders(name: str, piece: str, batch, shake) -> None:

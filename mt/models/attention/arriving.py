@@ -15,7 +15,7 @@ from mt.models.encoders import Encoded
 
 
 def extend(attention: Attention, memory: Memory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> Memory:
-    """The memory of sources that have grown by the newly encoded positions.
+    """Returns the memory of sources that have grown by the newly encoded positions.
 
     memory: of the positions before, None where there are none; complete: which sources end with these. Hard steps of
     monotonic mechanisms return NEEDS_MORE_SOURCE where the positions so far do not decide them.
@@ -30,7 +30,7 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
-    """The memory without the positions that no later hard step can use. state: that of the next step.
+    """Returns the memory without the positions that no later hard step can use. state: that of the next step.
 
     Whatever a step says of positions counts from the beginning of the source, before and after.
     """
@@ -39,7 +39,7 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
 
 
 def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
-    """The memory without the positions of each source before `needed`."""
+    """Returns the memory without the positions of each source before `needed`."""
     first = [0] * len(needed) if memory.first is None else memory.first.tolist()
     dropped = [max(0, position - column) for position, column in zip(needed, first, strict=True)]
     if not any(dropped):
@@ -56,7 +56,8 @@ def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
 
 
 def _with_a_column(memory: Memory) -> Memory:
-    """The memory, or one column of padding where it has no column: steps may be taken before anything is encoded."""
+    """Returns the memory, or one column of padding where it has no column: steps may be taken before anything is
+    encoded."""
     if memory.mask.shape[1]:
         return memory
     keys, values, mask = (

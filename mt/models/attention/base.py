@@ -50,7 +50,7 @@ class AttentionOutput(NamedTuple):
 
     @classmethod
     def stack(cls, steps: Sequence[AttentionStep], width: int) -> "AttentionOutput":
-        """All steps, from single ones over sources of `width` positions."""
+        """Stacks single steps over sources of `width` positions."""
         return cls(*stacked(steps, width))
 
 
@@ -86,31 +86,32 @@ class Attention(OptIn, nn.Module):
         """Projects the keys, once per source."""
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """The state before the first target step. hard: whether the steps are."""
+        """Returns the state before the first target step. hard: whether the steps are."""
         return ()
 
     @abstractmethod
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
-        """One target step. `hard` is legal where `supports_hard`."""
+        """Takes one target step. `hard` is legal where `supports_hard`."""
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         """All target steps. This default is the law itself; an override is only faster."""
-        state, steps = self.init_state(memory, hard=hard), []
+        state = self.init_state(memory, hard=hard)
+        steps = []
         for query in queries.unbind(1):
             steps.append(self.step(query, memory, state, hard=hard))
             state = steps[-1].state
         return AttentionOutput.stack(steps, memory.mask.shape[1])
 
     def as_dot_product(self, memory: Memory, steps: int) -> DotProductAttention | None:
-        """The tensors of a softmax over dot products, whose gradient a decoder can compute itself; else None."""
+        """Returns a softmax over dot products, whose gradient a decoder can compute itself; None of others."""
         return None
 
     def first_needed(self, state: State) -> Sequence[int] | None:
-        """The first source position of each row that later hard steps can use. state: the next step's. None: any."""
+        """Returns the first position that hard steps from `state` on can use, of each row; None where it is any."""
         return None
 
     def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
-        """The weights that a loss on them differentiates: those of the contexts, unless the mechanism samples."""
+        """Returns the weights that a loss on them differentiates: those of the contexts, unless it samples."""
         return output.weights
 
     def auxiliary_loss(
@@ -120,7 +121,7 @@ class Attention(OptIn, nn.Module):
         source_mask: Bool[Tensor, "B S"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Float[Tensor, ""] | None:
-        """What training minimises besides the cross entropy, in nats summed over the batch; None for nothing.
+        """Returns what training minimises besides the cross entropy, in nats summed over the batch; None for nothing.
         losses: the cross entropy of each target token, 0 on padding, without a gradient."""
         return None
 

@@ -49,7 +49,7 @@ class Energy(OptIn, nn.Module):
 
     @abstractmethod
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
-        """What of the source can be computed before any query is known."""
+        """Returns what of the source can be computed before any query is known."""
 
     @abstractmethod
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
@@ -130,7 +130,8 @@ class Scaled(Energy):
     def __init__(self, energy: Energy, bias: float | None = None) -> None:
         super().__init__()
         self.energy = energy
-        self.size, self.max_source_length = energy.size, energy.max_source_length
+        self.size = energy.size
+        self.max_source_length = energy.max_source_length
         self.gain = nn.Parameter(torch.tensor(energy.size**-0.5))
         self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 

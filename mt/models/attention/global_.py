@@ -60,7 +60,7 @@ class SoftmaxAttention(Attention):
         return Memory((self.energy.keys(encoded),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """How many steps were taken: [B] int64."""
+        """Returns how many steps were taken: [B] int64."""
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
@@ -78,7 +78,7 @@ class SoftmaxAttention(Attention):
         return AttentionOutput(memory.contexts(weights), weights)
 
     def _weights(self, energies: Float[Tensor, "B T S"], visible: Bool[Tensor, "B _ S"]) -> Float[Tensor, "B T S"]:
-        """The distribution over the visible positions, in float32; zeros where there is none."""
+        """Returns the distribution over the visible positions, in float32; zeros where there is none."""
         return masked_softmax(energies, visible)
 
 
@@ -94,9 +94,11 @@ class Global(SoftmaxAttention):
         super().__init__(energy, scaled=config.scaled)
 
     def as_dot_product(self, memory: Memory, steps: int) -> DotProductAttention | None:
-        energy, gain = self.energy, memory.values.new_ones(())
+        energy = self.energy
+        gain = memory.values.new_ones(())
         if type(energy) is Scaled:  # a subclass may compute something else
-            gain, energy = energy.gain, energy.energy
+            gain = energy.gain
+            energy = energy.energy
         if not energy.is_dot_product:
             return None
         numbers = torch.arange(steps, device=memory.mask.device).expand(len(memory.mask), -1)

@@ -40,7 +40,7 @@ class Mechanism(Protocol):
         """[B, T, S]: the pointer stops where it is not negative."""
 
     def first_attended(self, last_stop: int, stop: int) -> int:
-        """The first position that a step attends to, given the last stop and this one."""
+        """Returns the first position that a step attends to, given the last stop and this one."""
 
     def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
         """[B, W] float32: the energies of W columns from `begin` on, for the softmax over what is attended to."""
@@ -75,7 +75,8 @@ class Pointer(NamedTuple):
         return Pointer(self.offset, self.last_stop, position, self.complete, stop, 0, self.energies + len(energies))
 
     def settle(self, mechanism: Mechanism) -> "Pointer":
-        """What becomes of the step after the last energy: it stops, needs more of the source, or selects none."""
+        """Returns what becomes of the step after the last energy: it stops, needs more of the source, or selects
+        none."""
         stop = self.stop
         if stop < 0 and not self.complete:
             return self._replace(stop=NEEDS_MORE_SOURCE)
@@ -87,15 +88,16 @@ class Pointer(NamedTuple):
         return Pointer(self.offset, stop, stop, self.complete, stop, first, self.energies)
 
     def outcome(self) -> tuple[int, int, int, int, int]:
-        """The stop, the state after the step (two positions), and the first position that is attended to, all counted
-        from the beginning of the source; and the number of energies."""
+        """Returns the stop, the state after the step (two positions), and the first position that is attended to, all
+        counted from the beginning of the source; and the number of energies."""
         offset = self.offset
         stop = self.stop + offset if self.stop >= 0 else self.stop
         return stop, self.last_stop + offset, self.position + offset, self.first + offset, self.energies
 
 
 def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State) -> AttentionStep:
-    """One step of queries [B, Q]. state: the last stop and the next position to be looked at, both [B] int64."""
+    """Takes one step of queries [B, Q]. state: the last stop and the next position to be looked at, both [B]
+    int64."""
     pointers = _look_right(mechanism, query, memory, _pointers(memory, state))
     pointers = [pointer.settle(mechanism) for pointer in pointers]
     weights, context = _attend(mechanism, query, memory, pointers)
@@ -105,7 +107,7 @@ def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State)
 
 
 def _pointers(memory: Memory, state: State) -> list[Pointer]:
-    """The pointers before the step."""
+    """Returns the pointers before the step."""
     rows = memory.mask.shape[0]
     offsets = [0] * rows if memory.first is None else memory.first.tolist()
     complete = [True] * rows if memory.complete is None else memory.complete.tolist()
@@ -136,7 +138,8 @@ def _look_right(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: l
 
 
 def _attend(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Sequence[Pointer]) -> tuple[Tensor, Tensor]:
-    """The weights [B, W] and contexts [B, V]: a softmax over the window of each pointer, zeros where it is empty."""
+    """Returns the weights [B, W] and contexts [B, V]: a softmax over the window of each pointer, zeros where it is
+    empty."""
     widths = [pointer.width for pointer in pointers]
     size = max(widths)
     if size == 0:
@@ -154,7 +157,7 @@ def _attend(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Seque
 
 
 def whole_hard_step(attend: Callable[[Tensor], AttentionOutput], memory: Memory, state: State) -> AttentionStep:
-    """The hard step of an attention that does not declare `monotonic`: whatever it overrides, the step is what
+    """Returns the hard step of an attention that does not declare `monotonic`: whatever it overrides, the step is what
     `forward` computes over the whole source, which must be complete.
 
     attend: the hard attention of the step, from the alpha [B, S] of the step before. state: as of `hard_step`.

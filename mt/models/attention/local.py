@@ -50,7 +50,8 @@ class LocalM(SoftmaxAttention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         """Costs what the window costs: only its keys and values are gathered, whatever the length of the source."""
-        queries, steps = query[:, None], state[0]
+        queries = query[:, None]
+        steps = state[0]
         visible = memory.visible(steps[:, None])
         centres = self._centres(queries, visible.sum(-1), steps[:, None])
         around = torch.arange(-self.window, self.window + 1, device=query.device)
@@ -84,7 +85,7 @@ class LocalM(SoftmaxAttention):
         return torch.minimum(steps, (lengths - 1).clamp(min=0)).float()
 
     def _shape(self, distances: Float[Tensor, "B T W"]) -> Float[Tensor, "B T W"] | float:
-        """The factor of each weight. distances: of positions from the centre, signed."""
+        """Returns the factor of each weight. distances: of positions from the centre, signed."""
         return 1.0
 
 

@@ -34,8 +34,11 @@ class Location(Energy):
         self.positions = nn.Parameter(initial / query_size**0.5)
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:
-        """Rows of W, the same for all sources. Raises UserError where a source has more positions than W has rows."""
-        mask, before, most = encoded.mask, encoded.first_position, self.max_source_length
+        """Returns rows of W, the same for all sources. Raises UserError where a source has more positions than W has
+        rows."""
+        mask = encoded.mask
+        before = encoded.first_position
+        most = self.max_source_length
         if before is not None or mask.shape[1] > most:
             length = int((mask.sum(1) if before is None else mask.sum(1) + before).max())
             if length > most:

@@ -37,7 +37,8 @@ class LocationAware(Attention):
 
     def __init__(self, config: LocationAwareConfig, query_size: int, value_size: int) -> None:
         super().__init__()
-        size, width = config.attention_dim, 2 * config.filter_reach + 1
+        size = config.attention_dim
+        width = 2 * config.filter_reach + 1
         self.project_query = Linear(query_size, size, bias=False, int8=True)
         self.project_value = Linear(value_size, size)
         self.locate = nn.Conv1d(1, config.filters, width, padding=config.filter_reach, bias=False)
@@ -48,7 +49,7 @@ class LocationAware(Attention):
         return Memory((self.project_value(encoded.keys),), encoded.values, encoded.mask)
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """The weights of the step before, [B, S]."""
+        """Returns the weights of the step before, [B, S]."""
         mask = memory.mask.float()
         return (mask / mask.sum(1, keepdim=True).clamp(min=1),)
 

@@ -25,11 +25,11 @@ class Memory(NamedTuple):
     support wait-k; None: every step may attend to all of them."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
-        """The real positions that each of these target steps, counted from 0, may attend to."""
+        """Returns the real positions that each of these target steps, counted from 0, may attend to."""
         if self.visible_from is None:
             return self.mask[:, None]
         return self.mask[:, None] & (self.visible_from[:, None] <= steps[..., None])
 
     def contexts(self, weights: Float[Tensor, "B T S"]) -> Float[Tensor, "B T V"]:
-        """The sum of the values, each times its weight, in the type of the values."""
+        """Returns the sum of the values, each times its weight, in the type of the values."""
         return weights.to(self.values.dtype) @ self.values

@@ -46,7 +46,7 @@ class Chunkwise(Monotonic):
 
     @abstractmethod
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
-        """The expected weights, over all stops. energy: [B, T, S]; returns [B, T, S]."""
+        """Returns the expected weights over all stops, [B, T, S]. energy: [B, T, S]."""
 
 
 class MoChA(Chunkwise):

@@ -123,8 +123,8 @@ class Monotonic(Attention):
         source_mask: Bool[Tensor, "B S"],
         target_mask: Bool[Tensor, "B T"],
     ) -> Float[Tensor, ""] | None:
-        """The expected lagging (Arivazhagan et al. 2019, equations 10 to 14), and the tokens that nothing is selected
-        for (`quantity_loss`)."""
+        """Returns the expected lagging (Arivazhagan et al. 2019, equations 10 to 14), and the tokens that nothing is
+        selected for (`quantity_loss`)."""
         assert output.alpha is not None
         terms = []
         if self.latency_weight:
@@ -157,7 +157,7 @@ class Monotonic(Attention):
         return p_choose.masked_fill(forced[:, None], 1.0)
 
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
-        """The attention weights, [B, T, S]; each row sums to as much as alpha's."""
+        """Returns the attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
 
     def first_attended(self, last_stop: int, stop: int) -> int:

@@ -6,7 +6,7 @@ from mt.models.attention.base import AttentionOutput, AttentionStep, State
 
 
 def step_from_output(output: AttentionOutput, state: State, stops: Tensor | None = None) -> AttentionStep:
-    """The only step of an output with T = 1. state: the state after it."""
+    """Returns the only step of an output with T = 1. state: the state after it."""
     context, weights, alpha, p_choose = (None if part is None else part[:, 0] for part in output)
     assert context is not None and weights is not None
     return AttentionStep(context, weights, state, stops, alpha, p_choose)

@@ -48,15 +48,18 @@ class Stochastic(SoftmaxAttention):
     def __init__(self, config: StochasticConfig, query_size: int, value_size: int) -> None:
         energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
         super().__init__(energy, scaled=config.scaled)
-        self.sample_ratio, self.reinforce_weight = config.sample_ratio, config.reinforce_weight
-        self.entropy_weight, self.baseline_decay = config.entropy_weight, config.baseline_decay
+        self.sample_ratio = config.sample_ratio
+        self.reinforce_weight = config.reinforce_weight
+        self.entropy_weight = config.entropy_weight
+        self.baseline_decay = config.baseline_decay
         # Not a number, and taken for 0, until a first update is done: the mean of the same samples is no baseline,
         # since it depends on them, and leaves a single token without any gradient.
         self.register_buffer("baseline", torch.tensor(torch.nan))
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
-        """Whether each sentence attends to sampled positions: [B] bool."""
-        count, device = len(memory.mask), memory.mask.device
+        """Returns whether each sentence attends to sampled positions: [B] bool."""
+        count = len(memory.mask)
+        device = memory.mask.device
         if not self.training:  # Nothing is drawn: a translation leaves the generators of its caller alone.
             return (torch.zeros(count, dtype=torch.bool, device=device),)
         return (torch.rand(count, device=device) < self.sample_ratio,)
@@ -85,7 +88,7 @@ class Stochastic(SoftmaxAttention):
         return AttentionOutput(memory.contexts(weights), weights, alpha)
 
     def weights_for_loss(self, output: AttentionOutput) -> Float[Tensor, "B T S"]:
-        """The probabilities: a sample has no gradient."""
+        """Returns the probabilities: a sample has no gradient."""
         assert output.alpha is not None
         return output.alpha
 

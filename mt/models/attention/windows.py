@@ -24,7 +24,8 @@ def window(part: Tensor, begin: Sequence[int], size: int, rows: Sequence[int] | 
 
 
 def real(mask: Bool[Tensor, "B S"], begin: Sequence[int], size: int, rows: Sequence[int]) -> list[int]:
-    """How many of the columns begin .. begin + size - 1 of some rows are real positions; padding is on the right."""
+    """Returns how many of the columns begin .. begin + size - 1 of some rows are real positions; padding is on the
+    right."""
     left = mask.shape[1]
     if left == 0:
         return [0] * len(rows)
@@ -33,7 +34,7 @@ def real(mask: Bool[Tensor, "B S"], begin: Sequence[int], size: int, rows: Seque
 
 
 def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: int) -> Float[Tensor, "B S"]:
-    """Weights [B, S] over whole sources of `width` positions, from those of windows that begin at `first`."""
+    """Returns weights [B, S] over whole sources of `width` positions, from those of windows that begin at `first`."""
     columns = first[:, None] + torch.arange(weights.shape[1], device=first.device)
     # Room for a window that goes on beyond the end, where its weights are 0.
     whole = weights.new_zeros(len(weights), width + weights.shape[1])
@@ -41,7 +42,7 @@ def scattered(weights: Float[Tensor, "B W"], first: Int[Tensor, " B"], width: in
 
 
 def stacked(steps: Sequence["AttentionStep"], width: int) -> Iterator[Any]:
-    """The fields of an `AttentionOutput` over whole sources of `width` positions, from those of single steps."""
+    """Yields the fields of an `AttentionOutput` over whole sources of `width` positions, from those of single steps."""
     for parts in zip(*(_over_source(step, width) for step in steps), strict=True):
         yield None if parts[0] is None else torch.stack(parts, 1)
 

@@ -59,8 +59,10 @@ class Bahdanau(Decoder):
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        vectors, state = self.embedding(tokens), self.init_state(memory, hard=hard)
-        tops, steps = [], []
+        vectors = self.embedding(tokens)
+        state = self.init_state(memory, hard=hard)
+        tops = []
+        steps = []
         for vector in vectors.unbind(1):
             query = self._make_query(vector, state)
             attended = self.attend(query, memory, hard=hard)
@@ -80,7 +82,7 @@ class Bahdanau(Decoder):
         return attended._replace(context=torch.sigmoid(self.gate(query.vector)) * attended.context)
 
     def _follow(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B H"], BahdanauState]:
-        """The new state of the top layer, and the state after the step."""
+        """Returns the new state of the top layer, and the state after the step."""
         vectors, before = query.decoder_state
         tops, recurrent = self.recurrence(torch.cat((vectors, attended.context), -1)[:, None], before)
         return tops[:, 0], BahdanauState(recurrent, attended.state)

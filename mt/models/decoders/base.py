@@ -109,24 +109,24 @@ class Decoder(OptIn, nn.Module):
         return self.recurrence.needs_full_source
 
     def init_memory(self, encoded: Encoded) -> DecoderMemory:
-        """What of the source every step needs, once per source."""
+        """Returns what of the source every step needs, once per source."""
         return DecoderMemory(self.attention.init_memory(encoded), encoded.final_state)
 
     def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
-        """The memory of sources that have grown; see `arriving.extend`."""
+        """Returns the memory of sources that have grown; see `arriving.extend`."""
         before = None if memory is None else memory.attention
         return DecoderMemory(arriving.extend(self.attention, before, encoded, complete), encoded.final_state)
 
     def trim(self, memory: DecoderMemory, state: State) -> DecoderMemory:
-        """The memory without what no later hard step can use. state: of the attention; see `arriving.trim`."""
+        """Returns the memory without what no later hard step can use. state: of the attention; see `arriving.trim`."""
         return memory._replace(attention=arriving.trim(self.attention, memory.attention, state))
 
     @abstractmethod
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> Any:
-        """The state before the first token: nested tuples of batch-first tensors. hard: whether the steps are."""
+        """Returns the state before the first token, a tree of batch-first tensors. hard: whether the steps are."""
 
     def make_query(self, tokens: Int[Tensor, " B"], state: Any) -> DecoderQuery:
-        """The query of one step. tokens: the previous token of each target (BOS first)."""
+        """Returns the query of one step. tokens: the previous token of each target (BOS first)."""
         return self._make_query(self.embedding(tokens), state)
 
     @abstractmethod
@@ -134,18 +134,18 @@ class Decoder(OptIn, nn.Module):
         """vectors: the embedded tokens."""
 
     def attend(self, query: DecoderQuery, memory: DecoderMemory, *, hard: bool = False) -> AttentionStep:
-        """The attention of one step."""
+        """Returns the attention of one step."""
         return self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
 
     def read_out(self, query: DecoderQuery, attended: AttentionStep) -> Prediction:
-        """The prediction of a step, from what its query attended to."""
+        """Returns the prediction of a step, from what its query attended to."""
         readout, state = self._read_out(query, attended)
         logits = self.output(readout)
         return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)
 
     @abstractmethod
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:
-        """The readout of a step and the state after it."""
+        """Returns the readout of a step and the state after it."""
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         """tokens: the previous token of each target (BOS first)."""
@@ -158,7 +158,9 @@ class Decoder(OptIn, nn.Module):
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention. This default is
         the law itself; an override is only faster."""
-        state, readouts, steps = self.init_state(memory, hard=hard), [], []
+        state = self.init_state(memory, hard=hard)
+        readouts = []
+        steps = []
         for vectors in self.embedding(tokens).unbind(1):
             query = self._make_query(vectors, state)
             attended = self.attend(query, memory, hard=hard)

@@ -1,5 +1,5 @@
-"""GNMT's decoder as NVIDIA's GNMT v2 has it: the first layer asks, and the context enters the layers above (Wu et al.
-2016, sections 3 and 3.1).
+"""GNMT's decoder as NVIDIA's GNMT v2 has it: the first layer makes the query, and the context enters the layers above
+(Wu et al. 2016, sections 3 and 3.1).
 
     h1_t = LSTM_1(y_{t-1});  c_t = attention(h1_t);  hn_t = LSTM_n([h(n-1)_t; c_t])  (+ h(n-1)_t from the third on)
 
@@ -26,7 +26,7 @@ Layers = tuple[tuple[Tensor, ...], ...]
 class GNMTConfig(RecurrenceConfig):
     name: Literal["gnmt"] = "gnmt"
     num_layers: int = Field(2, ge=2, le=100)
-    """The first one asks, the others are told (Wu et al. 2016: 8; GNMT v2: 4)."""
+    """The first one makes the query, the context enters the others (Wu et al. 2016: 8; GNMT v2: 4)."""
 
 
 class GNMTState(NamedTuple):
@@ -53,7 +53,7 @@ class GNMT(Decoder):
 
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], GNMTState]:
         first, *before = query.decoder_state
-        readouts, after = self._told(query.vector[:, None], attended.context[:, None], tuple(before))
+        readouts, after = self._upper_layers(query.vector[:, None], attended.context[:, None], tuple(before))
         return readouts[:, 0], GNMTState((first, *after), attended.state)
 
     def forward(
@@ -62,18 +62,19 @@ class GNMT(Decoder):
         first, *before = self.init_state(memory, hard=hard).layers
         queries, _ = self.recurrence(self.embedding(tokens), first)
         output = self.attention(queries, memory.attention, hard=hard)
-        readouts, _ = self._told(queries, output.contexts, tuple(before))
+        readouts, _ = self._upper_layers(queries, output.contexts, tuple(before))
         return readouts, output
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: GNMTState) -> DecoderQuery:
         queries, first = self.recurrence(vectors[:, None], state.layers[0])
         return DecoderQuery(queries[:, 0], state.attention, (first, *state.layers[1:]))
 
-    def _told(
+    def _upper_layers(
         self, queries: Float[Tensor, "B T H"], contexts: Float[Tensor, "B T V"], before: Layers
     ) -> tuple[Float[Tensor, "B T F"], Layers]:
-        """The readouts, and the states of the layers above the first."""
-        tops, states = queries, []
+        """Returns the readouts, and the states of the layers above the first."""
+        tops = queries
+        states = []
         for number, (layer, state) in enumerate(zip(self.above, before, strict=True)):
             outputs, after = layer(self.dropout(torch.cat((tops, contexts), -1)), state)
             tops = outputs + tops if number else outputs

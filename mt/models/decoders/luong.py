@@ -64,7 +64,7 @@ class Luong(Decoder):
     def _forward_at_once(
         self, inputs: Float[Tensor, "B T E"], state: LuongState, products: DotProductAttention
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        """The loop of steps with its own backward pass."""
+        """Takes all steps by one function with a backward pass of its own."""
         w_input, w_hidden, *biases = self.recurrence.cells.all_weights[0]
         weights = Weights(w_input, w_hidden, biases[0] + biases[1], self.combine.weight)
         drop = None
@@ -81,7 +81,7 @@ class Luong(Decoder):
         return DecoderQuery(queries[:, 0], state.attention, (recurrent, state.feed))
 
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], LuongState]:
-        """The readout h~, and the state after the step."""
+        """Returns the readout h~, and the state after the step."""
         recurrent, feed = query.decoder_state
         readout = self._combine(attended.context, query.vector)
         return readout, LuongState(recurrent, readout if self.input_feeding else feed, attended.state)

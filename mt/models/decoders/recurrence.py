@@ -50,7 +50,7 @@ class Recurrence(nn.Module):
         return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
-        """The first state, from the encoder's final state."""
+        """Returns the first state, from the encoder's final state."""
         shape = (len(final_state), *self.shape)
         if self.bridge is None:
             return tuple(final_state.new_zeros(shape) for _ in range(self.parts))

@@ -47,7 +47,7 @@ class Encoder(OptIn, nn.Module):
     """Most source positions, EOS included, that it is defined for; None for any number."""
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """How many positions come of so many vectors, [B] int64."""
+        """Returns how many positions come of so many vectors, [B] int64."""
         return lengths
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Encoder(OptIn, nn.Module):
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
 
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
-        """How many positions of its input must have come before the values at these positions are known.
+        """Returns how many positions of its input must have come before the values at these positions are known.
 
         positions: from 0. lengths: of the sources, the most there is to wait for.
         """
@@ -78,7 +78,7 @@ class Encoder(OptIn, nn.Module):
 
 
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
-    """The mean over real positions of values that are zero on padding."""
+    """Returns the mean over real positions of values that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)
 
 
@@ -86,7 +86,9 @@ def running_mean(
     values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"], state: State | None
 ) -> tuple[Float[Tensor, "B V"], State]:
     """`mean` over these and earlier positions, whose state is (their sum [B, V], their number [B, 1]); 0 of none."""
-    total, count = values.sum(1), mask.sum(1, keepdim=True)
+    total = values.sum(1)
+    count = mask.sum(1, keepdim=True)
     if state is not None:
-        total, count = total + state[0], count + state[1]
+        total = total + state[0]
+        count = count + state[1]
     return total / count.clamp(min=1), (total, count)

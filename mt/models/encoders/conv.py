@@ -63,7 +63,8 @@ class Stack(nn.Module):
 
     def forward(self, inputs: Float[Tensor, "B S H"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B S H"]:
         """inputs: zero on padding, as is what is returned."""
-        states, padding = inputs.transpose(1, 2), ~mask[:, None]
+        states = inputs.transpose(1, 2)
+        padding = ~mask[:, None]
         for convolution in self.convolutions:
             # What a convolution gives beyond the end of a source must not enter the next one.
             states = torch.tanh(convolution(self.dropout(states)) + states).masked_fill(padding, 0.0)

@@ -55,14 +55,15 @@ class _Layer(nn.Module):
     def forward(
         self, blocks: Float[Tensor, "B K W E"], mirrored: Int[Tensor, "B K W"], state: State, runs: Bool[Tensor, "B K"]
     ) -> tuple[Float[Tensor, "B K W V"], State]:
-        """The outputs of both directions, and the state of the forward one, (hidden, cells), each [B, H].
+        """Returns the outputs of both directions, and the state of the forward one, (hidden, cells), each [B, H].
 
         mirrored: see `mirrored`. state: the one before; runs: whether a block is there, and changes it.
         """
         turned = blocks.gather(2, mirrored[..., None].expand_as(blocks))
         left = self.leftward(turned.flatten(0, 1))[0].unflatten(0, blocks.shape[:2])
         left = left.gather(2, mirrored[..., None].expand_as(left))
-        outputs, ends = [], []
+        outputs = []
+        ends = []
         for chunk, run in zip(blocks[:, :, : self.chunk_size].unbind(1), runs.unbind(1), strict=True):
             output, after = self.rightward(chunk, tuple(part[:, None] for part in state))
             state = tuple(torch.where(run[:, None], new[:, 0], old) for new, old in zip(after, state, strict=True))
@@ -88,7 +89,8 @@ class LCBiLSTM(Encoder):
     def __init__(self, config: LCBiLSTMConfig, input_size: int) -> None:
         super().__init__()
         self.value_size = self.final_state_size = config.hidden_size
-        self.chunk_size, self.look_ahead = config.chunk_size, config.look_ahead
+        self.chunk_size = config.chunk_size
+        self.look_ahead = config.look_ahead
         sizes = [input_size, *[config.hidden_size] * (config.num_layers - 1)]
         half = config.hidden_size // 2
         self.layers = nn.ModuleList(_Layer(size, half, config.chunk_size) for size in sizes)
@@ -125,28 +127,32 @@ class LCBiLSTM(Encoder):
         lengths = mask.sum(1)
         whole = (lengths - self.look_ahead).clamp(min=0) // self.chunk_size
         chunks = torch.where(complete, -(-lengths // self.chunk_size), whole)
-        known = torch.minimum(chunks * self.chunk_size, lengths)
+        counts = torch.minimum(chunks * self.chunk_size, lengths)
         values, hidden, cells = self._run(vectors, lengths, chunks, before)
-        mask = torch.arange(int(known.max()), device=mask.device) < known[:, None]
+        mask = torch.arange(int(counts.max()), device=mask.device) < counts[:, None]
         values = values[:, : mask.shape[1]].masked_fill(~mask[..., None], 0.0)
-        final_state = _final_state(values, known, before)
-        after = _Carried(*_tail(vectors, known, lengths), hidden, cells, before.begun | (known > 0), final_state)
+        final_state = _final_state(values, counts, before)
+        after = _Carried(*_tail(vectors, counts, lengths), hidden, cells, before.begun | (counts > 0), final_state)
         return Encoded(values, values, mask, final_state), tuple(after)
 
     def _begin(self, vectors: Float[Tensor, "B S E"]) -> _Carried:
-        batch, size = len(vectors), self.value_size
-        nothing, begun = vectors[:, :0], torch.zeros(batch, dtype=torch.bool, device=vectors.device)
+        batch = len(vectors)
+        size = self.value_size
+        nothing = vectors[:, :0]
+        begun = torch.zeros(batch, dtype=torch.bool, device=vectors.device)
         state = vectors.new_zeros(batch, len(self.layers), size // 2)
         return _Carried(nothing, begun[:, None][:, :0], state, state, begun, vectors.new_zeros(batch, size))
 
     def _run(
         self, vectors: Float[Tensor, "B N E"], lengths: Int[Tensor, " B"], chunks: Int[Tensor, " B"], before: _Carried
     ) -> tuple[Float[Tensor, "B M V"], Float[Tensor, "B L H"], Float[Tensor, "B L H"]]:
-        """The values of the next `chunks` chunks of each source, and the states of the forward direction after them.
+        """Returns the values of the next `chunks` chunks of each source, and the states of the forward direction after
+        them.
 
         vectors: of all positions that are not encoded yet, zero on padding; lengths: how many of them are real.
         """
-        count, (batch, width, _) = int(chunks.max()), vectors.shape
+        count = int(chunks.max())
+        batch, width, _ = vectors.shape
         if count == 0:
             return vectors.new_zeros(batch, 0, self.value_size), before.hidden, before.cells
         size = self.chunk_size + self.look_ahead if count > 1 else min(self.chunk_size + self.look_ahead, width)
@@ -155,7 +161,9 @@ class LCBiLSTM(Encoder):
         padded = pad(vectors, (0, 0, 0, self.chunk_size * (count - 1) + size - width))
         blocks = padded.unfold(1, size, self.chunk_size).transpose(2, 3)  # [B, count, size, E]
         turned = mirrored((lengths[:, None] - starts).clamp(0, size), size)
-        runs, hidden, cells = torch.arange(count, device=vectors.device) < chunks[:, None], [], []
+        runs = torch.arange(count, device=vectors.device) < chunks[:, None]
+        hidden = []
+        cells = []
         for index, layer in enumerate(self.layers):
             blocks = self.dropout(blocks) if index else blocks
             state = before.hidden[:, index], before.cells[:, index]
@@ -169,21 +177,19 @@ class LCBiLSTM(Encoder):
 def _tail(
     vectors: Float[Tensor, "B N E"], begins: Int[Tensor, " B"], ends: Int[Tensor, " B"]
 ) -> tuple[Float[Tensor, "B P E"], Bool[Tensor, "B P"]]:
-    """The positions of each source from `begins` to `ends`, and their mask."""
+    """Returns the positions of each source from `begins` to `ends`, and their mask."""
     offsets = torch.arange(int((ends - begins).max()), device=vectors.device)
     index = (begins[:, None] + offsets).clamp(max=max(0, vectors.shape[1] - 1))
     return vectors.gather(1, index[..., None].expand(-1, -1, vectors.shape[2])), offsets < (ends - begins)[:, None]
 
 
-def _final_state(values: Float[Tensor, "B S V"], known: Int[Tensor, " B"], before: _Carried) -> Float[Tensor, "B V"]:
-    """values: of the next positions; known: how many each source has of them."""
+def _final_state(values: Float[Tensor, "B S V"], counts: Int[Tensor, " B"], before: _Carried) -> Float[Tensor, "B V"]:
+    """Returns the final state. values: of the next positions; counts: how many each source has of them."""
     if not values.shape[1]:
         return before.final_state
     (ahead, _), (_, back), (ahead_before, back_before) = (
-        part.chunk(2, -1) for part in (last(values, known), values[:, 0], before.final_state)
+        part.chunk(2, -1) for part in (last(values, counts), values[:, 0], before.final_state)
     )
-    ahead, back = (
-        torch.where(known[:, None] > 0, ahead, ahead_before),
-        torch.where(before.begun[:, None], back_before, back),
-    )
+    ahead = torch.where(counts[:, None] > 0, ahead, ahead_before)
+    back = torch.where(before.begun[:, None], back_before, back)
     return torch.cat((ahead, back), -1)

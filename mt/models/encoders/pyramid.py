@@ -82,7 +82,8 @@ class Pyramid(Encoder):
 def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[Tensor, Tensor]:
     """Neighbours side by side, and the mask of the pairs. values: zero on padding."""
     odd = values.shape[1] % 2
-    values, mask = nn.functional.pad(values, (0, 0, 0, odd)), nn.functional.pad(mask, (0, odd))
+    values = nn.functional.pad(values, (0, 0, 0, odd))
+    mask = nn.functional.pad(mask, (0, odd))
     return values.unflatten(1, (-1, 2)).flatten(2), mask[:, ::2]
 
 
@@ -92,8 +93,8 @@ def _grown(
     mask: Bool[Tensor, "B S"],
     complete: Bool[Tensor, " B"],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The pairs that are known with these values, their mask, the value that waits for its neighbour now, and whether
-    there is one. left: the value that waited before, and whether there was one."""
+    """Returns the pairs that are known with these values, their mask, the value that waits for its neighbour now, and
+    whether there is one. left: the value that waited before, and whether there was one."""
     before, waited = left
     (values,), mask = append((before,), waited, (values,), mask)
     counts = mask.sum(1, keepdim=True)

@@ -27,7 +27,7 @@ else:
 
 
 def build_frontend(config: FrontendConfig, embedding: Callable[[], Embedding]) -> Frontend:
-    """The front-end with these options; embedding: makes the table of words, where sources have them."""
+    """Returns the front-end with these options; embedding: makes the table of words, where sources have them."""
     kind: Any = FRONTENDS[config.name]
     return kind(embedding()) if kind is WordVectors else kind(config)
 

@@ -50,7 +50,7 @@ class Frontend(OptIn, nn.Module):
         complete: Bool[Tensor, " B"],
         state: State | None = None,
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
-        """The vectors of sources that are still arriving: in all the same as `forward` of the whole.
+        """Returns the vectors of sources that are still arriving: in all the same as `forward` of the whole.
 
         source, mask: the new positions; complete: which sources end with them; state: what the call before returned,
         None for the first positions. There is at least one column of vectors, real or not. Defined where
@@ -59,8 +59,8 @@ class Frontend(OptIn, nn.Module):
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
 
     def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
-        """How many positions of a source must have come before so many vectors, 1 or more, are known; where it ends
-        before, its end. Rises by one or more for each vector. Defined where `incremental`."""
+        """Returns how many positions of a source must have come before so many vectors, 1 or more, are known; where it
+        ends before, its end. Rises by one or more for each vector. Defined where `incremental`."""
         return vectors
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
@@ -68,5 +68,5 @@ class Frontend(OptIn, nn.Module):
         read as they are asked for. Nothing by default."""
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """How many vectors come of sources of these lengths, [B] int64, counted as their field does."""
+        """Returns how many vectors come of sources of these lengths, [B] int64, counted as their field does."""
         return lengths

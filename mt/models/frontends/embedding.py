@@ -64,7 +64,8 @@ class WordVectors(Frontend):
     def __init__(self, embedding: Embedding) -> None:
         super().__init__()
         self.output_size = embedding.output_size
-        self.table, self.dropout = embedding.table, embedding.dropout
+        self.table = embedding.table
+        self.dropout = embedding.dropout
 
     def forward(
         self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"]
@@ -82,5 +83,5 @@ class WordVectors(Frontend):
 
 
 def vectors(table: nn.Embedding, dropout: nn.Dropout, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
-    """The vectors of tokens, of about unit variance: see `Embedding`."""
+    """Returns the vectors of tokens, of about unit variance: see `Embedding`."""
     return dropout(table(ids) * table.embedding_dim**0.5)

@@ -50,7 +50,7 @@ class FeatureGrid(Frontend):
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
         device = self.mean.device
-        found = Moments.of_all((source.to(device).float(), mask.to(device)) for source, mask in batches)
-        if found is not None:
-            self.mean.copy_(found.mean[0])
-            self.std.copy_(found.std[0])
+        moments = Moments.of_all((source.to(device).float(), mask.to(device)) for source, mask in batches)
+        if moments is not None:
+            self.mean.copy_(moments.mean[0])
+            self.std.copy_(moments.std[0])

@@ -62,7 +62,8 @@ class Stage(nn.Module):
         self.local = local
 
     def forward(self, planes: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B D Y2 X2"]:
-        right, below = planes.shape[3] % 2, planes.shape[2] % 2
+        right = planes.shape[3] % 2
+        below = planes.shape[2] % 2
         if self.local and (right or below):
             planes = pad(planes, (0, right, 0, below))
         halved = self.norm(self.halve(planes)).relu()

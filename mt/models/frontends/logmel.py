@@ -32,7 +32,7 @@ class LogMelConfig(Options):
     bands: int = Field(80, ge=4, le=512)
     """Mel bands."""
     normalization: Literal["train", "utterance", "running"] = "train"
-    """Mean 0 and variance 1 of each band: over the training set, over each sound, or over what was heard of it."""
+    """Mean 0 and variance 1 of each band: over the training set, over each sound, or over what has come of it."""
     convolutions: int = Field(2, ge=0, le=6)
     """Each halves the positions and the bands; 0 hands the energies on."""
     channels: int = Field(32, gt=0, le=MAX_SIZE)
@@ -42,7 +42,7 @@ class LogMelConfig(Options):
     dropout: float = Field(0.1, ge=0, lt=1)
     """On the vectors."""
     speeds: tuple[Annotated[float, Field(ge=0.1, le=10)], ...] = ()
-    """Speeds that sounds are heard at in training, such as [0.9, 1.0, 1.1] (Ko et al. 2015); [] leaves them."""
+    """Speeds that sounds are played at in training, such as [0.9, 1.0, 1.1] (Ko et al. 2015); [] leaves them."""
     frequency_masks: int = Field(2, ge=0, le=100)
     """Stretches of bands that are hidden in training (SpecAugment: Park et al. 2019; these defaults: policy SM)."""
     frequency_width: int = Field(15, ge=0, le=512)
@@ -64,8 +64,8 @@ class LogMelConfig(Options):
         return self
 
 
-class Heard(NamedTuple):
-    """What is kept of one sound that is still arriving."""
+class SoundState(NamedTuple):
+    """From where one sound that is still arriving goes on."""
 
     mel: LogMelState
     moments: Moments
@@ -118,12 +118,14 @@ class LogMel(Frontend):
         complete: Bool[Tensor, " B"],
         state: State | None = None,
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"], State]:
-        """A frame needs the 12.5 ms after its centre, so that a vector comes when the next 10 ms are there."""
+        """Returns the next vectors. A frame needs the 12.5 ms after its centre: one comes with the next 10 ms."""
         if not self.incremental:
             return super().extend(source, mask, complete, state)
         before = [None] * len(source) if state is None else _unpacked(state)
-        given = zip(source, mask, complete.tolist(), before, strict=True)
-        vectors, after = zip(*(self._heard(sound[real], ends, old) for sound, real, ends, old in given), strict=True)
+        sounds = zip(source, mask, complete.tolist(), before, strict=True)
+        vectors, after = zip(
+            *(self._extend_one(sound[real], ends, old) for sound, real, ends, old in sounds), strict=True
+        )
         counts = torch.tensor([len(each) for each in vectors], device=source.device)
         padded = pad_sequence([*vectors], batch_first=True)
         if not padded.shape[1]:
@@ -133,21 +135,22 @@ class LogMel(Frontend):
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
         if self.config.normalization == "utterance":
             return
-        found = Moments.of_all(self._features(source.to(self.mean.device), mask) for source, mask in batches)
-        if found is not None:
-            self.mean.copy_(found.mean[0])
-            self.std.copy_(found.std[0])
+        moments = Moments.of_all(self._features(source.to(self.mean.device), mask) for source, mask in batches)
+        if moments is not None:
+            self.mean.copy_(moments.mean[0])
+            self.std.copy_(moments.std[0])
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
         return -(-lengths // self.stride)
 
     def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
-        """A vector needs the frame that it begins with, and the frame what is within `LAG` of its beginning."""
+        """Returns what these vectors need: the frame that each begins with, and `LAG` from its beginning on."""
         return self.stride * (vectors - 1) + LAG
 
     def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
         """Log-mel energies, and which of them are real."""
-        sounds, hop = (source.float() / FULL_SCALE).flatten(1), source.shape[2]
+        sounds = (source.float() / FULL_SCALE).flatten(1)
+        hop = source.shape[2]
         lengths = mask.sum(1).to(sounds.device) * hop
         if perturbed:
             sounds, lengths = self._perturbed(sounds, lengths)
@@ -181,7 +184,8 @@ class LogMel(Frontend):
         return normalize_running(features, real, Moments.worth(PRIOR, self.mean, self.std))[0]
 
     def _subsampled(self, features: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        planes, lengths = features[:, None], real.sum(1)
+        planes = features[:, None]
+        lengths = real.sum(1)
         # What is left of the first frame is silence to the network, and so is what is right of the last.
         left = 2 if self.config.causal else 1
         for convolution in self.convolutions:
@@ -193,35 +197,37 @@ class LogMel(Frontend):
             planes = planes.masked_fill(~real[:, None, :, None], 0.0)
         return self.dropout(planes.transpose(1, 2).flatten(2)), real
 
-    def _heard(self, source: Tensor, complete: bool, before: Heard | None) -> tuple[Tensor, Heard]:
-        """The next vectors of one sound."""
+    def _extend_one(self, source: Tensor, complete: bool, before: SoundState | None) -> tuple[Tensor, SoundState]:
+        """Returns the next vectors of one sound."""
         if before is None:
             prior = Moments.worth(PRIOR, self.mean, self.std)
             nothing = self.mean.new_zeros(0, self.config.bands)
-            before = Heard(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
-        samples, rate = source.flatten().float() / FULL_SCALE, FRAMES * source.shape[1]
+            before = SoundState(LogMelState(nothing[:, 0], 0, 0), prior, nothing, 0)
+        samples = source.flatten().float() / FULL_SCALE
+        rate = FRAMES * source.shape[1]
         features, mel = log_mel_extend(samples, before.mel, complete=complete, rate=rate, bands=self.config.bands)
-        real, moments = torch.ones(1, len(features), dtype=torch.bool, device=source.device), before.moments
+        real = torch.ones(1, len(features), dtype=torch.bool, device=source.device)
+        moments = before.moments
         if self.config.normalization == "running":
             features, moments = normalize_running(features[None], real, moments)
         else:
             features = self._normalized(features[None], real)
-        known = torch.cat((before.features, features[0]))
+        frames = torch.cat((before.features, features[0]))
         # Two vectors before the next one are computed again: what is left of them was forgotten, which is all that
         # changes them.
         start = self.stride * max(before.vectors - 2, 0)
-        count = -(-(start + len(known)) // self.stride)
-        vectors = known.new_zeros(0, self.output_size)
+        count = -(-(start + len(frames)) // self.stride)
+        vectors = frames.new_zeros(0, self.output_size)
         if count > before.vectors:
-            everything = torch.ones(1, len(known), dtype=torch.bool, device=source.device)
-            vectors = self._subsampled(known[None], everything)[0][0, before.vectors - start // self.stride :]
-        kept = self.stride * max(count - 2, 0) - start
-        return vectors, Heard(mel, moments, known[kept:], count)
+            everything = torch.ones(1, len(frames), dtype=torch.bool, device=source.device)
+            vectors = self._subsampled(frames[None], everything)[0][0, before.vectors - start // self.stride :]
+        first_needed = self.stride * max(count - 2, 0) - start
+        return vectors, SoundState(mel, moments, frames[first_needed:], count)
 
 
-def _packed(heard: Iterable[Heard]) -> State:
+def _packed(sounds: Iterable[SoundState]) -> State:
     """As batch-first tensors."""
-    rows = [*heard]
+    rows = [*sounds]
     numbers = [(row.mel.start, row.mel.frame, len(row.mel.samples), len(row.features), row.vectors) for row in rows]
     return (
         torch.tensor(numbers, device=rows[0].features.device),
@@ -231,11 +237,11 @@ def _packed(heard: Iterable[Heard]) -> State:
     )
 
 
-def _unpacked(state: State) -> list[Heard]:
+def _unpacked(state: State) -> list[SoundState]:
     numbers, samples, features, count, total, squares = state
     rows = []
-    for i, (start, frame, sounding, known, vectors) in enumerate(numbers.tolist()):
+    for i, (start, frame, sounding, frames, vectors) in enumerate(numbers.tolist()):
         moments = Moments(count[i : i + 1], total[i : i + 1], squares[i : i + 1])
         mel = LogMelState(samples[i, :sounding], start, frame)
-        rows.append(Heard(mel, moments, features[i, :known], vectors))
+        rows.append(SoundState(mel, moments, features[i, :frames], vectors))
     return rows
