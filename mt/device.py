@@ -60,14 +60,12 @@ def has_bfloat16(device: torch.device) -> bool:
     """Returns whether `autocast` computes bf16 in bfloat16 there.
 
     Without instructions for it (AVX-512 or newer, on x86), a CPU would take nine times as long as in float32, and
-    oneDNN has no LSTM. Intel's have fast ones in AMX alone, which virtual machines may hide: by those of AVX-512, a
-    product takes 1.7 times as long as in float32.
+    oneDNN has no LSTM. See also `Processor.bfloat16_is_slow`.
     """
     if device.type != "cpu":
         return True
     supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)  # not public, so that it may be gone
-    slow = processor().intel and "amx_bf16" not in processor().instructions
-    return not slow and (supported is None or supported())
+    return not processor().bfloat16_is_slow and (supported is None or supported())
 
 
 @contextlib.contextmanager

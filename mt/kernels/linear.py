@@ -111,7 +111,7 @@ def matrix_product(
     float32_on_cpu = left.dtype == torch.float32 and left.device.type == "cpu"
     # By some columns of a larger matrix, oneDNN multiplies two thousand times as slowly.
     whole = all(matrix.is_contiguous() or matrix.T.is_contiguous() for matrix in (left, right))
-    by_onednn = float32_on_cpu and whole and mkl_is_slow()
+    by_onednn = float32_on_cpu and whole and processor().mkl_is_slow and has_onednn_product()
     return (onednn_product if by_onednn else torch_product)(left, right, bias)
 
 
@@ -128,11 +128,6 @@ def has_onednn_product() -> bool:
     """Returns whether this torch has what `onednn_product` calls, which is no part of its public interface."""
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return libraries and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
-
-@cache
-def mkl_is_slow() -> bool:
-    return has_onednn_product() and processor().amd and "avx512f" in processor().instructions
 
 
 def _exact(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -25,7 +25,6 @@ def test_the_first_processor_is_known(monkeypatch: pytest.MonkeyPatch, text: str
     monkeypatch.setattr(module.Path, "read_text", lambda self: text)
     found = processor.__wrapped__()
     assert found == expected
-    assert (found.amd, found.intel) == (expected.vendor == "AuthenticAMD", expected.vendor == "GenuineIntel")
 
 
 def test_nothing_is_known_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +33,19 @@ def test_nothing_is_known_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(module.Path, "read_text", missing)
     assert processor.__wrapped__() == Processor()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "instructions", "mkl_is_slow", "bfloat16_is_slow"),
+    [
+        ("", "", False, False),
+        ("AuthenticAMD", "avx2", False, False),
+        ("AuthenticAMD", "avx512f avx512_bf16", True, False),
+        ("GenuineIntel", "avx512f avx512_bf16", False, True),
+        ("GenuineIntel", "avx512f avx512_bf16 amx_bf16", False, False),
+    ],
+)
+def test_what_is_slow(vendor: str, instructions: str, mkl_is_slow: bool, bfloat16_is_slow: bool) -> None:
+    known = Processor(vendor, frozenset(instructions.split()))
+    assert (known.mkl_is_slow, known.bfloat16_is_slow) == (mkl_is_slow, bfloat16_is_slow)
+    assert known.amd == (vendor == "AuthenticAMD")

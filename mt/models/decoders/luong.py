@@ -56,13 +56,13 @@ class Luong(Decoder):
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent)
             output = self.attention(queries, memory.attention, hard=hard)
             return self._combine(output.contexts, queries), output
-        products = self.attention.as_dot_product(memory.attention, tokens.shape[1])
-        if products is None or hard or not self.recurrence.single_lstm:
+        dot_product = self.attention.as_dot_product(memory.attention, tokens.shape[1])
+        if dot_product is None or hard or not self.recurrence.single_lstm:
             return super().forward(tokens, memory, hard=hard)
-        return self._forward_at_once(self.embedding(tokens), self.init_state(memory), products)
+        return self._forward_at_once(self.embedding(tokens), self.init_state(memory), dot_product)
 
     def _forward_at_once(
-        self, inputs: Float[Tensor, "B T E"], state: LuongState, products: DotProductAttention
+        self, inputs: Float[Tensor, "B T E"], state: LuongState, dot_product: DotProductAttention
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps by one function with a backward pass of its own."""
         w_input, w_hidden, *biases = self.recurrence.cells.all_weights[0]
@@ -71,7 +71,7 @@ class Luong(Decoder):
         if self.training and self.dropout.p:
             drop = self.dropout(inputs.new_ones(*inputs.shape[:2], self.readout_size))
         hidden, cell = (part[:, 0] for part in state.recurrent)
-        readouts, contexts, alpha = input_feeding(inputs, (hidden, cell), products, weights, drop)
+        readouts, contexts, alpha = input_feeding(inputs, (hidden, cell), dot_product, weights, drop)
         return readouts, AttentionOutput(contexts, alpha)
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: LuongState) -> DecoderQuery:
