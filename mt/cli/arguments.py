@@ -34,7 +34,7 @@ FLAGS = {
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> None:
-    """Which model, and where it runs. several: what to say of several runs, where they are allowed."""
+    """Adds which model, and where it runs. several: what to say of several runs, where they are allowed."""
     help_text = "the folder that training printed" + (f"; {several}" if several else "")
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
     parser.add_argument("--checkpoint", help="best, where none is named, last, or average where the run made one")
@@ -42,7 +42,7 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> No
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """How to decode; what is left out stays as the run was configured."""
+    """Adds how to decode; what is left out stays as the run was configured."""
     parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
     parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
     parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
@@ -73,14 +73,14 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> None:
-    """How to draw. words: whether what is drawn is attention."""
+    """Adds how to draw. words: whether what is drawn is attention."""
     parser.add_argument("--plot-format", choices=get_args(PlotFormat), help="png, pdf or svg")
     if words:
         parser.add_argument("--plot-words", action="store_true", help="heatmaps of words, in place of pieces")
 
 
 def loaded(options: argparse.Namespace) -> "Translator":
-    """The translator of `add_run_options`. Raises UserError as `load`."""
+    """Loads the translator of `add_run_options`. Raises UserError as `load`."""
     with in_flags(), leaving_at_interrupt(), loading():
         return load(options.run, checkpoint=chosen_checkpoint(options), device=options.device)
 
@@ -114,11 +114,11 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
 
     Raises UserError where they do not go together, or not with the search: none is accepted and ignored.
     """
-    given = vars(options)
+    typed = vars(options)
     chosen = {
-        option: given[name]
+        option: typed[name]
         for option, flag in FLAGS.items()
-        if given.get(name := flag.removeprefix("--").replace("-", "_")) is not None
+        if typed.get(name := flag.removeprefix("--").replace("-", "_")) is not None
     }
     kind = chosen.get("name", config.name)
     for option in chosen:

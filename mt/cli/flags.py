@@ -17,8 +17,8 @@ _COMPLETIONS = ("install=", "uninstall=", "query=")
 
 
 def read_flags() -> argparse.Namespace:
-    """Of this process. Raises UserError where flags do not go together, or with what else is typed; unknown ones end
-    the process in a sentence."""
+    """Reads the flags of this process. Raises UserError where flags do not go together, or with what else is typed;
+    unknown ones end the process in a sentence."""
     options = Parser("Hydra", parents=[get_args_parser()]).parse_args()
     if options.experimental_rerun is not None:
         raise UserError(
@@ -28,15 +28,15 @@ def read_flags() -> argparse.Namespace:
     for flag in ("resolve", "package"):
         if getattr(options, flag) and not (options.cfg or options.info):
             raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
-    given = [flag for flag, name in _DOINGS.items() if getattr(options, name or "shell_completion")]
-    if len(given) > 1:
-        raise UserError(f"{' and '.join(given)} do not go together: give one of them")
+    doings = [flag for flag, name in _DOINGS.items() if getattr(options, name or "shell_completion")]
+    if len(doings) > 1:
+        raise UserError(f"{' and '.join(doings)} do not go together: give one of them")
     for flag, folder in (("dir", options.config_dir), ("path", options.config_path)):
         if folder is not None and not Path(folder).is_dir():
             raise UserError(f"--config-{flag} {shown(folder)} is no folder: give one of configuration files")
     if options.shell_completion:
-        told = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
-        if len(told) != 1 or (told[0].startswith("query=") and "COMP_LINE" not in os.environ):
+        actions = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
+        if len(actions) != 1 or (actions[0].startswith("query=") and "COMP_LINE" not in os.environ):
             raise UserError("--shell-completion is for one shell: add install=bash, install=zsh or install=fish")
     return options
 

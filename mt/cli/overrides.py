@@ -28,21 +28,21 @@ class _Choices:
 
 
 def parsed(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
-    """The overrides of a command line. roots: folders of configuration files."""
+    """Returns the overrides of a command line. roots: folders of configuration files."""
     # Of a loader it uses one method.
     parser = OverridesParser.create(config_loader=cast(ConfigLoader, _Choices(roots)))
-    found = []
+    overrides: list[Override] = []
     for line in lines:
         try:
-            found += parser.parse_overrides([line])
+            overrides += parser.parse_overrides([line])
         except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep
             raise UserError(unreadable(line)) from None
-    return found
+    return overrides
 
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """What Hydra and OmegaConf complain about, as a UserError."""
+    """Raises what Hydra and OmegaConf complain about inside as a UserError."""
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:

@@ -17,14 +17,15 @@ _SAMPLE = f"{_TOKENIZER}.sample"
 
 
 def started(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
-    """What was composed, with the parts of the model as the earlier run has them.
+    """Returns what was composed, with the parts of the model as the earlier run has them.
 
     A part that the command line chooses (`attention=mocha`) is as composed, and with an experiment all are; of others
     the single options that it sets are changed. Raises UserError where it sets what cannot differ.
     """
-    given = parsed(overrides, [CONF])
-    plain, before = dict(composed), earlier.model_dump(mode="json")
-    keys = {override.key_or_group for override in given}
+    typed = parsed(overrides, [CONF])
+    plain = dict(composed)
+    before = earlier.model_dump(mode="json")
+    keys = {override.key_or_group for override in typed}
     for key in sorted(keys - {_SAMPLE}):
         if key.startswith(_TOKENIZER):
             raise UserError(
@@ -32,29 +33,32 @@ def started(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Conf
                 "init.vocabulary=extend adds pieces"
             )
     plain["dataset"] = _with_tokenizer(plain["dataset"], before["dataset"])
-    if any(override.key_or_group == "experiment" and not override.is_delete() for override in given):
+    if any(override.key_or_group == "experiment" and not override.is_delete() for override in typed):
         return plain
     for part in ModelConfig.model_fields:
-        own = [override for override in given if _within(override, part)]
-        if isinstance(plain[part], Mapping) and any("." not in override.key_or_group for override in own):
+        of_part = [override for override in typed if _within(override, part)]
+        if isinstance(plain[part], Mapping) and any("." not in override.key_or_group for override in of_part):
             continue
         value = before[part]
-        for override in own:
+        for override in of_part:
             value = _changed(value, composed[part], override.key_or_group.split(".")[1:])
         plain[part] = value
     return plain
 
 
 def renamed(folder: Path, overrides: Sequence[str], plain: Mapping[str, Any]) -> Path:
-    """The run's folder, in which by default the name of the attention is that which was composed, with its own."""
-    given = {override.key_or_group for override in parsed(overrides, [CONF])}
-    own = given & {"folder", "attention"}
-    return folder if own else folder.parent.with_name(plain["attention"]["name"]) / folder.name
+    """Returns the run's folder, in which by default the name of the attention is that which was composed, with its
+    own."""
+    typed = {override.key_or_group for override in parsed(overrides, [CONF])}
+    return (
+        folder if typed & {"folder", "attention"} else folder.parent.with_name(plain["attention"]["name"]) / folder.name
+    )
 
 
 def _with_tokenizer(dataset: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Of the options of a data set those of the tokenizers that are taken, which say how they were made."""
-    field, known = dataset["field"], before["field"]
+    field = dataset["field"]
+    known = before["field"]
     for option in ("name", "rate", "size"):
         if field.get(option) != known.get(option):
             one, other = (f"dataset.field.{option}={value.get(option)}" for value in (known, field))

@@ -33,7 +33,7 @@ class Job:
 
 
 def expand(overrides: Sequence[Override]) -> list[Job]:
-    """Every combination of the values of a sweep; the last option changes fastest."""
+    """Returns a job for every combination of the values of a sweep; the last option changes fastest."""
     values = [_values(override) for override in overrides]
     if math.prod(map(len, values)) > MAX_JOBS:
         raise UserError(f"this sweep has more than {MAX_JOBS:,} jobs: give fewer values")
@@ -67,16 +67,16 @@ def _values(override: Override) -> list[str]:
 
 
 def folder_of(job: Job, composed: Path) -> Path:
-    """Where a job goes: what differs is a part of the name, but for what the folders above it say.
+    """Returns where a job goes: what differs is a part of the name, but for what the folders above it say.
 
     composed: the folder that a single run would get, `.../<dataset>/<attention>/<time>`; where the user gave another,
     each job gets a folder in it.
     """
-    given = any(line.startswith("folder=") for line in job.overrides)
-    differs = {key: value for key, value in job.differs.items() if given or key not in ("dataset", "attention")}
+    chosen = any(line.startswith("folder=") for line in job.overrides)
+    differs = {key: value for key, value in job.differs.items() if chosen or key not in ("dataset", "attention")}
     if not differs or "folder" in differs:
         return composed
-    return composed / _name(differs) if given else composed.with_name(f"{_name(differs)}_{composed.name}")
+    return composed / _name(differs) if chosen else composed.with_name(f"{_name(differs)}_{composed.name}")
 
 
 def _name(differs: dict[str, str]) -> str:
@@ -114,7 +114,7 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
 
 
 def failed(error: Exception) -> str:
-    """The outcome of a job that ended by this error."""
+    """Returns the outcome of a job that ended by this error."""
     kind = "" if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: "
     return f"failed: {kind}{shown(sentence(error), limit=1000)}"
 

@@ -24,7 +24,7 @@ class AttentionStats:
         self._positions: list[Tensor] = []
 
     def add(self, output: AttentionOutput, source_mask: Tensor, target_mask: Tensor) -> None:
-        """source_mask: [B, S]; target_mask: [B, T], bool."""
+        """Adds a batch. source_mask: [B, S]; target_mask: [B, T], bool."""
         lengths = source_mask.sum(1)
         weights = output.weights
         entropy = -torch.special.xlogy(weights, weights).sum(-1)
@@ -36,8 +36,8 @@ class AttentionStats:
         self._positions.append(positions[target_mask].cpu())
         self._mean("at_first", (positions == 0)[longer])
         self._mean("at_last", (positions == lengths[:, None] - 1)[longer])
-        found = positions >= 0
-        moves = target_mask[:, 1:] & found[:, 1:] & found[:, :-1]
+        selected = positions >= 0
+        moves = target_mask[:, 1:] & selected[:, 1:] & selected[:, :-1]
         self._mean("jump", positions.diff(dim=1).abs()[moves])
         if output.p_choose is not None and output.alpha is not None:
             self._mean("lost_mass", (1 - output.alpha.sum(-1))[target_mask])
@@ -45,23 +45,25 @@ class AttentionStats:
             self._mean("saturation", (p_choose - 0.5).abs() > 0.5 - DECIDED)
 
     def merge(self, other: "AttentionStats") -> None:
-        """Adds what another one was given."""
+        """Adds the batches of another one."""
         for name, total in other._sums.items():
             self._sums[name] = self._sums.get(name, 0.0) + total
             self._counts[name] = self._counts.get(name, 0) + other._counts[name]
         self._positions += other._positions
 
     def scores(self) -> dict[str, float]:
-        """entropy: of the weights, in nats; normalized_entropy: entropy as a share of the largest that is possible;
-        at_first, at_last: share of steps whose most probable position is the first or the last; jump: positions between
-        those of successive steps, where both have one. Of monotonic attention also lost_mass: share of attention that
-        has left the sentence; saturation: share of stopping probabilities that are nearly 0 or 1."""
+        """Returns the means by name. entropy: of the weights, in nats; normalized_entropy: entropy as a share of the
+        largest that is possible; at_first, at_last: share of steps whose most probable position is the first or the
+        last; jump: positions between those of successive steps, where both have one. Of monotonic attention also
+        lost_mass: share of attention that has left the sentence; saturation: share of stopping probabilities that are
+        nearly 0 or 1."""
         return {name: total / max(self._counts[name], 1) for name, total in self._sums.items()}
 
     def disagreement(self, other: "AttentionStats") -> float:
-        """The share of steps in which the most probable positions differ from those of `other`, of the same batches."""
-        ours, theirs = torch.cat(self._positions), torch.cat(other._positions)
-        return (ours != theirs).float().mean().item()
+        """Returns the share of steps in which the most probable positions differ from those of `other`, of the same
+        batches."""
+        positions = torch.cat(self._positions)
+        return (positions != torch.cat(other._positions)).float().mean().item()
 
     def _mean(self, name: str, values: Tensor) -> None:
         self._sums[name] = self._sums.get(name, 0.0) + values.float().sum().item()
@@ -69,7 +71,7 @@ class AttentionStats:
 
 
 def warnings(stats: Mapping[str, float]) -> Iterator[str]:
-    """A sentence for each known failure that the scores show."""
+    """Yields a sentence for each known failure that the scores show."""
     if "saturation" not in stats:
         if stats.get("normalized_entropy", 0.0) > 0.9:
             yield (

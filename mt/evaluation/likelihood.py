@@ -16,7 +16,7 @@ from mt.search.hypothesis import penalty
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Of one target, given its source. T tokens, EOS included."""
+    """The probability of one target, given its source. T tokens, EOS included."""
 
     tokens: tuple[str, ...]
     token_log_probs: tuple[float, ...]
@@ -26,7 +26,7 @@ class Likelihood:
 
     @property
     def log_prob(self) -> float:
-        """Of the whole target."""
+        """The log-probability of the whole target."""
         return sum(self.token_log_probs)
 
 
@@ -37,7 +37,8 @@ def likelihoods(
     *,
     length_penalty: float | None = None,
 ) -> list[Likelihood]:
-    """Of each pair, in order. The attention reads as the run decodes, softly or hard, and as far as wait-k lets it.
+    """Returns the likelihood of each pair, in order. The attention reads as the run decodes, softly or hard, and as far
+    as wait-k lets it.
 
     targets: texts, cut as the tokenizer cuts them, EOS added; or ids as they are, such as `Translation.ids`: a search
         may find other pieces of the same text.
@@ -46,7 +47,8 @@ def likelihoods(
 
     Raises UserError for a text that is too long.
     """
-    search, target = translator.config.search, translator.tokenizers.target
+    search = translator.config.search
+    target = translator.tokenizers.target
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
     sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
     if len(sources) != len(targets):
@@ -59,9 +61,9 @@ def likelihoods(
     rows = translator.field.encode(sources, translator.tokenizers.source)
     ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
     hard = decodes_hard(search, translator.model)
-    found: dict[int, Likelihood] = {}
+    likelihood_of: dict[int, Likelihood] = {}
     for indices, loss in translator.forced(rows, ids, hard=hard, wait_k=waits(search)):
         for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             each = tuple(row[: len(ids[i])])
-            found[i] = Likelihood(tuple(target.pieces(ids[i])), each, sum(each) / penalty(len(each), exponent))
-    return [found[i] for i in range(len(ids))]
+            likelihood_of[i] = Likelihood(tuple(target.pieces(ids[i])), each, sum(each) / penalty(len(each), exponent))
+    return [likelihood_of[i] for i in range(len(ids))]

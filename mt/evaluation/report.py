@@ -56,7 +56,8 @@ def report(
     What was decoded online has an `instances.log` beside its hypotheses. name: of the split. search: by default as the
     run was configured. unit: of latency, likewise.
     """
-    model, search = translator.model, translator.search_for(search)
+    model = translator.model
+    search = translator.search_for(search)
     hard = decodes_hard(search, model)
     evaluation = evaluate(translator, split, search, unit=unit, progress=progress)
     forced = teacher_forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
@@ -130,26 +131,27 @@ def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation) -> None:
 
 
 def origin(run: Path, name: str) -> dict[str, Any]:
-    """Which weights a checkpoint's name stands for: `name` (average where they are one), the last `update` that is in
-    them, and of an average the updates `averaged`."""
+    """Returns which weights a checkpoint's name stands for: `name` (average where they are one), the last `update` that
+    is in them, and of an average the updates `averaged`."""
     meta = load_meta(locate(run, name))
-    found = {"name": "average" if meta.averaged else name, "update": meta.update}
-    return found | ({"averaged": meta.averaged} if meta.averaged else {})
+    weights = {"name": "average" if meta.averaged else name, "update": meta.update}
+    return weights | ({"averaged": meta.averaged} if meta.averaged else {})
 
 
 def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
-    """A folder's name for an evaluation: split, checkpoint, search, and each option of it that is not as usual.
+    """Returns a folder's name for an evaluation: split, checkpoint, search, and each option of it that is not as usual.
 
     >>> variant("test", "best", BeamConfig(beam_size=10), BeamConfig())
     'test-best-beam-beam_size=10'
     """
-    own, chosen = usual.model_dump(), search.model_dump(exclude={"name"}, exclude_none=True)
-    changed = (f"{name}={value}" for name, value in chosen.items() if own.get(name, ...) != value)
+    usual_options = usual.model_dump()
+    options = search.model_dump(exclude={"name"}, exclude_none=True)
+    changed = (f"{name}={value}" for name, value in options.items() if usual_options.get(name, ...) != value)
     return "-".join([split, checkpoint, search.name, *changed])
 
 
 def samples(split: Split, translations: Sequence[Translation]) -> str:
-    """A Markdown table of translations beside their sources and references."""
+    """Returns a Markdown table of translations beside their sources and references."""
     rows = zip(split.column("source"), split.column("target"), (t.text for t in translations), strict=False)
     lines = ["| source | reference | translation |", "|---|---|---|"]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -157,7 +159,7 @@ def samples(split: Split, translations: Sequence[Translation]) -> str:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """What was evaluated, and its numbers, one a line; their signatures are in results.json."""
+    """Returns what was evaluated, and its numbers, one a line; their signatures are in results.json."""
     lines = [_heading(results)]
     for name, value in results.items():
         number = value["score"] if isinstance(value, Mapping) and "score" in value else value
@@ -182,7 +184,7 @@ def _heading(results: Mapping[str, Any]) -> str:
 
 
 def weights_name(checkpoint: Mapping[str, Any]) -> str:
-    """What `origin` returns, in words."""
+    """Puts what `origin` returns into words."""
     if averaged := checkpoint.get("averaged"):
         return f"average of updates {', '.join(map(str, averaged))}"
     return f"{checkpoint['name']} checkpoint (update {checkpoint['update']})"

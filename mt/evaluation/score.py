@@ -36,7 +36,7 @@ class Evaluation:
 
     @property
     def tokens_per_second(self) -> float:
-        """Target tokens written per second, EOS included."""
+        """How many target tokens were written in a second, EOS included."""
         return sum(len(translation.tokens) for translation in self.translations) / self.seconds
 
     @property
@@ -62,11 +62,12 @@ def evaluate(
 
     unit: of latency; by default that of the dataset.
     """
-    sources, references = split.column("source")[:limit], split.column("references")[:limit]
+    sources = split.column("source")[:limit]
+    references = split.column("references")[:limit]
     encoded = [source for source, _ in split.ids(np.arange(len(sources)))]
     began = time.perf_counter()
-    given = [translator.config.dataset.located(source) for source in sources]
-    translations = [best for best, *_ in translator.decode(encoded, search, texts=given, progress=progress)]
+    texts = [translator.config.dataset.located(source) for source in sources]
+    translations = [best for best, *_ in translator.decode(encoded, search, texts=texts, progress=progress)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
     for metric in metrics_of(translator.config.dataset, lowercase=translator.tokenizers.target.lowercases):
@@ -79,10 +80,13 @@ def evaluate(
 
 
 def count_cut(translations: Sequence[Translation]) -> int:
+    """Returns how many translations the limit of their length ended."""
     return sum(translation.cut for translation in translations)
 
 
 class Validation(NamedTuple):
+    """What a validation measured on the dev split."""
+
     scores: dict[str, float]
     translations: list[Translation]
     attention_stats: dict[str, float]
@@ -90,18 +94,19 @@ class Validation(NamedTuple):
 
     @property
     def cut(self) -> int:
-        """As that of `Evaluation`."""
+        """How many hypotheses their limit ended, as that of `Evaluation`."""
         return count_cut(self.translations)
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
-    """What a validation measures, decoding greedily; online where the run does.
+    """Returns what a validation measures, decoding greedily; online where the run does.
 
     Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
     `gap_<name>` their difference, hard - soft; the plain `<name>` is that of the run's own search. `loss` and
     `perplexity` are those of training's attention, which is soft.
     """
-    model, wait_k = translator.model, waits(translator.config.search)
+    model = translator.model
+    wait_k = waits(translator.config.search)
     forced = teacher_forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}

@@ -10,7 +10,7 @@ from mt.metrics.settings import PLAIN, Settings
 
 
 def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metric]:
-    """The metrics of a dataset, for its target language.
+    """Builds the metrics of a dataset, for its target language.
 
     lowercase: whether capitals are compared as small letters, since the tokenizer of the target writes no others.
 
@@ -26,10 +26,11 @@ def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metri
 
 
 def notes_of(dataset: DatasetConfig, references: References, *, online: bool) -> list[str]:
-    """What a user should know of the scores, whatever they are: which metrics cannot judge texts like these, and why.
+    """Returns what a user should know of the scores, whatever they are: which metrics cannot judge texts like these,
+    and why.
 
     online: whether latency is scored, too.
     """
-    found = notes(metrics_of(dataset), references)
+    sentences = notes(metrics_of(dataset), references)
     latency = unsuited(dataset.latency_unit, [group[0] for group in references]) if online else None
-    return found if latency is None else [*found, latency]
+    return sentences if latency is None else [*sentences, latency]

@@ -14,7 +14,7 @@ from mt.evaluation.links import pharaoh
 
 @dataclass(frozen=True)
 class TeacherForcedResult:
-    """What a model does when the targets of a split are given to it, token by token."""
+    """What a model says of a split while the targets are given to it, token by token."""
 
     loss: float
     """Nats per target token, EOS included, without label smoothing."""
@@ -31,10 +31,13 @@ class TeacherForcedResult:
 def teacher_forced_pass(
     translator: Translator, split: Split, *, hard: bool = False, wait_k: int | None = None, links: bool = False
 ) -> TeacherForcedResult:
-    """hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
-    alignments, too."""
+    """Passes over a split once under teacher forcing; processes share the batches.
+
+    hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
+    alignments, too.
+    """
     processes = translator.processes
-    share = []
+    share: list[_BatchResult] = []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
     # Gold links join words, and are compared with.
     unit = "word" if links and any(split.links()) else translator.unit
@@ -49,22 +52,22 @@ def teacher_forced_pass(
         source=split.source,
         processes=processes,
     )
-    for indices, batch, found in batches:
-        part = _BatchResult(found.sum.item(), found.tokens.item(), AttentionStats(), {})
-        part.stats.add(found.attention, found.source_mask, batch.target_mask)
-        share.append(part)
+    for indices, batch, loss in batches:
+        result = _BatchResult(loss.sum.item(), loss.tokens.item(), AttentionStats(), {})
+        result.stats.add(loss.attention, loss.source_mask, batch.target_mask)
+        share.append(result)
         if not links:
             continue
-        lengths = found.source_mask.sum(1).tolist()
-        for i, weights, length in zip(indices, found.attention.weights.float().cpu().numpy(), lengths, strict=True):
+        lengths = loss.source_mask.sum(1).tolist()
+        for i, weights, length in zip(indices, loss.attention.weights.float().cpu().numpy(), lengths, strict=True):
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
-            part.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
+            result.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
     return _merge(processes.merged(share))
 
 
 class _BatchResult(NamedTuple):
-    """Of one batch."""
+    """Sums over one batch."""
 
     loss: float
     tokens: float
@@ -73,13 +76,15 @@ class _BatchResult(NamedTuple):
     """By the index of the pair."""
 
 
-def _merge(parts: Sequence[_BatchResult]) -> TeacherForcedResult:
-    """parts: in the order of the batches, in which their numbers are added up."""
-    loss = tokens = 0.0
-    stats, lines = AttentionStats(), dict[int, str]()
-    for part in parts:
-        loss += part.loss
-        tokens += part.tokens
-        stats.merge(part.stats)
-        lines |= part.links
+def _merge(results: Sequence[_BatchResult]) -> TeacherForcedResult:
+    """Adds up results, which are in the order of the batches."""
+    loss = 0.0
+    tokens = 0.0
+    stats = AttentionStats()
+    lines: dict[int, str] = {}
+    for result in results:
+        loss += result.loss
+        tokens += result.tokens
+        stats.merge(result.stats)
+        lines |= result.links
     return TeacherForcedResult(loss / tokens, stats, [lines[i] for i in sorted(lines)])

@@ -30,7 +30,8 @@ class WrittenUnit(NamedTuple):
 
 
 def timing_scores(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
-    """The scores of `mt.metrics.timing.timing`; none where it is not known when the units of the targets were spoken.
+    """Returns the scores of `mt.metrics.timing.timing`; none where it is not known when the units of the targets were
+    spoken.
 
     The units of a split are words between blanks where there are as many of them as there are times, or else
     characters. Raises UserError where they are neither.
@@ -45,23 +46,24 @@ def timing_scores(translator: Translator, translations: Sequence[Translation], s
     positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
     place = positions * (translator.field.milliseconds or 1)
     lowercase = translator.tokenizers.target.lowercases
-    found = [
+    timed = [
         _timed(translator.tokenizers.target, translations[i], unit, place)._replace(
             reference=units(targets[i], unit), spans=each
         )
         for i, each in zip(known, spans, strict=True)
     ]
-    return timing([_in_lower_case(one) for one in found] if lowercase else found, unit, lowercase=lowercase)
+    return timing([_in_lower_case(one) for one in timed] if lowercase else timed, unit, lowercase=lowercase)
 
 
 def boundaries(split: Split, count: int) -> list[list[float]]:
-    """Of each of the first examples the seconds at which the units of its target end; none where that is not known."""
+    """Returns for each of the first examples the seconds at which the units of its target end; none where that is not
+    known."""
     lines = enumerate(split.times()[:count], start=1)
     return [[end / 1000 for _, end in parse_spans(line, f"times of example {number}")] for number, line in lines]
 
 
 def units(text: str, unit: Unit) -> list[str]:
-    """The words of a text, or its characters but the blanks."""
+    """Returns the words of a text, or its characters but the blanks."""
     words = normalize(text).split()
     return words if unit == "word" else [*"".join(words)]
 
@@ -79,12 +81,14 @@ def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
 
 def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, place: float) -> Timed:
     """place: milliseconds that a place of the attention stands for."""
-    found, read, stops = written_units(tokenizer, translation.ids, unit), translation.words_read, translation.stops
+    hypothesis = written_units(tokenizer, translation.ids, unit)
+    read = translation.words_read
+    stops = translation.stops
     end = float(translation.source_words or 0)
     return Timed(
-        units=[one.text for one in found],
-        written=None if read is None else [end if one.last is None else float(read[one.last]) for one in found],
-        stops=None if stops is None else [[_middle(int(stops[i]), place) for i in one.tokens] for one in found],
+        units=[one.text for one in hypothesis],
+        written=None if read is None else [end if one.last is None else float(read[one.last]) for one in hypothesis],
+        stops=None if stops is None else [[_middle(int(stops[i]), place) for i in one.tokens] for one in hypothesis],
         reference=(),
         spans=(),
     )
@@ -100,13 +104,15 @@ def _middle(stop: int, place: float) -> float:
 
 
 def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:
-    """The units of a hypothesis, as a stream writes them. ids: of its tokens."""
-    target, found, begun = TargetWords(tokenizer, unit), list[WrittenUnit](), list[int]()
+    """Returns the units of a hypothesis, as a stream writes them. ids: of its tokens."""
+    target = TargetWords(tokenizer, unit)
+    complete_units: list[WrittenUnit] = []
+    begun: list[int] = []
     for position, token in enumerate(ids):
         complete = target.add(token)
         if unit == "char":
-            found += [WrittenUnit(letter, position, [position]) for letter in "".join(complete).strip()]
+            complete_units += [WrittenUnit(letter, position, [position]) for letter in "".join(complete).strip()]
             continue
-        found += [WrittenUnit(word, position, begun) for word in complete]
+        complete_units += [WrittenUnit(word, position, begun) for word in complete]
         begun = [position] if complete else [*begun, position]
-    return [*found, *(WrittenUnit(word, None, begun) for word in target.end())]
+    return [*complete_units, *(WrittenUnit(word, None, begun) for word in target.end())]
