@@ -34,7 +34,8 @@ def write(
 
     sources, references: of the test split. sentences: how many of its first ones are shown.
     """
-    online, picture = comparison.tradeoff, folder / "tradeoff.png"
+    online = comparison.tradeoff
+    picture = folder / "tradeoff.png"
     write_text(folder / "table.md", [comparison.markdown()])
     write_text(folder / "table.tex", [comparison.latex()])
     write_text(folder / "table.csv", comparison.csv().splitlines())
@@ -117,13 +118,13 @@ def _curves(comparison: Comparison) -> str:
 
 def _options(comparison: Comparison) -> str:
     """The options in which the runs differ."""
-    found = differences([row.run for row in comparison.rows])
-    if not found:
+    differing = differences([row.run for row in comparison.rows])
+    if not differing:
         return ""
     header = "".join(f"<th>{escape(name)}</th>" for name in ("option", *(row.name for row in comparison.rows)))
     rows = [
         f"<tr><td>{escape(key)}</td>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
-        for key, values in found.items()
+        for key, values in differing.items()
     ]
     table = f"<table class=options><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'<h2>Settings that differ</h2><div class="wide">{table}</div>'

@@ -35,7 +35,7 @@ class FinishedRun:
 
 
 def find(paths: Sequence[Path]) -> list[FinishedRun]:
-    """The runs at these folders, or anywhere below them, each once.
+    """Finds the runs at these folders, or anywhere below them, each once.
 
     Raises UserError where there is none, or one that has not ended or is damaged.
     """
@@ -44,7 +44,7 @@ def find(paths: Sequence[Path]) -> list[FinishedRun]:
 
 
 def names(runs: Sequence[FinishedRun]) -> list[str]:
-    """For each run its attention, with encoder, decoder and dataset where they are not those of most runs.
+    """Returns for each run its attention, with encoder, decoder and dataset where they are not those of most runs.
 
     Where that leaves two the same, each option in which those differ is added, and the folder's name as a last resort.
     """
@@ -53,22 +53,22 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
 
 
 def told_apart(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folders: Sequence[str]) -> list[str]:
-    """Names that begin as `bases`; see `names`. options: by dotted names."""
-    found = list(bases)
+    """Returns names that begin as `bases`; see `names`. options: by dotted names."""
+    extended = list(bases)
     for key in ("encoder.name", "decoder.name", "dataset.name"):
         [(usual, _)] = Counter(own[key] for own in options).most_common(1)
         for i, own in enumerate(options):
             if own[key] not in (usual, own["attention.name"]):
-                found[i] = _extended(found[i], own, [key])
-    for name, group in _repeated(found):
+                extended[i] = _extended(extended[i], own, [key])
+    for name, group in _repeated(extended):
         differing = _differing([options[i] for i in group])
         for i in group:
-            found[i] = _extended(name, options[i], differing)
-    for name, group in _repeated(found):
+            extended[i] = _extended(name, options[i], differing)
+    for name, group in _repeated(extended):
         for i in group:
-            found[i] = f"{name} {folders[i]}"
+            extended[i] = f"{name} {folders[i]}"
     # Settings are free text in part: nothing in them may move a terminal's cursor, or end a line of a table.
-    return ["".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name) for name in found]
+    return ["".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name) for name in extended]
 
 
 def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
@@ -78,7 +78,7 @@ def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
 
 
 def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> int:
-    """The index of the run that is meant by a folder, by its name among `names` or by its attention.
+    """Returns the index of the run that is meant by a folder, by its name among `names` or by its attention.
 
     Raises UserError where none or several are.
     """
@@ -113,7 +113,8 @@ def _below(path: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> FinishedRun:
-    results, config = read_results(folder / "results.json"), load_config(folder, "best")
+    results = read_results(folder / "results.json")
+    config = load_config(folder, "best")
     hypotheses = read_lines(folder / "hypotheses" / f"{results.split}.txt")
     logged = ("loss", *(metric.main() for metric in metrics_of(config.dataset)))
     evaluations = [
@@ -123,7 +124,7 @@ def _read(folder: Path) -> FinishedRun:
 
 
 def options_of(run: FinishedRun) -> dict[str, Any]:
-    """All that makes a run, by dotted names."""
+    """Returns all that makes a run, by dotted names."""
     return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 
@@ -150,7 +151,7 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-def _repeated(found: Sequence[str]) -> list[tuple[str, list[int]]]:
+def _repeated(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     """Each name that several have, and who."""
-    groups = [(name, [i for i, other in enumerate(found) if other == name]) for name in dict.fromkeys(found)]
+    groups = [(name, [i for i, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)]
     return [(name, group) for name, group in groups if len(group) > 1]

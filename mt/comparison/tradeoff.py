@@ -26,7 +26,7 @@ DRAWN = ("al", "dal")
 _ASIDE = ("seed", "search.batch_tokens", "search.mode")
 
 
-class Reading(NamedTuple):
+class Measurement(NamedTuple):
     """One result of a run."""
 
     folder: str
@@ -45,17 +45,17 @@ class Point:
 
     setting: str
     """The knobs: `latency_weight=0.1`; empty where there are none."""
-    readings: Sequence[Reading]
+    measurements: Sequence[Measurement]
 
     @property
     def quality(self) -> float:
-        return fmean(reading.quality for reading in self.readings)
+        return fmean(measurement.quality for measurement in self.measurements)
 
     @property
     def latency(self) -> dict[str, float]:
         """The mean of each measure that all of the runs have."""
-        keys = [key for key in LATENCIES if all(key in reading.latency for reading in self.readings)]
-        return {key: fmean(reading.latency[key] for reading in self.readings) for key in keys}
+        keys = [key for key in LATENCIES if all(key in measurement.latency for measurement in self.measurements)]
+        return {key: fmean(measurement.latency[key] for measurement in self.measurements) for key in keys}
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,13 @@ class Tradeoff:
         for key in measured:
             values = [point.latency.get(key) for _, point in rows]
             columns.append(Column(LATENCIES[key], ["-" if value is None else f"{value:.2f}" for value in values]))
-        return [*columns, Column("runs", [str(len(point.readings)) for _, point in rows])]
+        return [*columns, Column("runs", [str(len(point.measurements)) for _, point in rows])]
 
     def note(self) -> str:
-        readings = [reading for policy in self.policies for point in policy.points for reading in point.readings]
-        alike = len({reading.signature for reading in readings}) < 2
+        measurements = [
+            measurement for policy in self.policies for point in policy.points for measurement in point.measurements
+        ]
+        alike = len({measurement.signature for measurement in measurements}) < 2
         return (
             f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
             "source is read first; of several runs, which differ in their seed, the mean"
@@ -109,7 +111,7 @@ class Tradeoff:
         lines = []
         for number, policy in enumerate(self.policies):
             points = [
-                ([point.latency[key] for key in DRAWN], [reading.quality for reading in point.readings])
+                ([point.latency[key] for key in DRAWN], [measurement.quality for measurement in point.measurements])
                 for point in policy.points
                 if point.latency.keys() >= set(DRAWN)
             ]
@@ -126,7 +128,7 @@ class Tradeoff:
                 "setting": point.setting,
                 "quality": point.quality,
                 "latency": point.latency,
-                "runs": [reading._asdict() for reading in point.readings],
+                "runs": [measurement._asdict() for measurement in point.measurements],
             }
             for policy in self.policies
             for point in policy.points
@@ -140,22 +142,24 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
     """
     metric = metrics_of(runs[0].config.dataset)[0]
     options: dict[str, dict[str, Any]] = {}
-    found: dict[str, dict[str, list[Reading]]] = {}
+    found: dict[str, dict[str, list[Measurement]]] = {}
     for run in runs:
-        for own, reading in _readings(run, metric.main()):
+        for own, measurement in _measurements(run, metric.main()):
             # Offline, no knob trades anything: each value is a line of its own.
-            knobs = [key for key in KNOBS if key in own and reading.latency]
-            kept = {key: value for key, value in own.items() if key not in (*knobs, *_ASIDE)}
+            knobs = [key for key in KNOBS if key in own and measurement.latency]
+            shared = {key: value for key, value in own.items() if key not in (*knobs, *_ASIDE)}
             setting = " ".join(f"{key.rpartition('.')[2]}={shown(own[key])}" for key in knobs)
-            policy = json.dumps(kept)
-            options.setdefault(policy, kept)
-            found.setdefault(policy, {}).setdefault(setting, []).append(reading)
-    unit = _unit(reading for group in found.values() for readings in group.values() for reading in readings)
+            policy = json.dumps(shared)
+            options.setdefault(policy, shared)
+            found.setdefault(policy, {}).setdefault(setting, []).append(measurement)
+    unit = _unit(
+        measurement for group in found.values() for measurements in group.values() for measurement in measurements
+    )
     if unit is None:
         return None
-    groups = [[Point(setting, readings) for setting, readings in group.items()] for group in found.values()]
+    groups = [[Point(setting, measurements) for setting, measurements in group.items()] for group in found.values()]
     bases = [_base(own, group[0]) for own, group in zip(options.values(), groups, strict=True)]
-    names = told_apart(bases, list(options.values()), [group[0].readings[0].folder for group in groups])
+    names = told_apart(bases, list(options.values()), [group[0].measurements[0].folder for group in groups])
     policies = [Policy(name, sorted(group, key=_by_delay)) for name, group in zip(names, groups, strict=True)]
     heading = metric.headings()[metric.main()]
     # What is not counted in tokens of both sides is counted in words of the source, whatever the unit of the target.
@@ -163,8 +167,8 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
     return Tradeoff(heading, counted, sorted(policies, key=lambda policy: not policy.online))
 
 
-def _readings(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Reading]]:
-    """Each online result of a run with the options behind it, and its own where that is offline. A hard attention that
+def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Measurement]]:
+    """Yields each online result of a run with the options behind it, and its own where that is offline. A hard attention that
     was also decoded online stops as early offline, so that only online its result says something."""
     results = [each for each in (run.results, *run.evaluations) if quality in each.scores]
     # An evaluation repeats the run's own result where it has the same search.
@@ -173,13 +177,14 @@ def _readings(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], 
     for each in (*online.values(), *offline):
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         own = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
-        unit, score = each.latency_unit if each.latency else None, each.scores[quality]
-        yield own, Reading(str(run.folder), score.score, each.latency, unit, score.signature)
+        unit = each.latency_unit if each.latency else None
+        score = each.scores[quality]
+        yield own, Measurement(str(run.folder), score.score, each.latency, unit, score.signature)
 
 
-def _unit(readings: Iterable[Reading]) -> str | None:
-    """What all of them count latency in; None where none has any."""
-    units = {reading.unit: reading.folder for reading in readings if reading.unit}
+def _unit(measurements: Iterable[Measurement]) -> str | None:
+    """Returns what all of them count latency in; None where none has any."""
+    units = {measurement.unit: measurement.folder for measurement in measurements if measurement.unit}
     if len(units) > 1:
         (first, one), (second, other), *_ = units.items()
         raise UserError(
@@ -190,8 +195,9 @@ def _unit(readings: Iterable[Reading]) -> str | None:
 
 
 def _base(options: Mapping[str, Any], point: Point) -> str:
-    """What a policy is called, but for what tells it from another."""
-    attention, search = options["attention.name"], options["search.name"]
+    """Returns what a policy is called, but for what tells it from another."""
+    attention = options["attention.name"]
+    search = options["search.name"]
     if not point.latency:
         return f"offline, {attention}"
     return attention if search == "online" else f"{search.replace('_', '-')}, {attention}"

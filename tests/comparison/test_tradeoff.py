@@ -79,7 +79,7 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
         [("", 35.0, None)],
         [("", 32.0, None)],
     ]
-    assert [len(point.readings) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 1, 2]
+    assert [len(point.measurements) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 1, 2]
     header, *rows = zip(*([column.heading, *column.cells] for column in found.columns()), strict=True)
     assert header == ("policy", "setting", "BLEU", "AP", "AL", "LAAL", "DAL", "runs")
     assert rows[1] == ("milk", "latency_weight=0.1", "28.0", "0.50", "5.00", "6.00", "7.00", "2")
@@ -87,7 +87,7 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
     assert "in source words," in found.note()
     plain = found.plain()
     assert plain[0]["policy"] == "milk" and plain[0]["latency"] == {"ap": 0.5, "al": 2.0, "laal": 3.0, "dal": 4.0}
-    assert [reading["quality"] for reading in plain[1]["runs"]] == [27.0, 29.0]
+    assert [measurement["quality"] for measurement in plain[1]["runs"]] == [27.0, 29.0]
     assert plain[1]["runs"][1]["folder"] == str(family[2]) and json.loads(json.dumps(plain)) == plain
 
 
@@ -118,7 +118,7 @@ def test_names_are_of_one_line_and_move_no_cursor(evaluated) -> None:
 def test_an_evaluation_that_repeats_a_run_is_no_second_point(evaluated) -> None:
     run = evaluated("r", milk(0.1), results(20.0, 3.0), test_best_online=results(20.5, 3.5))
     [policy] = measure(find([run])).policies
-    assert [(point.quality, len(point.readings)) for point in policy.points] == [(20.5, 1)]
+    assert [(point.quality, len(point.measurements)) for point in policy.points] == [(20.5, 1)]
 
 
 def test_there_is_none_of_runs_that_read_first(evaluated) -> None:
