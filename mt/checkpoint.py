@@ -96,7 +96,7 @@ def seal(folder: Path, about: About) -> None:
 
 
 def locate(run: Path, name: str) -> Path:
-    """The folder of the named checkpoint of a run, links resolved; `run` may also be a checkpoint's own folder."""
+    """Returns the folder of the named checkpoint of a run, links resolved. `run` may be a checkpoint, too."""
     folder = run
     if not all((run / file).is_file() for file in (META, MODEL)):
         folder = run / "checkpoints" / name
@@ -117,14 +117,15 @@ def locate(run: Path, name: str) -> Path:
 
 
 def newest(run: Path) -> Path | None:
-    """The checkpoint of a run with the most updates. Where a kill came between the two, `last` is not yet it."""
+    """Returns the checkpoint of a run with the most updates; None where there is none. `last` still leads to the one
+    before where a kill came between the two steps of saving."""
     patterns = ("update-*", ".update-*.old")  # the latter was being replaced
     folders = [path.parent for pattern in patterns for path in run.glob(f"checkpoints/{pattern}/{META}")]
     return max(folders, key=lambda folder: int(re.sub(r"\D", "", folder.name) or 0), default=None)
 
 
 def load_meta(folder: Path) -> Meta:
-    """Raises UserError where it is damaged, or of another format."""
+    """Reads `meta.json` of a checkpoint. Raises UserError where it is damaged, or of another format."""
     path = folder / META
     meta = read_json(path, _REMEDY)
     if meta.get("format") != FORMAT:
@@ -136,14 +137,14 @@ def load_meta(folder: Path) -> Meta:
 
 
 def load_config(run: Path, name: str = "last") -> Config:
-    """The configuration that a checkpoint was trained with."""
+    """Reads the configuration that a checkpoint was trained with."""
     folder = locate(run, name)
     load_meta(folder)
     return parse(without_removed(read_json(folder / CONFIG, _REMEDY)), Config, str(folder / CONFIG))
 
 
 def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
-    """The model on the CPU, its tokenizers, and the configuration it was trained with.
+    """Loads the model to the CPU, its tokenizers, and the configuration that it was trained with.
 
     Raises UserError where a file is missing, damaged, of another format, or does not fit the others.
     """
@@ -159,15 +160,15 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
 
 
 def load_progress(folder: Path) -> dict[str, Any]:
-    """The `progress` of `save`."""
+    """Reads the `progress` of `save`."""
     return read_json(folder / PROGRESS, _REMEDY)
 
 
 def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The `training` of `save`, on the CPU wherever it was trained.
+    """Loads the `training` of `save` to the CPU, wherever it was trained.
 
-    expected: like the tensors that there may be, by name. Raises UserError where the file has others of these names or
-    shapes, before it reads them, or of these types.
+    expected: tensors of the names, shapes and types that the file may have. Raises UserError where it has others; names
+    and shapes are compared before anything is read.
     """
     path = folder / TRAINING
     if not path.is_file():
@@ -184,7 +185,7 @@ def load_training(folder: Path, expected: Mapping[str, Tensor]) -> dict[str, Ten
 
 
 def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """The mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1).
+    """Returns the mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1).
 
     Raises UserError where a file is missing, damaged, or has other tensors than the first.
     """
@@ -203,6 +204,7 @@ def fill(model: Seq2Seq, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def _verify(folder: Path) -> None:
+    """Raises UserError where a file of a checkpoint is missing, or not the one that was saved."""
     sums = load_meta(folder).sha256
     for name in (CONFIG, MODEL):
         if name not in sums:

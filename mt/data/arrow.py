@@ -5,7 +5,7 @@ import pyarrow as pa
 
 
 def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Of an array without nulls; shared with it where it is one piece."""
+    """Returns the numbers of an array without nulls; memory is shared where the array is one piece."""
     if isinstance(values, pa.Array):
         return np.from_dlpack(values)
     chunks = [np.from_dlpack(chunk) for chunk in values.chunks]
@@ -13,5 +13,5 @@ def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def array(values: np.ndarray) -> pa.Array:
-    """[N] int64, shared."""
+    """Returns the numbers, [N] int64, as an Arrow array that shares their memory."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])

@@ -31,10 +31,11 @@ class Batch(NamedTuple):
     """[B, U] bool."""
 
     def to(self, device: torch.device | str) -> Self:
+        """Returns the batch on a device."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> Self:
-        """In memory from which a GPU copies while others compute; itself where there is no GPU."""
+        """Returns the batch in memory from which a GPU copies while it computes; itself where there is no GPU."""
         return self._each(torch.Tensor.pin_memory) if torch.cuda.is_available() else self
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
@@ -47,8 +48,8 @@ def collate(
     source: Field = TEXT,
     transcripts: Sequence[np.ndarray] | None = None,
 ) -> Batch:
-    """Pad (source row, target ids) to one batch. Targets and transcripts end in EOS. source: the field that source rows
-    are of."""
+    """Pads (source row, target ids) to one batch. Targets and transcripts end in EOS. source: the field of the source
+    rows."""
     sources, source_mask = source.collate([row for row, _ in pairs])
     target_out, target_mask = TEXT.collate([target for _, target in pairs])
     target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
@@ -67,7 +68,7 @@ def batch_order(
     part: int = 0,
     together: int = 1,
 ) -> list[np.ndarray]:
-    """The batches of one epoch: every example once, a pure function of the arguments.
+    """Returns the batches of one epoch: every example once, a pure function of the arguments.
 
     Examples of equal lengths are mixed anew in every epoch, and so is the order of the batches.
 
@@ -91,7 +92,7 @@ def batch_order(
     order = np.lexsort((random.permutation(len(longer)), turned, longer))
     batches = _cut(order, longer, max_tokens, max_sentences or len(order))
     whole, rest = divmod(len(batches), together)
-    # Those that are left over are of any length, as the others.
+    # The batches of an update that is not whole may have any length, as those of the others.
     start = int(random.integers(whole + 1)) * together if rest else len(batches)
     others = batches[:start] + batches[start + rest :]
     updates = (others[i * together : (i + 1) * together] for i in random.permutation(whole))
@@ -99,12 +100,13 @@ def batch_order(
 
 
 def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarray]:
-    """Batches for evaluation: every example once, sorted by source length; `max_tokens` as for `batch_order`."""
+    """Returns batches for evaluation: every example once, sorted by source length; `max_tokens` as for
+    `batch_order`."""
     return _cut(np.argsort(source_lengths, kind="stable"), source_lengths, max_tokens, len(source_lengths))
 
 
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:
-    """Cut `order` into runs of up to `max_count`, in which the longest length x count stays within `max_tokens`."""
+    """Cuts `order` into runs of up to `max_count`, in which the longest length x count stays within `max_tokens`."""
     batches = []
     start = 0
     longest = 0

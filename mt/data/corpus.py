@@ -40,7 +40,7 @@ class Example(NamedTuple):
     """A text, or what names a sound or a picture."""
     target: str
     links: str = ""
-    """What is known of the target's place in the source, "" where nothing is. Of two texts gold word links `i-j`
+    """Where the parts of the target are in the source; "" where unknown. Of two texts gold word links `i-j`
     (Pharaoh, 0-based, source-target); of sound when each unit of the target begins and ends, in milliseconds,
     `120-722 830-1254`: each word between blanks, or each character but the blanks."""
     more_references: tuple[str, ...] = ()
@@ -53,14 +53,14 @@ class Training(Protocol):
     """What can be trained on: a split, or a stream of pairs that are not on disk."""
 
     def parts(self) -> Iterable[Split]:
-        """The pairs of one epoch, in parts that are ordered into batches one after another, the same in every epoch.
+        """Returns the pairs of one epoch in parts, each ordered into batches by itself, the same in every epoch.
 
-        A list, or read as they are asked for where nobody knows how many there are.
+        A list; or an iterator that reads them where nobody knows how many there are.
         """
 
 
 def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
-    """Some sources of a training set, collated, always the same; read as they are asked for."""
+    """Yields `count` sources of a training set, collated, always the same ones."""
     part = next(iter(training.parts()))
     chosen = np.random.default_rng(0).permutation(len(part))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
@@ -74,7 +74,7 @@ class _Settings(Options):
 
 
 class Corpus:
-    """A prepared corpus: `tokenizers`, `meta` (as given to `finish`, and what it adds) and three splits."""
+    """A prepared corpus: `tokenizers`, `meta` (the argument of `finish`, and what it adds) and three splits."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Corpus:
     def open(
         cls, folder: Path, stream: Training | None = None, weights: Sequence[float] = (), share: Share = ALL
     ) -> Self:
-        """Open what `finish` finished. stream: see `__init__`. weights: of the corpora that it is mixed of.
+        """Opens what `finish` finished. stream: see `__init__`. weights: those of the corpora that are mixed in it.
 
         The sizes of all files are compared with those that were written; the contents of a split, when it is first
         asked for, which takes a second or two per GB. share: of the files whose contents this process is to look at,
@@ -127,19 +127,19 @@ class Corpus:
         return cls({}, tokenizers, meta, stream, read)
 
     def split(self, name: str) -> Split:
-        """The split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
+        """Returns the split `train`, `dev` or `test`. Raises UserError where its files are not as they were written."""
         if name not in self._splits and self._read is not None:
             self._splits[name] = self._read(name)
         return self._splits[name]
 
     @property
     def scored(self) -> str:
-        """The split that results are of: test, and dev where there is no test."""
+        """Names the split that results are of: test, and dev where there is no test."""
         return "test" if len(self.split("test")) else "dev"
 
     @property
     def training(self) -> Training:
-        """What to train on."""
+        """Returns what to train on."""
         return self._stream or self.split("train")
 
 
@@ -153,7 +153,7 @@ def _read_split(
 
 @contextlib.contextmanager
 def _undamaged(folder: Path) -> Iterator[None]:
-    """What reading a damaged corpus raises becomes one sentence."""
+    """Raises UserError, one sentence, for what reading a damaged corpus raises."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:

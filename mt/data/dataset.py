@@ -39,7 +39,7 @@ class CleaningConfig(Options):
 
 
 class DatasetConfig(Options):
-    """One dataset. Its text comes from `folder` where that is given, else from `hub`, else from `generator`."""
+    """One dataset. Its text comes from `folder` where that is set, else from `hub`, else from `generator`."""
 
     name: str = Field(default="files", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)
     """Names the folder of the prepared corpus."""
@@ -107,24 +107,25 @@ class DatasetConfig(Options):
     """The data's terms, for people; not used."""
 
     def columns(self, split: str) -> tuple[str, ...]:
-        """What to read of a split: `source`, `target`, where it is scored `references`, and `transcript` if any."""
+        """Names the columns of a split to read: `source`, `target`, where it is scored `references`, and `transcript`
+        if any."""
         references = self.references if split != "train" or self.cut else ()
         return self.source, self.target, *references, *([self.transcript] if self.transcript else [])
 
     def located(self, source: str) -> str:
-        """The file that a source of the corpus is, where it is one; else, as a text, the source itself."""
+        """Returns the path of the file that a source of the corpus names; the source itself where it names none."""
         if self.folder is None or FIELDS[self.field.name].written:
             return source
         return str(self.media / source)
 
     @property
     def media(self) -> Path:
-        """The folder that paths of sounds and pictures are relative to."""
+        """Returns the folder that paths of sounds and pictures are relative to."""
         return Path(self.media_folder or self.folder or "")
 
     @property
     def cut(self) -> dict[str, int]:
-        """The splits that are cut from train, with their sizes."""
+        """Returns the splits that are cut from train, with their sizes."""
         sizes = {"dev": self.dev_size, "test": self.test_size}
         return {split: size for split, size in sizes.items() if size is not None}
 
@@ -136,7 +137,7 @@ class DatasetConfig(Options):
 
     @property
     def uncut(self) -> tuple[str, ...]:
-        """The splits that are read, and not cut from train."""
+        """Names the splits that are read, and not cut from train."""
         return tuple(
             split for split in ("train", "dev", "test") if split not in self.cut and (split != "test" or self.tested)
         )

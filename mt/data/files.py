@@ -9,12 +9,12 @@ from mt.common.input_files import require_regular, sha256
 Record = Mapping[str, Mapping[str, int | str]]
 """The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
 Share = tuple[int, int]
-"""i and n: every n-th from the i-th on, where n processes share some work."""
+"""i and n: every n-th item from the i-th on, where n processes share some work."""
 ALL: Share = (0, 1)
 
 
 def record(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> Record:
-    """Returns what the files are now. known: the SHA-256 of some."""
+    """Returns the sizes and digests of the files. known: the SHA-256 of some."""
     return {
         path.relative_to(folder).as_posix(): {
             "size": path.stat().st_size,
@@ -39,7 +39,7 @@ def require_sizes(folder: Path, written: Record) -> None:
 def require_contents(folder: Path, written: Record, below: str, share: Share = ALL) -> None:
     """Raises ValueError where a file of the folder `below` has other contents: a second or two per GB.
 
-    share: of the files that are looked at.
+    share: that of this process in the files to check.
     """
     names = [name for name in written if name.startswith(f"{below}/")]
     for name in names[share[0] :: share[1]]:

@@ -21,7 +21,7 @@ STATE = "state.json"
 
 
 def open_table(folder: Path) -> pa.Table:
-    """The shards of a split as one table, memory-mapped. Raises OSError, ValueError, KeyError, TypeError or
+    """Opens the shards of a split as one table, memory-mapped. Raises OSError, ValueError, KeyError, TypeError or
     ArrowException where they are damaged."""
     state = json.loads(read_text(folder / STATE))
     paths = [folder / file["filename"] for file in state["_data_files"]]
@@ -52,7 +52,11 @@ class Split:
     """One split of a corpus."""
 
     def __init__(self, table: pa.Table, source: Field = TEXT, portions: Sequence[Portion] = ()) -> None:
-        """source: what the sources are. portions: of several corpora, with their weights."""
+        """
+        Args:
+            source: the field of the sources.
+            portions: the corpora that are mixed, in order; none where there is one.
+        """
         self.source = source
         self._portions = portions
         self._table = table
@@ -66,40 +70,41 @@ class Split:
         return len(self._table)
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Source and target lengths in ids, EOS included: two int64 arrays [N]."""
+        """Returns source and target lengths in ids, EOS included: two int64 arrays [N]."""
         sources = self.source.lengths(self._table["source_ids"])
         if self._holders is not None:
             sources = sources[self._holders]
         return sources, TEXT.lengths(self._table["target_ids"])
 
     def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
+        """Returns the (source row, target ids) of the examples; ids are int32 arrays that end in EOS."""
         held = indices if self._holders is None else self._holders[np.asarray(indices)]
         sources = self._sources[held]["source_ids"]
         targets = self._targets[indices]["target_ids"]
         return list(zip(self.source.rows(sources), TEXT.rows(targets), strict=True))
 
     def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
-        """Ids of what is said in the examples, EOS last; EOS alone where it is not known; None in a corpus without."""
+        """Returns the ids of the examples' transcripts, EOS last; EOS alone where unknown; None in a corpus without."""
         return None if self._transcripts is None else TEXT.rows(self._transcripts[indices]["transcript_ids"])
 
     def parts(self) -> list["Split"]:
+        """As of `Training`: the split is one part."""
         return [self]
 
     def of_epoch(self, seed: int, epoch: int) -> "Split | Chosen":
-        """What comes in an epoch (from 1): all of it, but of several corpora each as often as its weight says."""
+        """Returns the pairs of an epoch (from 1): all, or of several corpora each as often as its weight says."""
         return Chosen(self, rows_of_epoch(self._portions, seed, epoch)) if self._portions else self
 
     def links(self) -> list[str]:
-        """The gold word links of each example; "" where there are none."""
+        """Returns the gold word links of each example; "" where there are none."""
         return self.column("links") if self.source.milliseconds is None else [""] * len(self)
 
     def times(self) -> list[str]:
-        """When each unit of the targets begins and ends; "" where that is not known. See `Example.links`."""
+        """Returns when each unit of the targets begins and ends; "" where unknown. See `Example.links`."""
         return [""] * len(self) if self.source.milliseconds is None else self.column("links")
 
     def column(self, name: str) -> list[Any]:
-        """A whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
+        """Returns a whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
         return self._table[name].to_pylist()
 
 
@@ -115,7 +120,7 @@ class Chosen:
         return len(self._rows)
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """As of `Split`, as the others."""
+        """As of `Split`."""
         sources, targets = self._split.lengths()
         return sources[self._rows], targets[self._rows]
 

@@ -26,7 +26,7 @@ _COUNTED = regex.compile(rf"[{_CJK}][{_MARK}]*+|(?:[^{_BLANK}{_CJK}][{_MARK}]*+)
 
 
 def words(text: str) -> list[str]:
-    """The words that alignments link; a punctuation mark is one, unless it is inside a word or number.
+    """Returns the words that alignments link; a punctuation mark is one, unless it is inside a word or number.
 
     >>> words("At 15:40, twenty-one o'clock.")
     ['At', '15:40', ',', 'twenty-one', "o'clock", '.']
@@ -35,7 +35,7 @@ def words(text: str) -> list[str]:
 
 
 def runs(word: str) -> list[str]:
-    """What stands between blanks, cut into runs of the characters of words and single other characters.
+    """Cuts what stands between blanks into runs of the characters of words and single other characters.
 
     >>> runs("twenty-one,")
     ['twenty', '-', 'one', ',']
@@ -44,7 +44,7 @@ def runs(word: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Runs between blanks (per started 20 characters); in Japanese and Chinese script each character counts as one.
+    """Counts the runs between blanks (per started 20 characters); in Japanese and Chinese script each character.
 
     A character counts with its marks as one, so that NFC and NFD have as many.
     """
@@ -60,7 +60,7 @@ def count_words(text: str) -> int:
 
 
 def first_words(text: str, limit: int | None) -> str:
-    """The text up to its `limit`-th word, as `count_words` counts them; all of it where there is no limit.
+    """Returns the text up to its `limit`-th word, as `count_words` counts them; all of it where there is no limit.
 
     >>> first_words("one  two, three", 2)
     'one  two,'

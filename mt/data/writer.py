@@ -26,7 +26,7 @@ class Reader(NamedTuple):
 
     field: Field = TEXT_FIELD
     open: Callable[[str], Raw] = str
-    """From the source of an `Example` to what the field reads: the text itself, or a path, samples, pixels."""
+    """Returns what the field reads for the source of an `Example`: the text itself, or a path, samples, pixels."""
 
     def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
         """Returns the rows of the sources; see `Field.column`. tokenizer: of the sources, where they are text."""

@@ -24,6 +24,7 @@ class PendingBatch(NamedTuple):
     """Real target tokens, EOS included."""
 
     def read(self) -> Batch:
+        """Reads the pairs, and pads them to a batch."""
         transcripts = self.part.transcripts(self.indices)
         return collate(self.part.ids(self.indices), self.part.source, transcripts).pinned()
 
@@ -51,7 +52,7 @@ class PrefetchedGroup(NamedTuple):
     ends_epoch: bool
 
     def batches(self, config: Config, number: int) -> Iterator[SeededBatch]:
-        """This process's share, each batch as soon as it is read. number: of the update, from 1."""
+        """Yields this process's share, each batch as soon as it is read. number: that of the update, from 1."""
         if not self.share:
             yield SeededBatch(None, None, is_last=True)
         for place, pending in self.share:
@@ -81,7 +82,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
 
 
 def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[list[PendingBatch]]:
-    """The batches of an epoch, those of one update together."""
+    """Yields the batches of an epoch, those of one update together."""
     options = config.training
     for number, part in enumerate(part.of_epoch(config.seed, epoch) for part in training.parts()):
         lengths = part.lengths()
@@ -100,20 +101,20 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
 
 
 def batches_per_update(training: Training, config: Config) -> list[int] | None:
-    """How many batches each update of the first epoch has; None where only the end of an epoch can tell."""
+    """Counts the batches of each update of the first epoch; None where only the end of an epoch shows that."""
     if not isinstance(training.parts(), Sized):
         return None
     return [len(group) for group in epoch_groups(training, config, epoch=1)]
 
 
 def updates_per_epoch(training: Training, config: Config) -> int | None:
-    """How many updates an epoch has; None where only its end can tell."""
+    """Counts the updates of an epoch; None where only its end shows that."""
     counts = batches_per_update(training, config)
     return None if counts is None else len(counts)
 
 
 def total_updates(training: Training, config: Config) -> int | None:
-    """How many updates a whole run has; None where only its end can tell."""
+    """Counts the updates of a whole run; None where only its end shows that."""
     per_epoch = updates_per_epoch(training, config)
     limit = config.training.max_updates
     if per_epoch is None:

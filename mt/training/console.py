@@ -25,7 +25,11 @@ class Console:
     """Text goes to standard output, and bars to standard error, where that is a terminal."""
 
     def __init__(self, seconds: float = SECONDS, *, quiet: bool = False) -> None:
-        """quiet: of a process whose standard output nobody sees, beside another that shows the same."""
+        """
+        Args:
+            seconds: the time between two lines.
+            quiet: whether nobody sees this process' standard output, since another process shows the same.
+        """
         self.bars = sys.stderr.isatty() and not quiet
         """Whether to show bars."""
         self._lines = not (self.bars and sys.stdout.isatty())
@@ -47,12 +51,12 @@ class Console:
             yield
 
     def updated(self) -> None:
-        """After each update."""
+        """Advances the bar by an update."""
         if self._bar is not None:
             self._bar.update()
 
     def logged(self, progress: Progress, means: Mapping[str, float]) -> None:
-        """After each line of the log. means: see `LogWindow`."""
+        """Shows the means of a line of the log (`LogWindow.means`), at most every so many seconds."""
         if self._bar is not None:
             self._bar.note({"epoch": progress.epoch, "loss": f"{means['loss']:.3f}"})
         if self._lines and time.monotonic() - self._last_line >= self._seconds:
@@ -107,9 +111,11 @@ def heading(
 
 
 def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
-    """The scores of a validation, on one line, or as a table of soft and hard ones.
+    """Writes the scores of a validation on one line, or as a table of soft and hard ones.
 
-    name: of what was scored: `update 40`; note: what became of it.
+    Args:
+        name: what was scored, such as `update 40`.
+        note: what became of it.
     """
     both = [key.removesuffix("_soft") for key in scores if key.endswith("_soft")]
     if not both:
@@ -131,7 +137,7 @@ def _shown(name: str, value: float) -> str:
 
 
 def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> str:
-    """`update 300/960  epoch 1  loss 3.214  lr 0.0015  8,123 tokens/s  0:00:41 left`"""
+    """Writes `update 300/960  epoch 1  loss 3.214  lr 0.0015  8,123 tokens/s  0:00:41 left`."""
     whole = left = ""
     if total is not None:
         seconds = progress.seconds / progress.update * (total - progress.update)

@@ -22,7 +22,7 @@ class RunFile(Options):
 
 
 def new_folder(wanted: Path) -> Path:
-    """Makes the run's folder; a number is appended where the name is taken. Raises UserError where it can have none."""
+    """Makes the run's folder; appends a number where the name is taken. Raises UserError where the path names none."""
     if wanted.name in ("", "..") or "\0" in str(wanted):
         raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
     wanted.parent.mkdir(parents=True, exist_ok=True)
@@ -47,6 +47,7 @@ def run_of(path: Path) -> Path:
 
 
 def mark(folder: Path) -> None:
+    """Writes `run.json`, by which a folder is known as a run's."""
     write_json(folder / RUN, RunFile(format=checkpoint.FORMAT).model_dump())
 
 

@@ -17,17 +17,16 @@ def freeze(model: nn.Module, names: Sequence[str]) -> str:
         for part in module.modules():
             if isinstance(part, nn.RNNBase):
                 part.dropout = 0.0  # see `train_mode`
-    total, left = (
-        sum(tensor.numel() for tensor in tensors) for tensors in (model.parameters(), dict(trained(model)).values())
-    )
+    total = sum(parameter.numel() for parameter in model.parameters())
+    left = sum(parameter.numel() for _, parameter in trained(model))
     if not left:
         raise UserError(f"training.freeze=[{','.join(names)}] leaves nothing to train: name fewer modules")
     return f"frozen: {', '.join(names)}, {total - left:,} of {total:,} parameters" if names else ""
 
 
 def train_mode(model: nn.Module, names: Sequence[str]) -> None:
-    """Training mode but for the modules that are frozen: these compute as in decoding, without dropout or noise, and
-    keep no statistics."""
+    """Puts the model in training mode but for the modules that are frozen: these compute as in decoding, without
+    dropout or noise, and keep no statistics."""
     model.train()
     for module in _named(model, names):
         for part in module.modules():
@@ -36,7 +35,7 @@ def train_mode(model: nn.Module, names: Sequence[str]) -> None:
 
 
 def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """The parameters that are not frozen, in the order in which an optimizer has them."""
+    """Yields the parameters that are not frozen, in the order in which an optimizer has them."""
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
 
 

@@ -37,7 +37,7 @@ class Earlier:
 
 
 def load_earlier(name: str, folder: Path | None = None) -> Earlier:
-    """The best checkpoint of a run, or the one named. folder: of the new run.
+    """Loads the best checkpoint of a run, or the checkpoint that `name` is. folder: that of the new run.
 
     Raises UserError where it cannot be loaded, and where it lies in the folder of the new run.
     """
@@ -52,7 +52,7 @@ def load_earlier(name: str, folder: Path | None = None) -> Earlier:
 
 
 def inherited_tokenizers(run: Path) -> Tokenizers | None:
-    """What the corpus of a run was cut by, where the run took it from another; None: the corpus has its own."""
+    """Returns the tokenizers of a run that took them from another run; None where they were learnt from its corpus."""
     if checkpoint.load_config(run).init_from is None:
         return None
     return Tokenizers.load(checkpoint.locate(run, "last"))
@@ -103,19 +103,19 @@ def _begins(longer: Tokenizer, shorter: Tokenizer) -> bool:
 
 
 def _parts_of_another_kind(before: ModelConfig, after: ModelConfig) -> set[str]:
-    """Parts, such as attention, of which another kind was chosen: what does not fit them starts anew."""
+    """Returns the parts, such as attention, of which another kind was chosen: tensors that do not fit start anew."""
     return {path[0] for path, one, _ in _differences(before, after) if isinstance(one, Mapping)}
 
 
 def _part(name: str) -> str:
-    """The part of the configuration that a tensor belongs to."""
+    """Returns the part of the configuration that a tensor belongs to."""
     if name.startswith(_EMBEDDED):
         return "embedding"
     return "attention" if name.startswith("decoder.attention.") else name.partition(".")[0]
 
 
 def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
-    """Tensors that the model of a configuration has in another shape. parts: whose tensors may have."""
+    """Returns the tensors that the model of a configuration has in another shape, but for those of `parts`."""
     with shapes_alone():
         wanted = Seq2Seq(config, *earlier.tokenizers.sizes).state_dict()
     return [
@@ -126,8 +126,8 @@ def _misfits(earlier: Earlier, config: Config, parts: set[str]) -> list[str]:
 
 
 def _refusal(earlier: Earlier, config: Config, misfit: str) -> str:
-    """The option to blame for tensors of other sizes: one that makes them so by itself, else the first that differs and
-    cannot be changed by itself."""
+    """Names the option to blame for tensors of other sizes: one that by itself gives them other sizes, else the first
+    that differs and cannot be changed by itself."""
     parts = _parts_of_another_kind(earlier.config, config)
     culprits: list[tuple[tuple[str, ...], Any, Any]] = []
     for path, one, other in _differences(earlier.config, config):
@@ -155,7 +155,7 @@ def _shown(value: Any) -> str:
 
 
 def _differences(before: ModelConfig, after: ModelConfig) -> list[tuple[tuple[str, ...], Any, Any]]:
-    """Options of the model that differ, with both values; of a part of another kind the whole."""
+    """Returns the options of the model that differ, with both values; of a part of another kind the whole part."""
     parts = set(ModelConfig.model_fields)
     one, other = (config.model_dump(mode="json", include=parts) for config in (before, after))
     return list(_unequal(one, other, ()))
@@ -173,7 +173,7 @@ def _unequal(
 
 
 def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """Plain data with one value changed."""
+    """Changes one value of plain data, and returns them."""
     inner = plain
     for name in path[:-1]:
         inner = inner[name]
@@ -182,7 +182,7 @@ def _with(plain: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str,
 
 
 def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[str]) -> str:
-    """What was taken, in numbers of each module, and what is new."""
+    """Writes how many numbers of each module were taken, are new, and were left out."""
     counts = {column: Counter[str]() for column in ("taken", "new", "left out")}
     before = dict(_tensors(earlier.model))
     for name, tensor in _tensors(model):
@@ -201,12 +201,12 @@ def _table(earlier: Earlier, model: Seq2Seq, tokenizers: Tokenizers, taken: set[
 
 
 def _tensors(model: Seq2Seq) -> Iterator[tuple[str, Tensor]]:
-    """Parameters and buffers, each once, by the first of their names."""
+    """Yields parameters and buffers, each once, with the first of their names."""
     yield from model.named_parameters()
     yield from model.named_buffers()
 
 
 def _module(name: str) -> str:
-    """`decoder.attention` of decoder.attention.energy.weight; `encoder` of encoder.lstm.weight."""
+    """Returns `decoder.attention` for decoder.attention.energy.weight, and `encoder` for encoder.lstm.weight."""
     inner = name.split(".")
     return ".".join(inner[:2]) if inner[0] == "decoder" and len(inner) > 2 else inner[0]

@@ -1,4 +1,4 @@
-"""What a run keeps of its course: lines of metrics.jsonl, and TensorBoard. The one door to tensorboard."""
+"""The records of a run: lines of metrics.jsonl, and TensorBoard. The one door to tensorboard."""
 
 import json
 import os
@@ -40,14 +40,14 @@ HYPERPARAMETERS = (
     "search.name",
     "seed",
 )
-"""What runs differ in, in practice: the columns of TensorBoard's table. All options are in config.yaml."""
+"""The options in which runs mostly differ: the columns of TensorBoard's table. All options are in config.yaml."""
 OF_VALIDATIONS = ("dev", "attention")
 """Kinds of lines that a validation writes, and training does not."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Log:
-    """Append-only; a resumed run first forgets what came after its checkpoint."""
+    """Appends to the records of a run. A run that is resumed first deletes what came after its checkpoint."""
 
     def __init__(
         self,
@@ -60,9 +60,10 @@ class Log:
     ) -> None:
         """
         Args:
-            update: of the checkpoint that the run goes on from; 0 for a new run. No record of a later one stays.
-            validated: whether the checkpoint holds a validation of this update: else its records do not stay either.
-            sizes: what `sizes` returned when the checkpoint was saved; nothing for a new run, None where the checkpoint
+            update: that of the checkpoint that the run goes on from; 0 for a new run. Records of later updates are
+                deleted.
+            validated: whether the checkpoint holds a validation of this update. Where not, records of one are deleted.
+            sizes: what `sizes` returned when the checkpoint was saved; empty for a new run, None where the checkpoint
                 does not say.
             say: shows a notice.
         """
@@ -81,7 +82,7 @@ class Log:
         threading.excepthook = self._failed
 
     def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
-        """One JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
+        """Writes one JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
         if not is_at(self._path, self._file):
             self._file.close()
             self._file = appended(self._path)
@@ -91,22 +92,26 @@ class Log:
             self._board.add_scalar(f"{kind}/{name}", value, update)
 
     def figure(self, name: str, update: int, figure: "Figure") -> None:
+        """Shows a figure in TensorBoard."""
         self._board.add_figure(name, figure, update, close=False)
 
     def text(self, name: str, update: int, text: str) -> None:
-        """text: Markdown."""
+        """Shows a text, in Markdown, in TensorBoard."""
         self._board.add_text(name, text, update)
 
     def layout(self, scores: Sequence[str]) -> None:
-        """The page of custom charts: the losses of training and dev in one, then the named scores of dev."""
+        """Lays out the page of custom charts: the losses of training and dev in one, then the named scores of dev."""
         charts = {"loss": ["Multiline", ["^train/loss$", "^dev/loss(_soft|_hard)?$"]]}
         charts |= {name: ["Multiline", [f"^dev/{name}(_soft|_hard)?$"]] for name in scores}
         self._board.add_custom_scalars({"learning": charts})
 
     def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any], metric: str) -> None:
-        """A row of TensorBoard's table of runs: `HYPERPARAMETERS` among the options, and the final scores.
+        """Writes the run's row of TensorBoard's table: `HYPERPARAMETERS` among the options, and the final scores.
 
-        options: the configuration; results: of `report`; metric: the score that comes first.
+        Args:
+            options: the configuration.
+            results: what `report` returned.
+            metric: the score that comes first.
         """
         scores: dict[str, float] = {}
         for name, value in results.items():
@@ -128,11 +133,12 @@ class Log:
             self._board._get_file_writer().add_summary(summary)
 
     def sizes(self) -> dict[str, int]:
-        """The bytes of each of TensorBoard's files, by their names, with all that was logged in them."""
+        """Flushes TensorBoard's files, and returns the bytes of each by its name."""
         self._board.flush()
         return {path.name: path.stat().st_size for path in _event_files(self._events)}
 
     def close(self) -> None:
+        """Closes all files. Raises OSError where the disk does not take what is left."""
         self._file.close()
         try:
             self._board.close()
@@ -140,7 +146,7 @@ class Log:
             threading.excepthook = self._hook
 
     def _failed(self, failure: threading.ExceptHookArgs) -> None:
-        """A disk that TensorBoard's own thread found full is reported by its next call, and needs no traceback."""
+        """Prints no traceback where TensorBoard's thread finds the disk full, which its next call reports."""
         if not isinstance(failure.exc_value, OSError):
             self._hook(failure)
 
@@ -181,7 +187,7 @@ def _name(folder: Path) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    """Raises UserError where the file is none that can be gone on with, as in a folder from elsewhere."""
+    """Reads the lines of a log. Raises UserError where it cannot be read, as in a folder from elsewhere."""
     try:
         with open_regular(path) as file:
             return [line.decode(errors="replace").removesuffix("\n") for line in byte_lines(file, str(path))]

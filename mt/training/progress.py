@@ -46,7 +46,7 @@ class LogWindow:
         self.seconds += seconds
 
     def means(self) -> dict[str, float]:
-        """The means of losses over tokens, of which there must be some, and of norms over updates; and the speed."""
+        """Returns the means of losses over tokens (one at least) and of norms over updates, and the speed."""
         return {
             "loss": self.loss / self.tokens,
             "smoothed_loss": self.smoothed_loss / self.tokens,
@@ -80,7 +80,7 @@ class Progress:
     bad_validations: Annotated[list[Count], Field(min_length=1)] = field(default_factory=lambda: [0])
     """Lengths of the runs of validations without a new best; the last run is the present one."""
     loss_scale: LossScale | None = None
-    """Of a run in float16, from its first update on."""
+    """The loss scale of a run in float16, from its first update on; None in other precisions."""
 
     def advance(self, update: Update) -> None:
         """Counts an update that was made."""
@@ -95,7 +95,7 @@ class Progress:
 
     @property
     def best_update(self) -> int | None:
-        """The update whose validation was the best so far."""
+        """Returns the update whose validation was the best so far."""
         return self.validations[-1 - self.bad_validations[-1]] if self.validations else None
 
     def fault(self, metric: str) -> str | None:

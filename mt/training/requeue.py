@@ -15,7 +15,7 @@ AUTO = "auto"
 
 
 def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGroup = ALONE) -> Run:
-    """A new run in this folder and no other, where an earlier start may have left all but a checkpoint.
+    """Begins a new run in this folder and no other, where an earlier start may have left all but a checkpoint.
 
     Raises UserError as `begin` does, and where another process trains there, or has trained there meanwhile.
     """
@@ -26,6 +26,7 @@ def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGro
 
 
 def _made(folder: Path) -> Path:
+    """Makes the folder where it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -39,7 +39,7 @@ def snapshot(progress: Progress, logged: Mapping[str, int]) -> dict[str, Any]:
 
 
 def load_snapshot(folder: Path, metric: str) -> Snapshot:
-    """Raises UserError where `progress.json` of a checkpoint holds what no run with this metric can write."""
+    """Reads `progress.json` of a checkpoint. Raises UserError where no run with this metric can have written it."""
     path = folder / checkpoint.PROGRESS
     loaded = parse(checkpoint.load_progress(folder), Snapshot, str(path))
     if fault := loaded.progress.fault(metric):

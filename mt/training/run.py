@@ -33,7 +33,7 @@ class Run:
     lock: contextlib.ExitStack
     processes: ProcessGroup = ALONE
     logged: Mapping[str, int] | None = field(default_factory=dict)
-    """The sizes of TensorBoard's files that its checkpoint states; see `Log`."""
+    """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
     signals: Signals = field(default_factory=Signals)
     log: Log = field(init=False, default_factory=NoLog)
     console: Console = field(init=False)
@@ -56,14 +56,14 @@ class Run:
 
     @property
     def metric(self) -> str:
-        """The score that chooses the best checkpoint."""
+        """Names the score that chooses the best checkpoint."""
         return chosen_metric(self.config)
 
     def evaluating(self) -> contextlib.AbstractContextManager[None]:
-        """A context for what measures, draws or tests the model, which leaves training's generators as they are."""
+        """Returns a context in which measuring, drawing or testing leaves training's random generators as they are."""
         return own_generators(self.config.seed, self.progress.update)
 
     def close(self) -> None:
-        """Lets go of the folder."""
+        """Closes the log, and unlocks the folder."""
         with self.lock:
             self.log.close()

@@ -32,6 +32,7 @@ class LossScale:
 
     @property
     def can_fall(self) -> bool:
+        """Whether the factor can be halved and stay within its bounds."""
         return self.factor / 2 >= LEAST
 
     def adjust(self, *, finite: bool) -> None:
@@ -55,7 +56,7 @@ class LossScale:
 
 
 def first_loss_scale(precision: str) -> LossScale | None:
-    """Returns the scale that a run begins with; only float16 needs one."""
+    """Returns the scale that a run begins with; None where the precision is not float16."""
     return LossScale() if precision == "fp16" else None
 
 

@@ -46,7 +46,7 @@ def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], re
     if not higher_is_better(metric) or best[metric] >= NEAR_ZERO:
         return None
     by = "the dev loss" if rank(best, metric)[0] == 0 else "chrF"
-    reasons = [one.unsuited(references) for one in metrics if without_mode(metric) in one.headings()]
+    reasons = [each.unsuited(references) for each in metrics if without_mode(metric) in each.headings()]
     reason = next(filter(None, reasons), "wait, or choose chrf (for single words accuracy or cer)")
     return (
         f"{metric} is {best[metric]:.2f} in the best validation, too low to tell checkpoints apart, so {by} does until "
@@ -55,5 +55,5 @@ def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], re
 
 
 def _number(value: float) -> float:
-    """Not a number is worse than all numbers."""
+    """Returns the value; minus infinity in place of NaN, which is worse than all numbers."""
     return -math.inf if math.isnan(value) else value

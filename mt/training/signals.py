@@ -15,7 +15,8 @@ from typing import Any, Self
 from mt.errors import Interrupted, Preempted
 
 QUEUE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-"""What clusters send before they take a machine away: SLURM the first, or which it was told to; submitit the last."""
+"""What clusters send before they take a machine away: SLURM the first, or the one that its options name; submitit the
+last."""
 _ENDING = (signal.SIGINT, signal.SIGHUP, *QUEUE)
 _NOTICE = "\n{}: finishing the update, then saving; {} ends at once, from the last checkpoint\n"
 _LEFT = "interrupted by {}: no update is lost; run the same command again\n"
@@ -26,15 +27,15 @@ _LEFT_TOGETHER = (
 
 
 def interruption(number: int, message: str = "") -> Interrupted:
-    """What a signal raises. The message, where there is one, says how to go on."""
+    """Returns what a signal raises. The message, where there is one, says how to go on."""
     return Preempted(number, message) if number in QUEUE else Interrupted(number, message)
 
 
 def leave_at_once() -> None:
-    """For entry points, which begin with it: until a run has handlers of its own, a signal of a queue ends the process
-    as a kill would, which loses nothing then, but with the status of `Preempted`.
+    """Lets a signal of a queue end the process as a kill would, but with the status of `Preempted`, until a run
+    installs its handlers. Nothing is lost by that, since nothing has begun. Entry points call it first.
 
-    No exception can do that while modules load: many catch it, or print a trace.
+    No exception could do that while modules load: many catch it, or print a trace.
     """
     if threading.current_thread() is threading.main_thread():
         for number in QUEUE:
@@ -59,12 +60,13 @@ class Signals:
 
     def __init__(self) -> None:
         self._received: list[signal.Signals] = []
-        self._at_once = self._second_came = False
+        self._at_once = False
+        self._second_came = False
         self._before: dict[signal.Signals, Any] = {}
 
     @property
     def received(self) -> signal.Signals | None:
-        """The first signal that has come."""
+        """Returns the first signal that has come; None where none has."""
         return self._received[0] if self._received else None
 
     def __enter__(self) -> Self:
@@ -93,7 +95,7 @@ class Signals:
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """For what may be cut short anywhere, since nothing of it is kept."""
+        """Makes a signal interrupt what runs inside at any place, since its result can be computed again."""
         before = self._at_once
         self._at_once = True
         try:

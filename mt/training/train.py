@@ -78,6 +78,7 @@ def final_results(run: Run) -> dict[str, Any]:
 
 
 def _how_to_go_on(run: Run) -> str:
+    """Says which checkpoint is complete, and how to resume from it."""
     last = checkpoint.newest(run.folder)
     if last is None:
         return f"{run.folder} holds no checkpoint yet, so start again"
@@ -188,6 +189,7 @@ def log_window(run: Run, lr: float) -> None:
 
 
 def stopped_early(run: Run) -> bool:
+    """Whether as many validations in a row as `training.patience` brought no new best."""
     patience = run.config.training.patience
     return patience is not None and run.progress.bad_validations[-1] >= patience
 

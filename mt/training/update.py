@@ -1,4 +1,4 @@
-"""What an update computes of a batch, and what it reports."""
+"""The loss of a batch, and the report of an update."""
 
 import math
 from dataclasses import dataclass

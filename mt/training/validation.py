@@ -61,7 +61,7 @@ def _show_translations(run: Run, translations: Sequence[Translation]) -> None:
 
 
 def cut_shown(validation: Validation) -> str:
-    """How many hypotheses were cut, where any was."""
+    """Says how many hypotheses were cut at the limit of their length; "" where none was."""
     return f"  ({validation.cut:,} of {len(validation.translations):,} cut)" if validation.cut else ""
 
 

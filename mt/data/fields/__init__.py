@@ -28,7 +28,7 @@ else:
 
 
 def build_field(config: FieldConfig) -> Field:
-    """The field with these options."""
+    """Returns the field with these options."""
     kind: Any = FIELDS[config.name]
     return kind(config)
 

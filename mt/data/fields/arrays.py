@@ -24,7 +24,11 @@ class ArrayField(Field):
     """Rows are stored flat, as they are; what several successive examples share is stored once."""
 
     def __init__(self, dtype: type[np.generic], shape: tuple[int, ...], longest: int) -> None:
-        """shape: of one position. longest: most positions of a row."""
+        """
+        Args:
+            shape: that of one position.
+            longest: the most positions of a row.
+        """
         self._dtype = dtype
         self._shape = shape
         self._size = int(np.prod(shape))
@@ -44,7 +48,7 @@ class ArrayField(Field):
         return self.array(rows)
 
     def array(self, rows: Sequence[Row | None]) -> pa.ListArray:
-        """Rows as a column; None: the row before."""
+        """Returns rows as a column, in which null, for None, stands for the row before."""
         known = [np.asarray(row, self._dtype).ravel() for row in rows if row is not None]
         absent = np.array([row is None for row in rows], dtype=bool)
         sizes = np.zeros(len(rows) + 1, dtype=np.int32)
@@ -53,7 +57,7 @@ class ArrayField(Field):
         return pa.ListArray.from_arrays(pa.array(np.cumsum(sizes, dtype=np.int32)), values, mask=pa.array(absent))
 
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> list[np.ndarray]:
-        """A blank string is nothing to read, and gives a row without positions. An array may be any library's that
+        """Returns the rows of the sources; that of a blank string has no positions. An array may be of any library that
         NumPy reads, as a tensor."""
         nothing = np.zeros((0, *self._shape), dtype=self._dtype)
         blank = (isinstance(source, str) and not source.strip() for source in sources)
@@ -61,7 +65,7 @@ class ArrayField(Field):
 
     @abstractmethod
     def _row(self, source: Raw) -> np.ndarray:
-        """[positions, ...]. Raises SourceError where it cannot be read."""
+        """Reads one source, and returns its row, [positions, ...]. Raises SourceError where it cannot be read."""
 
     def blank(self, row: Row) -> bool:
         return len(row) == 0
@@ -82,7 +86,7 @@ class ArrayField(Field):
 
 
 def _raw(source: Any) -> Raw:
-    """Raises SourceError where it is nothing that a row can be made of."""
+    """Returns a source in one of the forms of `Raw`. Raises SourceError where it has none of them."""
     if isinstance(source, Raw):
         return source
     if hasattr(source, "__array__"):

@@ -139,7 +139,7 @@ class ArrivingSound(Arriving):
         return f"{self.read / 1000:.2f}"
 
     def rest(self) -> np.ndarray | None:
-        """With silence up to a whole position."""
+        """Returns the samples that are left, with silence up to a whole position."""
         if not self._cut and not len(self._waiting):
             return None
         row = framed(self._waiting, self._hop)

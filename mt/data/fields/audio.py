@@ -38,7 +38,7 @@ _HEADERS = {
 }
 
 _BANDS = 40
-"""Of a spectrogram that is looked at."""
+"""Mel bands of the spectrogram that attention is drawn on."""
 
 
 class AudioConfig(Options):
@@ -46,7 +46,7 @@ class AudioConfig(Options):
     rate: int = Option(16_000, ge=1_000, le=192_000)
     """Samples per second, to which all sound is resampled; a multiple of 100."""
     max_seconds: float = Option(30.0, gt=0, le=3_600)
-    """Of one source: longer ones are dropped from train, and refused elsewhere."""
+    """The longest source: longer ones are dropped from train, and refused elsewhere."""
 
     @field_validator("rate")
     @classmethod
@@ -85,7 +85,7 @@ class AudioField(ArrayField):
         return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
-        """The second at which each position begins."""
+        """Names each position by the second at which it begins."""
         step = len(row) / FRAMES / max(positions, 1)
         return [f"{step * position:.2f}" for position in range(positions)]
 
@@ -99,11 +99,12 @@ class AudioField(ArrayField):
         return Sound(energies[0].numpy(), len(row) / FRAMES)
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingSound:
-        """Given are samples, as to `encode`, but of any number."""
+        """Takes samples, in the forms of `encode`, of any number at a time."""
         return ArrivingSound(self._hop, self.milliseconds, needed, lambda samples: quantised(mono(samples)))
 
     def pieces(self, name: str) -> Iterator[np.ndarray]:
-        """A file as if it arrived, of any length: its samples at the field's rate, 10 ms or so at a time, [N] int16.
+        """Reads a file of any length as if it arrived: yields its samples at the field's rate, about 10 ms at a time,
+        [N] int16.
 
         A piece is there when what its filter reaches of another rate was read. Raises SourceError where the file cannot
         be read, or no further.
@@ -122,8 +123,8 @@ class AudioField(ArrayField):
                 samples = following
 
     def pcm(self, chunks: Iterable[bytes], name: str) -> Iterator[np.ndarray]:
-        """Raw samples, 16 bits each, little-endian, one channel, at the field's rate: 10 ms of them at a time, or what
-        has come, [N] int16. chunks: cut anywhere; half a sample at the end is left out. name: what to call them.
+        """Yields raw samples (16 bits, little-endian, one channel, the field's rate), [N] int16, 10 ms at a time or
+        what has come. chunks: cut anywhere; half a sample at the end is left out. name: what to call them in an error.
 
         Raises SourceError where they are a file with a header.
         """

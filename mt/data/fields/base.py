@@ -22,9 +22,10 @@ if TYPE_CHECKING:  # preparation, which stores fields, would wait for torch
     from mt.data.fields.arriving import Arriving
 
 Raw = str | Path | bytes | np.ndarray
-"""What people give: a text; the path of a sound or a picture, the bytes of such a file, or its samples or pixels."""
+"""A source as the caller passes it: a text; the path of a sound or a picture, the bytes of such a file, or its samples
+or pixels."""
 Row = Sequence[int] | np.ndarray
-"""What a model is given of one example."""
+"""The part of one example that a model reads."""
 
 
 class SourceError(UserError):
@@ -37,7 +38,7 @@ class SourceError(UserError):
         super().__init__(sentence, reason)
         self.reason = reason
         self.source: str | None = None
-        """What the corpus calls it, where it is of one."""
+        """Its name in the corpus, where it belongs to one."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -51,11 +52,11 @@ class ReadSource(NamedTuple):
     units: Sequence[int | None]
     """Which unit, as a word, each place belongs to; None for none."""
     arrivals: Sequence[int] | np.ndarray
-    """How many positions come with each of the parts that a source arrives in, as words."""
+    """The positions of each of the parts, such as words, in which a source arrives."""
     part: int = 1
-    """What such a part counts in delays: 1 where it is a word, or its milliseconds."""
+    """The length of such a part in delays: 1 where it is a word, else its milliseconds."""
     backdrop: Callable[[], Backdrop | None] | None = None
-    """What its attention is drawn on, made when it is; None for a table."""
+    """Makes what its attention is drawn on; None for a table."""
 
 
 class Field(ABC):
@@ -66,22 +67,23 @@ class Field(ABC):
 
     Config: ClassVar[type[Options]]
     arrow_type: pa.DataType
-    """Of its column in a prepared corpus."""
+    """The type of its column in a prepared corpus."""
     written: ClassVar[bool] = False
     """Whether it is text: it has words to count, and a vocabulary."""
     endings: ClassVar[tuple[str, ...]] = ()
-    """Of the names of files that are each a source."""
+    """The endings of the names of files that are each a source."""
     milliseconds: ClassVar[int | None] = None
-    """Of a position; None where sources have no time. Delays count milliseconds then."""
+    """The length of a position, in which delays are counted then; None where sources have no time."""
     shard_size: int | None = None
     """Most examples that are prepared at a time; None leaves it to their characters."""
 
     @abstractmethod
     def encode(self, sources: Sequence[Raw], tokenizer: Tokenizer | None) -> Sequence[Row]:
-        """The rows of what people give. Raises `SourceError` where one cannot be read. tokenizer: None if no text."""
+        """Returns the rows of the sources. Raises `SourceError` where one cannot be read. tokenizer: None if no
+        text."""
 
     def require_readable(self, source: Raw) -> None:
-        """Raises `SourceError` where `encode` does, of a source that is no text; with no more work than that takes."""
+        """Raises `SourceError` where `encode` would for a source that is no text, with as little work as that takes."""
         self.encode([source], None)
 
     @abstractmethod
@@ -94,35 +96,37 @@ class Field(ABC):
 
     @abstractmethod
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
-        """[N] int64: the positions of each row, by which batches are made; that of None is 0."""
+        """Returns the positions of each row, by which batches are made, [N] int64; 0 for null."""
 
     @abstractmethod
     def length(self, row: Row) -> int:
-        """The positions of a row."""
+        """Counts the positions of a row."""
 
     @abstractmethod
     def rows(self, column: pa.ChunkedArray) -> list[np.ndarray]:
-        """The rows of a column, each [positions, ...]."""
+        """Returns the rows of a column, each [positions, ...]."""
 
     @abstractmethod
     def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
-        """The rows as one tensor [B, S, ...], padded on the right, and the mask [B, S] bool of real positions."""
+        """Returns the rows as one tensor [B, S, ...], padded on the right, and the mask [B, S] bool of real
+        positions."""
 
     @abstractmethod
     def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
-        """What to write in a picture beside each of the places that a model has made of a row."""
+        """Returns what to write in a picture beside each of the places that a model has made of a row."""
 
     def units(self, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
-        """Which unit, as a word, each of these places belongs to, None for none; by itself each is its own.
+        """Returns which unit, such as a word, each of these places belongs to, None for none; the default is a unit
+        each.
 
-        source: what people gave.
+        source: what the caller passed.
         """
         return [*range(places)]
 
     def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
-        """A source as alignments and delays see it; by itself each position comes on its own.
+        """Returns a source as alignments and delays see it; in the default each position arrives alone.
 
-        source: what people gave; where it is not known, what the row says of it.
+        source: what the caller passed; None where that is not known, and the row has to say it.
         """
         labels = self.labels(row, places, tokenizer)
         arrivals = np.ones(self.length(row), np.int64)
@@ -130,14 +134,15 @@ class Field(ABC):
         return ReadSource(labels, [*range(places)], arrivals, self.milliseconds or 1, drawn)
 
     def backdrop(self, row: Row, places: int, source: Raw | None) -> Backdrop | None:
-        """What attention to these places of a row is drawn on; None for a table of `labels`. source: as in `read`."""
+        """Returns what attention to these places of a row is drawn on; None for a table of `labels`. source: as in
+        `read`."""
         return None
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> Arriving:
-        """A source that comes bit by bit. unit: what comes of a text. needed: how many positions must have come for so
-        many vectors, see `Frontend.needed`. Raises UserError where its sources do not come so."""
+        """Returns a source that arrives part by part. unit: the parts of a text. needed: how many positions must have
+        come for so many vectors, see `Frontend.needed`. Raises UserError where its sources cannot arrive so."""
         raise UserError("a stream is of text or of sound, and this model reads neither: translate whole files")
 
     @abstractmethod
     def blank(self, row: Row) -> bool:
-        """Whether there is nothing in it to translate."""
+        """Whether a row holds nothing to translate."""

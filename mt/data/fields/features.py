@@ -1,4 +1,4 @@
-"""Photographs as a pretrained network sees them: its features are computed once, while preparing, and kept."""
+"""Photographs as a pretrained network sees them: its features are computed once, while preparing, and stored."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FeaturesField(ArrayField):
         self._pictures = ImageField(ImageConfig(size=SIDE))
 
     def require_readable(self, source: Raw) -> None:
-        """Without the network, which takes a hundred times as long as reading a picture."""
+        """Reads the picture alone: the network takes a hundred times as long."""
         self._pictures.require_readable(source)
 
     def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
@@ -56,7 +56,7 @@ class FeaturesField(ArrayField):
         return grid_labels(positions)
 
     def backdrop(self, row: Row, places: int, source: Raw | None) -> Picture | None:
-        """The picture itself is not kept, and read again: None where it is not to be had any more."""
+        """Reads the picture again, which the corpus does not hold; None where it cannot be read any more."""
         if source is None:
             return None
         try:

@@ -48,13 +48,13 @@ class ImageConfig(Options):
 
 
 def grid_labels(places: int) -> list[str]:
-    """Row and column of each place of a square grid, from 0."""
+    """Names each place of a square grid by its row and column, from 0."""
     side = max(math.isqrt(places), 1)
     return [f"{place // side},{place % side}" for place in range(places)]
 
 
 def on_grid(pixels: np.ndarray, places: int) -> Picture | None:
-    """The picture as a square grid of so many places; None where they are no square."""
+    """Returns the picture as a square grid of so many places; None where these make no square."""
     side = math.isqrt(places)
     return Picture(pixels, (side, side)) if places and side * side == places else None
 
@@ -146,8 +146,8 @@ class ImageField(ArrayField):
 
 
 def _bytes(picture: Image) -> np.ndarray:
-    """[height, width] uint8: the grey of a picture of more bits, or of floating-point numbers; white where it is
-    transparent. Raises SourceError where nothing says which number is white."""
+    """Returns the grey of a picture of more bits, or of floating-point numbers, as [height, width] uint8; white where
+    it is transparent. Raises SourceError where nothing says which number is white."""
     levels = np.asarray(picture)
     if picture.mode == "F":
         if not (levels.min() >= 0 and levels.max() <= 1):

@@ -1,4 +1,4 @@
-"""What people give to the Python API: one source or text, or any iterable of them."""
+"""The inputs of the Python API: one source or text, or any iterable of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LISTING = "OSTU"
 
 
 def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
-    """Returns the inputs as a list, and whether one was given by itself, of which the list is then.
+    """Returns the inputs as a list, and whether there was a single one instead of an iterable.
 
     An iterable is a list, a generator, a view of a dictionary, an array of texts, or anything else that can be gone
     through, once. An array of numbers, also of another library, is one input.

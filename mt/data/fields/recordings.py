@@ -23,29 +23,33 @@ _SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
 _PADDING = 4096
 """Bytes that may follow the last chunk of a wav file, as what a tool has put there to fill a block."""
 _UNKNOWN = 1 << 60
-"""As many samples has, for libsndfile, a file that does not say how many."""
+"""From so many samples on libsndfile means that a file does not say how many it has."""
 _BLOCK = 1 << 16
-"""Samples that are read at once, where they are not wanted."""
+"""Samples that are passed over at once, where nobody can seek."""
 _SLACK = 0.5
 """Seconds by which a span may end after the sound."""
 
 
 class Recording:
-    """An open sound, at the sample where what is wanted of it begins."""
+    """An open sound, at the first of the samples that are to be read."""
 
     def __init__(self, file: Any, name: str, count: int | None, early: int = 0) -> None:
-        """count: see `count`. early: by how many samples it may end before these."""
+        """
+        Args:
+            count: see `count`.
+            early: by how many samples the sound may be shorter.
+        """
         self._file = file
         self._name = name
         self._early = early
         self.rate = int(file.samplerate)
         """Samples of a channel in a second."""
         self.count = count
-        """How many of them are wanted; None: all, and the file does not say how many these are."""
+        """Samples to read; None for all of a file that does not say how many it has."""
         self._read = 0
 
     def read(self, most: int) -> np.ndarray:
-        """[N, channels] float32: the next samples, `most` of them or, at the end, fewer.
+        """Returns the next samples, [N, channels] float32: `most` of them or, at the end, fewer.
 
         Raises SourceError where there should be more.
         """
@@ -64,7 +68,7 @@ class Recording:
 
 @contextlib.contextmanager
 def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
-    """A file, `name.flac#t=1.5,3.2` for these seconds of it, or the bytes of one.
+    """Opens a file, `name.flac#t=1.5,3.2` for these seconds of it, or the bytes of one.
 
     Raises SourceError, also out of the body, where it cannot be read.
     """
@@ -98,11 +102,12 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
 
 
 def named(source: str | Path | bytes) -> str:
+    """Returns what to call a source in an error."""
     return "the sound" if isinstance(source, bytes) else str(source)
 
 
 def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
-    """The path, and the seconds that are wanted of it."""
+    """Splits a name into the path, and the seconds of it that are to be read."""
     if span := _SPAN.search(name):
         return name[: span.start()], (float(span[1]), float(span[2]))
     path, mark, rest = name.rpartition(_MARK)
@@ -115,7 +120,7 @@ def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
 
 
 def _file(kind: Any, source: io.BytesIO | str) -> Any:
-    """An open file of `soundfile`'s kind."""
+    """Opens a file as one of `soundfile`'s kind."""
     start = _start(source)
     with _silent(start.startswith(b"ID3") or start[:1] == b"\xff" or str(source).lower().endswith(".mp3")):
         file = kind(source)
@@ -129,7 +134,7 @@ def _file(kind: Any, source: io.BytesIO | str) -> Any:
 
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
-    """The samples of the span, or all."""
+    """Returns the recording of the span's samples, or of all."""
     rate = file.samplerate
     whole = None if file.frames >= _UNKNOWN else file.frames
     if span is not None:
@@ -157,7 +162,7 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
 
 
 def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
-    """Part of a sound that cannot be looked for: what comes before is read."""
+    """Returns a span of a sound in which nobody can seek: what comes before is read."""
     while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
         start -= passed
         end -= passed

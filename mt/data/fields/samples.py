@@ -13,13 +13,13 @@ FULL_SCALE = 1 << 15
 
 
 _LOUDEST = 2.0
-"""Of floating-point samples: a decoder or a mixture goes beyond 1 now and then, and what does is cut off there."""
+"""Bound of floating-point samples: a decoder or a mixture exceeds 1 now and then, and is clipped there."""
 _CHANNELS = 32
 """More are no sound: samples and channels are exchanged."""
 
 
 def mono(source: Any, name: str = "the sound") -> np.ndarray:
-    """[N] floating-point numbers, the mean of the channels. Raises SourceError where they are no sound."""
+    """Returns the mean of the channels, [N] floating-point numbers. Raises SourceError where they are no sound."""
     if not _is_sound(source):
         array = isinstance(source, np.ndarray)
         form = (
@@ -50,18 +50,19 @@ def _is_sound(source: Any) -> bool:
 
 
 def quantised(samples: np.ndarray) -> np.ndarray:
-    """As 16 bits."""
+    """Rounds samples within [-1, 1] to 16 bits, [N] int16."""
     return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
 
 
 def framed(samples: np.ndarray, hop: int) -> np.ndarray:
-    """[positions, hop] int16, with silence up to a whole position."""
+    """Cuts samples into positions, [positions, hop] int16, with silence up to a whole one."""
     row = np.zeros((-(-len(samples) // hop), hop), dtype=np.int16)
     row.reshape(-1)[: len(samples)] = samples
     return row
 
 
 def resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
+    """Returns the samples of a whole sound at another rate."""
     if rate == new_rate or not len(samples):
         return samples
     import torch
@@ -72,7 +73,7 @@ def resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
 
 
 def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new_rate: int) -> tuple[np.ndarray, Any]:
-    """The next samples; see `resample_extend`."""
+    """Returns the next samples at another rate, and the state to go on from; see `resample_extend`."""
     import torch
 
     from mt.ops.resample import resample_extend
@@ -83,8 +84,8 @@ def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new
 
 
 def ratio(rate: int, new_rate: int) -> tuple[int, int]:
-    """Two rates in the same proportion, or nearly: without a common divisor they would need a filter for each of many
-    thousand phases."""
+    """Returns two small rates of (nearly) the same ratio: rates without a common divisor would need a filter for each
+    of many thousand phases."""
     if rate == new_rate:
         return 1, 1
     shortened = Fraction(new_rate, rate).limit_denominator(1_000)

@@ -71,7 +71,7 @@ class TextField(Field):
         return tokenizer.unit_ids(str(source), unit)
 
     def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
-        """Words, which are what stands between blanks, come whole."""
+        """Returns a source whose words (what stands between blanks) arrive whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)

@@ -12,7 +12,7 @@ from mt.data.tokenizer.sides import Tokenizers
 from mt.data.tokenizer.training import proto_of, train
 
 _TYPES: dict[int, ModelType] = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
-"""Of SentencePiece models, by the number that stands in them."""
+"""The types of SentencePiece models, by their numbers."""
 _NORMAL = 1
 _USER_DEFINED = 4
 """Types of pieces that a text is cut into."""
@@ -60,7 +60,7 @@ def _words(unknown: Counter[str], most: int) -> list[str]:
 
 
 def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) -> list[str]:
-    """Pieces with a character that is not known, in the order in which they were learnt."""
+    """Returns pieces with a character that is not known, in the order in which they were learnt."""
     if not unknown:
         return []
     # The special pieces, the mark of a blank, and each character.

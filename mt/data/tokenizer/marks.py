@@ -1,4 +1,4 @@
-"""What SentencePiece is given in place of a text, so that it gives every text back: the marks of both kept apart.
+"""What SentencePiece cuts in place of a text, so that decoding gives back every text, even one that holds its marks.
 
 SentencePiece writes `▁` where a blank is, and learns nothing from lines with `▅`; a vocabulary of words has a mark of
 its own. A text may hold these characters as well. A word has no white space in it, so that the separators U+001C to

@@ -49,15 +49,15 @@ class Tokenizer:
     """
 
     def __init__(self, model: bytes) -> None:
-        """`model`: a serialized SentencePiece model. Raises ValueError where it is none, or has other special ids."""
+        """Loads a serialized SentencePiece model. Raises ValueError where it is none, or has other special ids."""
         self.model = model
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=1)
         except RuntimeError as error:
             raise ValueError("not a SentencePiece model") from error
         processor = self._processor
-        special = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
-        if not model or special != (PAD, UNK, BOS, EOS):
+        special = [processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()]
+        if not model or special != [PAD, UNK, BOS, EOS]:
             raise ValueError("not a SentencePiece model with the ids pad 0, unk 1, bos 2, eos 3")
         try:
             pieces = [processor.id_to_piece(i) for i in range(len(self))]
@@ -67,7 +67,7 @@ class Tokenizer:
         # Every other type of model has pieces for the single characters, which start no word.
         self._of_words = all(piece.startswith(SPACE) for piece in ordinary)
         self.of_characters = not any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary)
-        # Of somebody else's, which marks where words end.
+        # A model from elsewhere may mark where words end.
         self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
         self._escapes = self._known_escapes()
 
@@ -75,7 +75,7 @@ class Tokenizer:
         return self._processor.get_piece_size()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text: those of its words one after another, and EOS."""
+        """Returns the ids of each text: those of its words one after another, and EOS."""
         # Without Arrow, which would load pandas at its first array: a fifth of the time that one line takes in all.
         lines = [normalize(text).split() for text in texts]
         words = [*dict.fromkeys(itertools.chain.from_iterable(lines))]
@@ -84,17 +84,17 @@ class Tokenizer:
         return [[*itertools.chain.from_iterable(ids[word] for word in line), EOS] for line in lines]
 
     def encode_word(self, word: str) -> list[int]:
-        """The ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
+        """Returns the ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
         return self._processor.encode(self._prepared(normalize(word)), out_type=int)
 
     def unknown_parts(self, word: str) -> list[str]:
-        """What of a word has something in it that the vocabulary lacks, as the model's own normalisation leaves it: the
-        word, or of a model of words the words and marks in it, marked. Marks of tokenizers stay escaped."""
+        """Returns the parts of a word in which the vocabulary lacks something, as the model's normalisation leaves
+        them: the word, or of a model of words the words and marks in it, marked. Marks of tokenizers stay escaped."""
         parts = filter(None, self._processor.normalize(self._prepared(normalize(word))).split(SPACE))
         return [part for part in parts if UNK in self._processor.encode(part)]
 
     def written(self, words: list[str]) -> list[str]:
-        """What decoding gives of each word's ids."""
+        """Returns what decoding the ids of each word gives."""
         decoded = self._processor.decode(self._processor.encode([self._prepared(word) for word in words]))
         return [text_of(word, of_words=self._of_words) for word in decoded]
 
@@ -109,7 +109,7 @@ class Tokenizer:
         return self._processor.normalize(ascii_uppercase).strip(SPACE) == ascii_lowercase
 
     def encode_column(self, texts: Sequence[str]) -> pa.ListArray:
-        """What `encode` gives, as an Arrow column. A word is cut once, however often it occurs in the texts."""
+        """Returns the ids of `encode` as an Arrow column. A word is cut once, however often it occurs in the texts."""
         split = pc.split_pattern(pa.array(map(normalize, texts), pa.large_string()), " ")
         words = split.flatten().dictionary_encode()
         ids = self._processor.encode([self._prepared(word) for word in words.dictionary.to_pylist()], out_type=int)
@@ -121,7 +121,7 @@ class Tokenizer:
         return pa.ListArray.from_arrays(column.offsets.take(pa.array(boundaries)), column.values)
 
     def encode_character(self, character: str) -> list[int]:
-        """The ids of a character inside of a word, where the model is `of_characters`."""
+        """Returns the ids of a character inside of a word, where the model is `of_characters`."""
         ids = self.encode_word(character)
         # On its own a character begins a word: the mark of that is a piece of its own, or a part of the piece.
         bare = self._processor.id_to_piece(ids[0]).removeprefix(SPACE) if ids else ""
@@ -141,7 +141,7 @@ class Tokenizer:
         return piece.startswith(SPACE) or UNK in (token, before)  # what is unknown stands between blanks
 
     def split(self, text: str) -> list[str]:
-        """The pieces of a text, one per id of `encode`, unknown ones as they are spelt; the last is `</s>`.
+        """Returns the pieces of a text, one per id of `encode`, unknown ones as they are spelt; the last is `</s>`.
 
         A piece that starts a word starts with `▁`.
         """
@@ -150,20 +150,20 @@ class Tokenizer:
         return self._readable([*pieces, self._processor.id_to_piece(EOS)])
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
+        """Returns the pieces that the ids stand for, as `split` writes them; unknown and special ones by name."""
         return self._readable([self._processor.id_to_piece(int(i)) for i in ids])
 
     def count_pieces(self, text: str) -> int:
-        """The pieces of a text as it is, a newline too, which `split` normalises away: so does SimulEval count."""
+        """Counts the pieces of a text with its newlines, which `split` normalises away, as SimulEval does."""
         return len(self._processor.encode(re.sub(r"\S+", lambda word: self._prepared(word[0]), text)))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
+        """Returns detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
         return text_of(self._processor.decode([int(i) for i in ids]), of_words=self._of_words)
 
     def unit_ids(self, text: str, unit: LinkUnit = "word") -> list[int | None]:
-        """For each piece of `split` the index among `units(text)` of the one it shares most characters with (of equals
-        the first); None for `</s>`. A piece that is only a blank belongs to the unit that follows.
+        """Returns for each piece of `split` the index of the unit among `units(text)` with which it shares most
+        characters (of equals the first); None for `</s>`. A piece that is only a blank belongs to the unit after it.
 
         What the model's own normalisation makes longer or shorter moves no later piece.
         """
@@ -179,7 +179,7 @@ class Tokenizer:
         return [*units, None]
 
     def decoded_unit_ids(self, ids: Sequence[int], unit: LinkUnit = "word") -> list[int | None]:
-        """The same for decoded ids and the units of `decode(ids)`; None for special ids."""
+        """Returns the same for decoded ids and the units of `decode(ids)`; None for special ids."""
         if not ids:
             return []
         decoded = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
@@ -189,7 +189,7 @@ class Tokenizer:
         return [None if i in (PAD, BOS, EOS) else place for i, place in zip(ids, units, strict=True)]
 
     def _cut(self, texts: list[str]) -> list[Any]:
-        """The pieces of prepared words, with their places."""
+        """Returns the pieces of prepared words, with their places."""
         return [*map(_SpTextProto.FromString, self._processor.encode(texts, out_type="serialized_proto"))]
 
     def _units_of_pieces(self, text: str, cut: Any, places: Sequence[int]) -> Iterable[int | None]:
@@ -212,7 +212,7 @@ class Tokenizer:
 
 
 def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
-    """Ids as Arrow lists, without a Python object for each."""
+    """Returns ids as Arrow lists, without a Python object for each."""
     offsets = np.zeros(len(sequences) + 1, dtype=np.int32)
     np.cumsum([len(ids) for ids in sequences], out=offsets[1:])
     values = np.fromiter(itertools.chain.from_iterable(sequences), np.int32, count=offsets[-1])

@@ -23,7 +23,7 @@ class Tokenizers:
     source: Tokenizer
     target: Tokenizer
     transcript: Tokenizer | None = None
-    """Of the words of a sound, where a corpus has these beside its target."""
+    """That of the words of a sound, where a corpus has these beside its target."""
 
     @classmethod
     def train(
@@ -55,20 +55,21 @@ class Tokenizers:
 
     @property
     def joint(self) -> bool:
+        """Whether both sides have one vocabulary."""
         return self.source is self.target
 
     @property
     def sizes(self) -> tuple[int, int, int | None]:
-        """Of the vocabularies of source, target and transcript."""
+        """Returns the sizes of the vocabularies of source, target and transcript."""
         return len(self.source), len(self.target), None if self.transcript is None else len(self.transcript)
 
     def digest(self) -> str:
-        """SHA-256 (hex) of the models: tells whether ids were made by these tokenizers."""
+        """Returns the SHA-256 (hex) of the models, by which ids of these tokenizers are recognised."""
         transcript = () if self.transcript is None else (self.transcript,)
         return hashlib.sha256(b"".join(each.model for each in (*self, *transcript))).hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`; and
+        """Writes `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`; and
         `tokenizer.transcript.model` where there is one."""
         if self.transcript is not None:
             (folder / _TRANSCRIPT).write_bytes(self.transcript.model)
@@ -80,7 +81,7 @@ class Tokenizers:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what `save` wrote.
+        """Reads what `save` wrote.
 
         Raises:
             UserError: a file is missing or is no such model.
@@ -94,7 +95,7 @@ class Tokenizers:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """One tokenizer. Raises UserError where the file is missing, or is no such model."""
+    """Loads one tokenizer. Raises UserError where the file is missing, or is no such model."""
     try:
         return Tokenizer(read_bytes(path))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""How a tokenizer is learnt from text, or taken from a SentencePiece model of somebody else's."""
+"""How a tokenizer is learnt from text, or made of a SentencePiece model from elsewhere."""
 
 import io
 import re
@@ -36,7 +36,7 @@ _WORDS_OF_A_LINE = 10_000
 
 
 def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) -> Tokenizer:
-    """Learn one vocabulary, or take that of `config.model_file`; see `Tokenizers.train`.
+    """Learns one vocabulary, or takes that of `config.model_file`; see `Tokenizers.train`.
 
     exact: whether a vocabulary of bpe has the size asked for, and not a smaller one where the text gives no more.
     """
@@ -76,12 +76,12 @@ def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) 
 
 
 def proto_of(model: bytes) -> Any:
-    """A serialized SentencePiece model as the message it is."""
+    """Parses a serialized SentencePiece model."""
     return _ModelProto.FromString(model)
 
 
 def _lines(texts: Iterable[str], *, of_words: bool) -> Iterator[str]:
-    """The texts in lines of which SentencePiece skips nothing."""
+    """Yields the texts in lines of which SentencePiece skips nothing."""
     escapes = ESCAPES_OF_WORDS if of_words else ESCAPES
     for text in texts:
         words = [
@@ -94,8 +94,8 @@ def _lines(texts: Iterable[str], *, of_words: bool) -> Iterator[str]:
 
 
 def _with_usual_names(proto: Any) -> Any:
-    """The special pieces lose their reserved names: under their usual ones, text that holds `<s>` would be learnt from
-    without it."""
+    """Gives the special pieces their usual names. They are reserved ones while a vocabulary is learnt, since
+    SentencePiece would leave `<s>` out of a text that holds it."""
     spec = proto.trainer_spec
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = _SPECIAL
     for piece, name in zip(proto.pieces, _SPECIAL, strict=False):
@@ -104,7 +104,7 @@ def _with_usual_names(proto: Any) -> Any:
 
 
 def _lowercase_rules() -> str:
-    """SentencePiece's normalisation rules that lower-case text and change nothing else."""
+    """Writes normalisation rules for SentencePiece that lower-case text and change nothing else."""
     pairs = ((character, character.lower()) for character in map(chr, range(sys.maxunicode + 1)))
     return "".join(
         f"{ord(upper):X}\t{' '.join(f'{ord(character):X}' for character in lower)}\n"
@@ -114,7 +114,7 @@ def _lowercase_rules() -> str:
 
 
 def _adopted(path: Path) -> Tokenizer:
-    """A SentencePiece model from elsewhere, its special pieces moved to our ids.
+    """Reads a SentencePiece model from elsewhere, and moves its special pieces to our ids.
 
     Raises UserError where the file is none, or a special piece is missing.
     """
@@ -154,6 +154,7 @@ def _adopted(path: Path) -> Tokenizer:
 
 
 def _training_fault(config: TokenizerConfig, message: str) -> str:
+    """Makes a sentence of what SentencePiece says where it learns nothing."""
     asked = f"dataset.tokenizer.vocab_size={config.vocab_size}"
     if match := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
         return f"{asked} is more than the training text supports: choose at most {match[1]}"

@@ -20,12 +20,12 @@ Span = tuple[int, int]
 
 
 def units(text: str, unit: LinkUnit) -> list[str]:
-    """What alignments link in a text."""
+    """Returns what alignments link in a text."""
     return [part for word in normalize(text).split() for part in _cut(word, unit)]
 
 
 def unit_places(text: str, unit: LinkUnit) -> list[int]:
-    """For each character of the text, blanks apart, the number of its unit among `units(text, unit)`."""
+    """Returns for each character of the text, blanks apart, the number of its unit among `units(text, unit)`."""
     places: list[int] = []
     number = 0
     for word in text.split():

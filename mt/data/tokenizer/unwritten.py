@@ -28,7 +28,7 @@ class Unwritten(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
-        """Those of several groups of texts, in order."""
+        """Adds up those of several groups of texts, in order."""
         whole = cls()
         for part in parts:
             shown = whole if whole.lost else part
@@ -37,9 +37,9 @@ class Unwritten(NamedTuple):
 
 
 def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwritten:
-    """What of the texts the tokenizer cannot write. Capitals are no loss to one that makes small letters of them.
+    """Finds what of the texts the tokenizer cannot write. Capitals are no loss to one that makes small letters of them.
 
-    ids: of the texts, by which most of them need no look.
+    ids: those of the texts. Texts without unknown ids need no look.
     """
     if tokenizer.rewrites:
         suspected = texts.to_pylist()
