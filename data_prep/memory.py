@@ -1,4 +1,4 @@
-"""Want of memory as a sentence: also where a library ends the process, and no line of Python runs any more."""
+"""Want of memory as a sentence, also where a library ends the process before a line of Python can say anything."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def guarded() -> Iterator[None]:
     )
     watch = _watch(f"error: the preparation was ended from outside of it, or {sentence}")
     try:
-        with _told_by_handlers(watch):
+        with _explained_by_handlers(watch):
             yield
     except MemoryError as error:  # Arrow's, too
         raise UserError(sentence) from error
@@ -38,7 +38,7 @@ def guarded() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
+def _explained_by_handlers(watch: subprocess.Popen[bytes] | None) -> Iterator[None]:
     """Where a signal has a handler, as those of queues have, the handler says why the process ends, and the shell
     nothing."""
     before: dict[int, Callable[[int, FrameType | None], object]] = {}

@@ -26,7 +26,7 @@ def ordered(
     workers: int | None,
     runner: Runner = "processes",
 ) -> Iterator[Result]:
-    """`function(*task)` for each task, in order. A single task is done in this process.
+    """Yields `function(*task)` for each task, in order. A single task is done in this process.
 
     Args:
         workers: processes; None takes as many as there are processors.
@@ -70,8 +70,8 @@ def require(runner: Runner) -> None:
 
 
 def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:
-    """As `ordered`, by the cluster that RAY_ADDRESS names, or by a Ray of this machine's own. All of its machines must
-    see the files that the tasks name."""
+    """Does what `ordered` does on the cluster that RAY_ADDRESS names, or by a Ray on this machine alone. All machines
+    of a cluster must see the files that the tasks name."""
     require("ray")
     import ray
 
@@ -98,7 +98,7 @@ def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
 
 
 def _begin() -> None:
-    """A worker ends when its parent does, even by SIGKILL, and leaves Ctrl-C to it."""
+    """Prepares a worker: it ends when its parent does, even by SIGKILL, and leaves Ctrl-C to it."""
     gc.freeze()  # what is imported stays: to look through it for garbage again and again would take 6 % of the time
     # For torch, where a worker needs it: the processors are shared out already.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -52,7 +52,7 @@ def prepare(
     preparation has finished waits in a hidden folder beside it, and is not done again.
 
     Args:
-        root: where corpora are kept.
+        root: where corpora are.
         progress: show bars, and print what cleaning dropped.
         runner: who cleans and encodes.
         tokenizers: those of an earlier run, to use in place of what `config.tokenizer` says; None: learn them.

@@ -96,7 +96,7 @@ def _dropped(summary: Summary) -> Iterator[str]:
 
 
 def _lengths(summary: Summary, sample: list[Example], written: bool) -> Iterator[str]:
-    """written: whether sources are text, whose pieces are counted too."""
+    """Yields a histogram of lengths. written: whether sources are text, whose pieces are counted too."""
     sides = {"target": [len(ids) for ids in summary.tokenizers.target.encode([example.target for example in sample])]}
     if written:
         ids = summary.tokenizers.source.encode([example.source for example in sample])
@@ -121,6 +121,6 @@ def _unknown(summary: Summary, written: bool) -> Iterator[str]:
 
 
 def _unknown_rate(tokenizer: Tokenizer, texts: list[str]) -> float:
-    """The share of the pieces; EOS, which ends each text and is never unknown, does not count."""
+    """Returns the share of unknown pieces. EOS, which ends each text and is never unknown, does not count."""
     ids = [i for sequence in tokenizer.encode(texts) for i in sequence[:-1]]
     return ids.count(UNK) / max(len(ids), 1)

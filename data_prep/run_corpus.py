@@ -23,7 +23,7 @@ class Trained(Protocol):
 def corpus_of_run(config: Trained, root: Path, tokenizers: Tokenizers, run: str, otherwise: str = "") -> Corpus:
     """Opens the corpus that a run was trained on; prepared again where it is missing.
 
-    root: where corpora are kept. tokenizers: the run's. run, otherwise: its name, and what else can be done, for the
+    root: where corpora are. tokenizers: the run's. run, otherwise: its name, and what else can be done, for the
     sentence of the UserError where the corpus has changed.
     """
     inherited = None if config.init_from is None else tokenizers

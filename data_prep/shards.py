@@ -54,7 +54,7 @@ class ShardBuilder:
 
     @functools.cached_property
     def made_of(self) -> tuple[str, str]:
-        """The fingerprint, and the digest of the tokenizers, which the manifests of its chunks have."""
+        """Returns the fingerprint, and the digest of the tokenizers, which the manifests of its chunks have."""
         return self.fingerprint, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""
 
     @property
@@ -64,7 +64,7 @@ class ShardBuilder:
 
     @property
     def chunk_size(self) -> int:
-        """Raw pairs of a chunk."""
+        """Returns the raw pairs of a chunk."""
         return self.reader.field.shard_size or _CHUNK
 
     def forget(self, chunk: int) -> None:
@@ -96,7 +96,7 @@ class Shard:
 
     @property
     def chunk(self) -> int:
-        """The number of its chunk."""
+        """Returns the number of its chunk."""
         return int(self.name.partition("-")[0])
 
 
@@ -113,7 +113,7 @@ class Manifest:
 
     @property
     def made_of(self) -> tuple[str, str]:
-        """As of `ShardBuilder`."""
+        """Returns what `ShardBuilder.made_of` does."""
         return self.fingerprint, self.tokenizers
 
 

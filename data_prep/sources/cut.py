@@ -97,7 +97,7 @@ class _Smallest:
         self._heap: list[int] = []  # negative keys: the largest key comes first
 
     def add(self, key: int, number: int, example: Example) -> None:
-        """number: the place of the pair in its corpus."""
+        """Adds a pair where its key is small enough. number: the place of the pair in its corpus."""
         if key not in self._pairs:
             if self._count >= self._size and key > -self._heap[0]:
                 return

@@ -1,4 +1,4 @@
-"""The digest of some files, by which one state of them is told from another."""
+"""The digest of some files, which changes when one of them does."""
 
 import hashlib
 import json

@@ -36,7 +36,7 @@ class LocalFiles:
     """
 
     def __init__(self, config: DatasetConfig, folder: Path, splits: Collection[str] | None = None) -> None:
-        """splits: those to read; None: all that are not cut from train."""
+        """Looks for the files of the splits to read; None: of all that are not cut from train."""
         self._folder = folder
         media = not build_field(config.field).written
         self._splits = {
@@ -110,7 +110,7 @@ class ParallelText:
         return counts[0]
 
     def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
-        """As of `Read`."""
+        """Yields the pairs, as `Read` does."""
         copies = [None] * len(self._paths) if rows is None else itertools.tee(rows, len(self._paths))
         lines = zip(*map(file_lines, self._paths, copies), strict=True)
         try:

@@ -138,7 +138,7 @@ class HubTable:
 
     @functools.cached_property
     def _unread(self) -> datasets.DatasetBuilder:
-        """The builder of the first subset that has tables."""
+        """Returns the builder of the first subset that has tables, none of which is read yet."""
         import datasets
         from datasets.data_files import EmptyDatasetError
 

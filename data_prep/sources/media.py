@@ -67,7 +67,7 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
                 f"{origin} has no text, and dev and test are scored line by line: fill it in, or leave the line out"
             )
         if files.holds_media():
-            yield example  # of the table's own cells, whose names it makes itself
+            yield example  # a cell of the table, which has made its name
             continue
         if ROW.fullmatch(source):
             raise UserError(

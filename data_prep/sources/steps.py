@@ -16,7 +16,7 @@ def without_test(source: Source) -> Source:
 
 
 def spread(source: Source) -> Source:
-    """Returns a source with each reference of a training example as a pair of its own, one after another."""
+    """Returns a source with each reference of a training example as a further pair, one after another."""
     train = source.splits["train"]
 
     def examples() -> Iterator[Example]:
@@ -30,7 +30,8 @@ def spread(source: Source) -> Source:
 
 
 def mix(source: Source, others: Sequence[Source]) -> Source:
-    """Returns a source with the training pairs of others after its own; dev and test stay its own."""
+    """Returns a source with the training pairs of other sources after those of the first; dev and test are the
+    first's."""
     sources = [source, *others]
     trains = tuple(one.splits["train"] for one in sources)
 

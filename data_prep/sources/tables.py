@@ -41,7 +41,7 @@ class TableFile(ABC):
     """A file with a row for each pair. A line of text with nothing in it but spaces is no row, wherever it stands."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
-        """columns: those to read."""
+        """columns: the names of those to read."""
         self._path = path
         self._columns = columns
         self.files: tuple[tuple[str, Path], ...] = ((type(self).__name__, path),)
@@ -55,7 +55,7 @@ class TableFile(ABC):
         """Names the columns that are there."""
 
     def read(self, rows: Iterable[range] | None = None) -> Iterator[Example]:
-        """As of `Read`."""
+        """Yields the pairs, as `Read` does."""
         examples = (pair for _, pair in self.records())
         return examples if rows is None else at(examples, rows)
 
@@ -67,7 +67,7 @@ class TableFile(ABC):
         return count
 
     def holds_media(self) -> bool:
-        """As of `RawSplit`."""
+        """Whether sources are sounds or pictures in the cells of the table itself."""
         return False
 
     def split(self) -> RawSplit:

@@ -107,8 +107,7 @@ class DatasetConfig(Options):
     """The data's terms, for people; not used."""
 
     def columns(self, split: str) -> tuple[str, ...]:
-        """Names the columns of a split to read: `source`, `target`, where it is scored `references`, and `transcript`
-        if any."""
+        """Names the columns of a split to read; `references` are read where it is scored."""
         references = self.references if split != "train" or self.cut else ()
         return self.source, self.target, *references, *([self.transcript] if self.transcript else [])
 

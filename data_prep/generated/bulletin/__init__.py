@@ -1,6 +1,6 @@
 """The embedded data set of summarization: short English news texts and their headlines, in many topics.
 
-Each text is written from a template and a few facts drawn at random. Its headline tells the main fact in other words
+Each text is made of a template and a few facts drawn at random. Its headline has the main fact in other words
 (present tense, digits, no articles) and leaves out the dates, sources and side remarks, so that a model has to select
 and to rephrase. No text and no headline occurs twice in the whole set.
 """
@@ -32,7 +32,7 @@ class Example(NamedTuple):
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
-    """The splits named in `sizes`, each with that many examples: a pure function of its arguments.
+    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments.
 
     Topics are equally frequent. The names of `UNSEEN` occur in `dev` and `test` alone.
     """

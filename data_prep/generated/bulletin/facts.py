@@ -19,7 +19,7 @@ UNSEEN = frozenset(
 
 
 def names(kind: str) -> list[str]:
-    """All names of a kind, the shared ones first."""
+    """Returns all names of a kind, the shared ones first."""
     return NAMES[kind, ""] + NAMES.get((kind, "unseen"), [])
 
 
@@ -38,7 +38,7 @@ NUMERALS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 def _few(rng: Random) -> Fact:
-    """Written out in texts, in digits in headlines."""
+    """Draws a small number, which texts write out and headlines have in digits."""
     number = rng.randint(2, 9)
     return {"text": NUMERALS[number - 2], "digits": str(number)}
 
@@ -66,7 +66,7 @@ def _fortune(rng: Random) -> Fact:
 
 
 def _person(rng: Random) -> Fact:
-    """A woman or a man, with pronouns."""
+    """Draws a woman or a man, with pronouns."""
     woman = rng.randrange(2)
     last = rng.choice(SURNAMES)
     he, his, him = ("she", "her", "her") if woman else ("he", "his", "him")
@@ -75,7 +75,7 @@ def _person(rng: Random) -> Fact:
 
 
 def _aged(*nouns: str) -> Draw:
-    """Someone with an age; a headline has "Hiker, 34," for "a 34-year-old hiker"."""
+    """Returns what draws someone with an age; a headline has "Hiker, 34," for "a 34-year-old hiker"."""
 
     def drawn(rng: Random) -> Fact:
         noun = rng.choice(nouns)
@@ -99,7 +99,7 @@ def _team(rng: Random) -> Fact:
 
 
 def _win(rng: Random) -> Fact:
-    """A result of a game, of which the headline's verb says how clear it was."""
+    """Draws a result of a game; the headline's verb says how clear it was."""
     lost = rng.randint(0, 3)
     margin = rng.randint(1, 5)
     short = {1: "edge", 2: "beat", 3: "beat"}.get(margin, "thrash")
@@ -108,7 +108,7 @@ def _win(rng: Random) -> Fact:
 
 
 def _final(rng: Random) -> Fact:
-    """A final between two women or two men."""
+    """Draws a final between two women or two men."""
     winner = _person(rng)
     loser = _person(rng)
     while winner["he"] != loser["he"] or winner["short"] == loser["short"]:
@@ -129,7 +129,7 @@ LOSSES = (
 
 
 def _change(rng: Random) -> Fact:
-    """A rise or a fall of a profit, of which the headline's verb says how large it is."""
+    """Draws a rise or a fall of a profit; the headline's verb says how large it is."""
     percent = rng.randint(3, 89)
     verb = rng.randrange(3)
     if rng.randrange(2):

@@ -1,4 +1,4 @@
-"""Stories: facts drawn at random, told at length in a source text and once more, in few words, in a headline.
+"""Stories: facts drawn at random, written at length in a source text and in few words in a headline.
 
 The templates are text files: `topics/<topic>.txt` has the stories of a topic and the categories of facts that they
 alone name, `lexicon.txt` the categories of all topics, and `names.txt` names. A line that begins with `#` is a comment,
@@ -59,11 +59,11 @@ class Grammar:
     categories: Mapping[str, Category] = field(repr=False)
 
     def draw(self, rng: Random) -> tuple[str, str]:
-        """A source text and its headline."""
+        """Draws a story, and returns a source text and its headline."""
         return self.tell(rng.choice(self.stories), rng)
 
     def tell(self, story: Story, rng: Random) -> tuple[str, str]:
-        """A source text of this story and its headline, which names facts of the text alone."""
+        """Returns a source text of this story and its headline, which names facts of the text alone."""
         source = ""
         while len(source.split()) not in LENGTH:
             facts: dict[str, Fact] = {}
@@ -77,7 +77,7 @@ class Grammar:
         return SLOT.sub(lambda slot: _form(self._fact(slot, facts, rng), slot), template)
 
     def _fact(self, slot: re.Match[str], facts: dict[str, Fact], rng: Random) -> Fact:
-        """The fact of this name, drawn where the story does not have it yet."""
+        """Returns the fact of this name, drawn where the story does not have it yet."""
         category = slot["category"]
         taken = [_identity(fact) for name, fact in facts.items() if name.rstrip("0123456789") == category]
         while slot["name"] not in facts:
@@ -91,7 +91,7 @@ class Grammar:
 
 
 def sections(path: Path) -> dict[tuple[str, str], str]:
-    """The sections of a file of templates: the text of each by its name and kind, which is empty where it has none."""
+    """Reads the sections of a file of templates: the text of each by its name and its kind, "" where it has none."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     _, *parts = SECTION.split("\n".join(lines))
     heads = parts[::2]
@@ -101,7 +101,7 @@ def sections(path: Path) -> dict[tuple[str, str], str]:
 
 
 def read_stories(text: str) -> tuple[Story, ...]:
-    """The stories of a section."""
+    """Parses the stories of a section."""
     stories = []
     for block in text.split("\n\n"):
         headline, *texts = block.split("\n- ")
@@ -110,12 +110,12 @@ def read_stories(text: str) -> tuple[Story, ...]:
 
 
 def read_categories(path: Path) -> dict[str, Category]:
-    """The categories of a file of templates by name."""
+    """Reads the categories of a file of templates, by name."""
     return {name: read_category(kind, text) for (name, kind), text in sections(path).items() if name != "stories"}
 
 
 def read_category(kind: str, text: str) -> Category:
-    """The facts or clauses of a section of this kind."""
+    """Parses the facts or clauses of a section of this kind."""
     if kind == "things":
         return tuple({"text": " ".join(thing.split())} for thing in text.split(","))
     if kind == "clauses":

@@ -36,7 +36,7 @@ class Example(NamedTuple):
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
-    """The splits named in `sizes`, each with that many examples: a pure function of its arguments."""
+    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments."""
     rng = Random(seed)
     splits: dict[str, list[Example]] = {split: [] for split in sizes}
     sent: set[str] = set()

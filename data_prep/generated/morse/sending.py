@@ -24,7 +24,7 @@ _TEXT = re.compile(
 
 
 class Keying(NamedTuple):
-    """In seconds from the beginning of the sound."""
+    """When the key is down, in seconds from the beginning of the sound."""
 
     marks: np.ndarray
     """[M, 2]: when each dot and dash begins and ends."""
@@ -34,7 +34,7 @@ class Keying(NamedTuple):
 
     @property
     def times(self) -> str:
-        """The letters' in whole milliseconds; see `Example.links` of `mt.data.corpus`."""
+        """Writes the times of the letters in whole milliseconds; see `Example.links` of `mt.data.corpus`."""
         return " ".join(f"{round(1000 * begin)}-{round(1000 * end)}" for begin, end in self.letters)
 
 
@@ -60,7 +60,7 @@ class Sending(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Of what `str` gives."""
+        """Parses what `str` gives."""
         match = _TEXT.match(text)
         if match is None:
             raise ValueError(f"{text!r} is not what `str` gives of a sending")
@@ -69,8 +69,8 @@ class Sending(NamedTuple):
         return cls(fields["text"], *numbers, int(fields["seed"]))
 
     def keyed(self) -> Keying:
-        """A dash is three dots long; so is the gap between letters, of which there is one dot between marks, seven
-        between words."""
+        """Returns when the key is down. A dash is as long as three dots, and so is the gap between letters; that
+        between marks is one dot long, and that between words seven."""
         rng = np.random.default_rng([self.seed, 0])
         period = rng.uniform(3, 8)
         phase = rng.uniform(0, 2 * np.pi)

@@ -1,4 +1,4 @@
-"""Morse code as it is heard, by numpy alone."""
+"""The sound of Morse code, by numpy alone."""
 
 import numpy as np
 
@@ -17,8 +17,10 @@ _LOUDNESS = 0.2
 
 
 def rendered(source: str, rate: int = RATE) -> np.ndarray:
-    """[samples] float32 in [-1, 1], a function of its arguments. source: `str` of a sending. rate: samples per second,
-    at least 2,000."""
+    """Returns the sound of a sending, [samples] float32 in [-1, 1]: a pure function of its arguments.
+
+    source: `str` of the sending. rate: samples per second, at least 2,000.
+    """
     sending = Sending.of(source)
     rng = np.random.default_rng([sending.seed, 1])
     keying = sending.keyed()
@@ -32,14 +34,14 @@ def rendered(source: str, rate: int = RATE) -> np.ndarray:
 
 
 def _wave(time: np.ndarray, rng: np.random.Generator, shortest: float, longest: float) -> np.ndarray:
-    """A sine of some period in seconds and any phase."""
+    """Draws a sine of some period, in seconds, and any phase."""
     period = rng.uniform(shortest, longest)
     phase = rng.uniform(0, 2 * np.pi)
     return np.sin(2 * np.pi * time / period + phase)
 
 
 def _envelope(marks: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """1 within marks, 0 outside, with cosine edges inside of each mark."""
+    """Returns 1 within marks and 0 outside, with cosine edges inside of each mark."""
     if not len(marks):
         return np.zeros_like(time)
     last = np.searchsorted(marks[:, 0], time, side="right") - 1

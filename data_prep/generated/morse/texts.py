@@ -20,7 +20,7 @@ _LONGEST = 14
 
 
 def draw_text(rng: Random) -> str:
-    """One to four parts."""
+    """Draws a text of one to four parts."""
     parts = [_part(rng)]
     for _ in range(rng.randint(0, 3)):
         part = _part(rng)
@@ -30,12 +30,12 @@ def draw_text(rng: Random) -> str:
 
 
 def draw_short(rng: Random) -> str:
-    """One character or, a third of the time, two, all equally often."""
+    """Draws one character or, a third of the time, two, all equally often."""
     return "".join(rng.choices([*CODE], k=rng.choice((1, 1, 2))))
 
 
 def call(rng: Random) -> str:
-    """An amateur's call sign: `DL7ABC`, now and then portable, `DL7ABC/P`."""
+    """Draws an amateur's call sign: `DL7ABC`, now and then portable, `DL7ABC/P`."""
     suffix = "".join(rng.choices(ascii_uppercase, k=rng.randint(1, 3)))
     return rng.choice(PREFIXES) + rng.choice(digits) + suffix + ("/P" if rng.random() < 0.1 else "")
 

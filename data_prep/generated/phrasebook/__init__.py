@@ -32,7 +32,7 @@ class Example(NamedTuple):
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
-    """The splits named in `sizes`, each with that many examples: a pure function of its arguments."""
+    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments."""
     rng = Random(seed)
     drawn: dict[str, Example] = {}  # by source: none occurs twice
     while len(drawn) < sum(sizes.values()):
@@ -45,7 +45,7 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
 
 
 def realise(sentence: Phrase) -> Example:
-    """The text of a derived sentence, and the links between words of equal keys."""
+    """Returns the texts of a derived sentence, and the links between words of equal keys."""
     source, target = ([split_key(item) for item in sentence.forms[side].split()] for side in ("en", "de"))
     positions: dict[str, list[int]] = {}
     for j, (_, key) in enumerate(target):

@@ -40,7 +40,7 @@ class Phrase:
     head: str = ""
 
     def form(self, name: str, language: str) -> str:
-        """The form called `name`, or the one form of `language` where the phrase does not decline."""
+        """Returns the form called `name`, or the one form of `language` where the phrase does not decline."""
         return self.forms[name if name in self.forms else language]
 
 
@@ -61,7 +61,7 @@ class Grammar:
     categories: Mapping[str, Category] = field(repr=False)
 
     def draw(self, category: str, rng: Random) -> Phrase:
-        """A random phrase of `category`."""
+        """Draws a phrase of `category`."""
         source = self.categories[category]
         drawn = source(rng) if callable(source) else rng.choice(source)
         return self._derive(drawn, rng) if isinstance(drawn, Rule) else drawn
@@ -80,12 +80,12 @@ class Grammar:
 
 
 def rules(text: str) -> list[Rule]:
-    """The rules written in `text`: English over German, a blank line between two rules."""
+    """Parses the rules in `text`: English over German, a blank line between two rules."""
     return [Rule(*pair.split("\n")) for pair in text.strip().split("\n\n")]
 
 
 def split_key(item: str) -> tuple[str, str]:
-    """`"train/2"` -> `("train", "2")`; a word without a key has the key `""`."""
+    """Splits `"train/2"` into `("train", "2")`; a word without a key has the key `""`."""
     word, _, key = item.partition("/")
     return word, key
 
@@ -117,7 +117,8 @@ def _parse_item(item: str) -> _Slot | _Word:
 
 
 def _fill(side: str, language: str, fills: Mapping[str, Phrase], agreement: int) -> str:
-    """The keyed words of one side of a rule. Keys from inside a slot are prefixed by its name, so that none collide."""
+    """Returns the keyed words of one side of a rule. Keys from inside a slot are prefixed by its name, so that none
+    collide."""
     keyed: list[tuple[str, str]] = []
     for item in _parse(side):
         if isinstance(item, _Slot):

@@ -13,7 +13,7 @@ Draw = Callable[[Random], Phrase]
 
 
 def _phrase(en: str, de: str, agreement: int = 0) -> Phrase:
-    """A phrase whose words correspond one to one where there are as many, and all to all elsewhere."""
+    """Makes a phrase whose words correspond one to one where there are as many, and all to all elsewhere."""
     words_en = en.split()
     words_de = de.split()
     if len(words_en) != len(words_de):
@@ -23,7 +23,7 @@ def _phrase(en: str, de: str, agreement: int = 0) -> Phrase:
 
 
 def _titled() -> list[Phrase]:
-    """Herr declines, Frau does not; both are addressed with "Sie"."""
+    """Makes names with titles. Herr declines, Frau does not; both are addressed with "Sie"."""
     titles = (("Mr", ("Herr", "Herrn", "Herrn")), ("Mrs", ("Frau", "Frau", "Frau")))
     return [
         Phrase(
@@ -55,7 +55,7 @@ def _item(rng: Random) -> Phrase:
 
 
 def _price(low: int, high: int) -> Draw:
-    """Up to one in four is written in digits, never a round one."""
+    """Returns what draws a price. Up to one in four is written in digits, never a round one."""
 
     def drawn(rng: Random) -> Phrase:
         euros = rng.randint(low, high)
@@ -80,7 +80,7 @@ def _amount(noun: Noun, low: int, high: int, step: int = 1) -> Draw:
 
 
 def _room(rng: Random) -> Phrase:
-    """Numbered as in a hotel: floor, then room."""
+    """Draws the number of a room as in a hotel: floor, then room."""
     return number(100 * rng.randint(1, 4) + rng.randint(1, 30))
 
 

@@ -33,7 +33,7 @@ class Noun(NamedTuple):
 
     @classmethod
     def of(cls, entry: str) -> "Noun":
-        """From a dictionary entry, `"apple, apples: der Apfel, Äpfel"`."""
+        """Parses a dictionary entry, `"apple, apples: der Apfel, Äpfel"`."""
         en, de = (side.split(", ") for side in entry.split(": "))
         article, singular_de = de[0].split()
         return cls(en[0], en[1], GENDERS[article], singular_de, de[1])
@@ -61,7 +61,7 @@ OUR = _like_ein("our", "unser")
 def noun_phrase(
     determiner: Determiner, noun: Noun, adjective: tuple[str, str] | None = None, plural: bool = False
 ) -> Phrase:
-    """`the red coat`, `der rote Mantel`, in every case. `adjective` is the English word and the German stem."""
+    """Makes `the red coat`, `der rote Mantel`, in every case. `adjective`: the English word and the German stem."""
     gender = PLURAL if plural else noun.gender
     adjective_en, stem = adjective or ("", "")
     noun_en = noun.en_plural if plural else noun.en
@@ -81,7 +81,7 @@ def _dative_plural(plural: str) -> str:
 
 
 def counted(n: int, noun: Noun, adjective: tuple[str, str] | None = None) -> Phrase:
-    """`n` of a thing, one as an article: `an apple`, `ein Apfel`; `two apples`, `zwei Äpfel`."""
+    """Makes `n` of a thing, one with an article: `an apple`, `ein Apfel`; `two apples`, `zwei Äpfel`."""
     if n == 1:
         return noun_phrase(A, noun, adjective)
     numeral = cardinal_de(n)
@@ -90,7 +90,7 @@ def counted(n: int, noun: Noun, adjective: tuple[str, str] | None = None) -> Phr
 
 
 def measured(n: int, measure: Noun, stuff: tuple[str, str]) -> Phrase:
-    """An amount: `two bottles of water`, `zwei Flaschen Wasser`. `stuff` is what is measured, in English and German."""
+    """Makes an amount: `two bottles of water`, `zwei Flaschen Wasser`. `stuff`: its English and its German name."""
     amount = counted(n, measure)
     stuff_en, stuff_de = stuff
     forms = {case: f"{amount.forms[case]} {stuff_de}/stuff" for case in CASES}

@@ -27,7 +27,7 @@ IRREGULAR_DE = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
 
 
 def cardinal_en(n: int) -> str:
-    """0 to 999: `"three hundred and twenty-one"`."""
+    """Writes 0 to 999: `"three hundred and twenty-one"`."""
     if n >= 100:
         rest = f" and {cardinal_en(n % 100)}" if n % 100 else ""
         return f"{UNITS_EN[n // 100]} hundred{rest}"
@@ -37,7 +37,7 @@ def cardinal_en(n: int) -> str:
 
 
 def cardinal_de(n: int) -> str:
-    """0 to 999, as when counting: `"dreihunderteinundzwanzig"`, `"hunderteins"`."""
+    """Writes 0 to 999, as when counting: `"dreihunderteinundzwanzig"`, `"hunderteins"`."""
     if n >= 100:
         hundreds = UNITS_DE[n // 100] if n >= 200 else ""
         return f"{hundreds}hundert{cardinal_de(n % 100) if n % 100 else ''}"
@@ -48,7 +48,7 @@ def cardinal_de(n: int) -> str:
 
 
 def ordinal_en(n: int) -> str:
-    """1 to 99: `"twenty-first"`."""
+    """Writes the ordinal of 1 to 99: `"twenty-first"`."""
     tens, dash, last = cardinal_en(n).rpartition("-")
     if last in IRREGULAR_EN:
         return tens + dash + IRREGULAR_EN[last]
@@ -56,23 +56,23 @@ def ordinal_en(n: int) -> str:
 
 
 def ordinal_de(n: int, ending: str) -> str:
-    """1 to 99, declined: `ordinal_de(21, "en")` is `"einundzwanzigsten"`."""
+    """Writes the ordinal of 1 to 99, declined: `ordinal_de(21, "en")` is `"einundzwanzigsten"`."""
     stem = IRREGULAR_DE.get(n) or cardinal_de(n) + ("t" if n < 20 else "st")
     return stem + ending
 
 
 def tag(words: str, key: str) -> str:
-    """Every word of `words` with the same key."""
+    """Gives every word of `words` the same key."""
     return " ".join(f"{word}/{key}" for word in words.split())
 
 
 def number(n: int) -> Phrase:
-    """A cardinal; from two upwards it never declines."""
+    """Makes a cardinal; from two upwards it never declines."""
     return Phrase({"en": tag(cardinal_en(n), "n"), "de": tag(cardinal_de(n), "n")}, head=str(n))
 
 
 def price(euros: int, cents: int) -> Phrase:
-    """From two euros upwards: `twelve euros fifty`, `zwölf Euro fünfzig`."""
+    """Makes a price from two euros upwards: `twelve euros fifty`, `zwölf Euro fünfzig`."""
     tail_en, tail_de = (f" {tag(cardinal(cents), 'c')}" if cents else "" for cardinal in (cardinal_en, cardinal_de))
     return Phrase(
         {
@@ -83,5 +83,5 @@ def price(euros: int, cents: int) -> Phrase:
 
 
 def price_in_digits(euros: int, cents: int) -> Phrase:
-    """`12.50 euros`, `12,50 Euro`."""
+    """Makes a price in digits: `12.50 euros`, `12,50 Euro`."""
     return Phrase({"en": f"{euros}.{cents:02}/n euros/euro", "de": f"{euros},{cents:02}/n Euro/euro"})

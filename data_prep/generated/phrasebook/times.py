@@ -1,4 +1,4 @@
-"""Clock times and dates, as they are said in English and in German."""
+"""Clock times and dates in spoken English and German."""
 
 from data_prep.generated.phrasebook.grammar import Phrase
 from data_prep.generated.phrasebook.numbers import cardinal_de, cardinal_en, ordinal_de, ordinal_en
@@ -27,7 +27,7 @@ MONTHS = {  # English, German, days (of a common year)
     "December": ("Dezember", 31),
 }
 
-# What is said before the hour, by minute. At half past, English names the hour that has begun and German the one to
+# The words before the hour, by minute. At half past, English names the hour that has begun and German the one to
 # come, "halb acht"; German tells 7:25 and 7:35 from that half, too.
 MINUTES = {
     5: ("five/m past/p", "fünf/m nach/p"),
@@ -45,24 +45,25 @@ MINUTES = {
 
 
 def clock(hour: int, minute: int) -> Phrase:
-    """A time on the twelve-hour clock: hour 1 to 12, minute a multiple of five."""
+    """Makes a time on the twelve-hour clock: hour 1 to 12, minute a multiple of five."""
     following = hour % 12 + 1
     if minute == 0:
         full_hour = "ein" if hour == 1 else cardinal_de(hour)
         return Phrase({"en": f"{cardinal_en(hour)}/h o'clock/o", "de": f"{full_hour}/h Uhr/o"})
-    said_en, said_de = MINUTES[minute]
+    minute_en, minute_de = MINUTES[minute]
     hour_en = cardinal_en(hour if minute <= 30 else following)
     hour_de = cardinal_de(hour if minute <= 20 else following)
-    return Phrase({"en": f"{said_en} {hour_en}/h", "de": f"{said_de} {hour_de}/h"})
+    return Phrase({"en": f"{minute_en} {hour_en}/h", "de": f"{minute_de} {hour_de}/h"})
 
 
 def clock_in_digits(hour: int, minute: int) -> Phrase:
-    """A time of a timetable: `15:40`, `15.40 Uhr`."""
+    """Makes a time of a timetable: `15:40`, `15.40 Uhr`."""
     return Phrase({"en": f"{hour}:{minute:02}/t", "de": f"{hour}.{minute:02}/t Uhr/t"})
 
 
 def date(day: int, month: str) -> Phrase:
-    """Without the article: `twenty-first of March`, `einundzwanzigsten März`; nominative `einundzwanzigste März`."""
+    """Makes a date without the article: `twenty-first of March`, `einundzwanzigsten März`; nominative `einundzwanzigste
+    März`."""
     month_de, _ = MONTHS[month]
     return Phrase(
         {

@@ -1,7 +1,7 @@
 """The embedded data set of captions: drawn pictures of one to three shapes, and what there is to see in them.
 
 A picture is written down as a text, from which `render` draws it: its objects with size, colour, shape and box.
-Captions name every object, with its size or without, and tell where it is, or where it is beside another one. The last
+Captions name every object, with its size or without, and say where it is, or where it is beside another one. The last
 reference is a full description, by which `data_prep.generated.scenes.truth` judges any caption.
 """
 
@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:
-    """The splits named in `sizes`, each with that many examples: a pure function of its arguments."""
+    """Returns the splits named in `sizes`, each with that many examples: a pure function of its arguments."""
     rng = Random(seed)
     scenes: dict[str, Scene] = {}  # by text: none occurs twice
     while len(scenes) < sum(sizes.values()):

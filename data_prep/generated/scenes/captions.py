@@ -15,12 +15,12 @@ _BESIDE = {
 
 
 def described(scene: Scene) -> str:
-    """Every object with its size and its place."""
+    """Describes every object with its size and its place."""
     return " and ".join(f"a {thing.size} {thing.colour} {thing.shape} {_place(thing)}" for thing in scene.things)
 
 
 def written(scene: Scene, rng: Random) -> str:
-    """One of the captions of the scene, which name every object."""
+    """Draws one of the captions of the scene, which name every object."""
     things = rng.sample(scene.things, len(scene.things))
     clauses: list[str] = []
     while things:
@@ -48,7 +48,7 @@ def _place(thing: Thing) -> str:
 
 
 def _relation(first: Thing, second: Thing, rng: Random) -> str:
-    """Where the first is, seen from the second."""
+    """Names where the first object is, seen from the second."""
     true = []
     if first.row != second.row:
         true.append("above" if first.row < second.row else "below")

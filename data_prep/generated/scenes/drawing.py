@@ -9,7 +9,7 @@ from data_prep.generated.scenes.scene import Scene, Thing
 SIDE = 64
 """Pixels of the side of a picture."""
 _SAMPLES = 4
-"""Points a side in which each pixel is looked at, whose mean smooths edges."""
+"""Points on a side of each pixel whose mean is its colour, which smooths edges."""
 _COLOURS = {
     "red": (215, 40, 40),
     "green": (40, 160, 60),
@@ -19,13 +19,13 @@ _COLOURS = {
     "black": (25, 25, 25),
 }
 _TILT = 0.25
-"""Most radians that an object is turned."""
+"""The most radians by which an object is turned."""
 _NOISE = 6.0
 """Standard deviation of the noise, in 255ths."""
 
 
 def drawn(source: str, side: int = SIDE) -> np.ndarray:
-    """[side, side, 3] uint8, a function of its arguments. source: `str` of a scene.
+    """Draws a scene, [side, side, 3] uint8: a pure function of its arguments. source: `str` of the scene.
 
     The background is light, colours differ a little from picture to picture, and there is some noise.
     """
@@ -40,12 +40,12 @@ def drawn(source: str, side: int = SIDE) -> np.ndarray:
 
 
 def _spans(thing: Thing) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Of its box, from top to bottom and from left to right."""
+    """Returns where its box begins and ends, from top to bottom and from left to right."""
     return (thing.top, thing.bottom), (thing.left, thing.right)
 
 
 def _cover(thing: Thing, side: int, window: tuple[slice, ...], angle: float) -> np.ndarray:
-    """The share of each pixel of the window that the object covers, which lies within its box."""
+    """Returns the share of each pixel of the window that the object, which lies within its box, covers."""
     # Points of the picture, where the box is from -1 to 1.
     y, x = (
         ((np.arange(pixels.start * _SAMPLES, pixels.stop * _SAMPLES) + 0.5) / (side * _SAMPLES) * 200 - low - high)
@@ -73,7 +73,8 @@ def _inside(shape: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _in_polygon(radius: np.ndarray, angle: np.ndarray, points: int, inner: float) -> np.ndarray:
-    """A star of corners at radius 1, the first at angle 0, and as many at radius `inner` between them."""
+    """Whether points are in a star with corners at radius 1, the first at angle 0, and as many at radius `inner`
+    between them."""
     half = np.pi / points
     off = np.abs((angle + half) % (2 * half) - half)  # from the nearest corner
     # The edge from the corner (1, 0) to `inner` at the angle `half`, in polar coordinates.

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 SHAPES = ("circle", "square", "triangle", "star", "cross")
 COLOURS = ("red", "green", "blue", "yellow", "purple", "black")
 RADII = {"large": (12, 13), "small": (8, 9)}
-"""Of each size, in percent of the picture's side."""
+"""The least and the largest radius of each size, in percent of the picture's side."""
 PLACES = (
     ("top left", "top", "top right"),
     ("left", "middle", "right"),
@@ -33,11 +33,12 @@ class Thing(NamedTuple):
 
     @property
     def row(self) -> int:
-        """Of the ninth that its centre lies in."""
+        """Returns the row, from 0, of the ninth that its centre lies in."""
         return (self.top + self.bottom) * 3 // 200
 
     @property
     def column(self) -> int:
+        """Returns the column, likewise."""
         return (self.left + self.right) * 3 // 200
 
 
@@ -49,7 +50,7 @@ class Scene(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Of what `str` gives."""
+        """Parses what `str` gives."""
         things = []
         for part in text.split("; "):
             size, colour, shape, box = part.split()
@@ -59,7 +60,7 @@ class Scene(NamedTuple):
 
 
 def draw_scene(rng: Random) -> Scene:
-    """One to three objects that differ in colour or shape, in different ninths."""
+    """Draws one to three objects that differ in colour or shape, in different ninths."""
     looks: set[tuple[str, str]] = set()
     count = rng.choice((1, 2, 2, 3, 3))
     places = rng.sample([(row, column) for row in range(3) for column in range(3)], count)
