@@ -93,10 +93,8 @@ class Tradeoff:
         return [*columns, Column("runs", [str(len(point.measurements)) for _, point in rows])]
 
     def note(self) -> str:
-        measurements = [
-            measurement for policy in self.policies for point in policy.points for measurement in point.measurements
-        ]
-        alike = len({measurement.signature for measurement in measurements}) < 2
+        points = [point for policy in self.policies for point in policy.points]
+        alike = len({each.signature for point in points for each in point.measurements}) < 2
         return (
             f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
             "source is read first; of several runs, which differ in their seed, the mean"
@@ -168,8 +166,8 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
 
 
 def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Measurement]]:
-    """Yields each online result of a run with the options behind it, and its own where that is offline. A hard attention that
-    was also decoded online stops as early offline, so that only online its result says something."""
+    """Yields each online result of a run with the options behind it, and its own where that is offline. A hard
+    attention that was also decoded online stops as early offline, so that only online its result says something."""
     results = [each for each in (run.results, *run.evaluations) if quality in each.scores]
     # An evaluation repeats the run's own result where it has the same search.
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
