@@ -1,4 +1,5 @@
 import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -48,15 +49,10 @@ def test_what_a_killed_search_left_does_not_count(tmp_path: Path) -> None:
 
 def test_no_more_keys_than_are_allowed_are_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often one key comes: such keys are known to repeat before they are sorted into buckets."""
-    monkeypatch.setattr(duplicates, "_KEYS", 100)
-    first, most = duplicates._first, 0
-
-    def counted(keys: np.ndarray) -> np.ndarray:
-        nonlocal most
-        most = max(most, len(keys))
-        return first(keys)
-
-    monkeypatch.setattr(duplicates, "_first", counted)
-    keys = [[7] * 50 for _ in range(80)]
-    assert sum(map(len, duplicates.repeats(_files(tmp_path, keys), tmp_path / "work"))) == 80 * 50 - 1
-    assert most <= 100
+    monkeypatch.setattr(duplicates, "_KEYS", 10_000)
+    files = _files(tmp_path, [[7] * 5_000] * 80)
+    tracemalloc.start()
+    assert sum(map(len, duplicates.repeats(files, tmp_path / "work"))) == 80 * 5_000 - 1
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 0.5 * sum(path.stat().st_size for path in files)

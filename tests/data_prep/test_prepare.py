@@ -10,7 +10,6 @@ import pytest
 
 from data_prep.prepare import prepare
 from data_prep.preview import preview
-from mt.data import writer
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
@@ -58,11 +57,12 @@ def test_a_corpus_holds_the_text_and_its_ids(folder: Path) -> None:
     assert opened.split("test").column("references") == [[line] for line in german]
 
 
-def test_a_corpus_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_is_made_once(folder: Path) -> None:
     made = _prepare(folder)
-    monkeypatch.setattr(writer, "write_shard", lambda *_: pytest.fail("written again"))
+    files = {path: path.stat().st_ino for path in made.rglob("*")}
     assert _prepare(folder) == made
     assert _prepare(folder, licence="other", metrics=["chrf"], workers=3) == made
+    assert {path: path.stat().st_ino for path in made.rglob("*")} == files
 
 
 @pytest.mark.parametrize(

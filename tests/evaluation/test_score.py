@@ -128,20 +128,6 @@ def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) ->
     assert evaluation.scores["al"].signature.startswith("n:11|") and evaluation.translations[0].text == ""
 
 
-def test_what_is_encoded_already_is_not_encoded_again(
-    trained: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translator, split = load(trained, device="cpu"), corpus.split("dev")
-    expected = translator.translate(split.column("source"))
-
-    def encode(*_: object) -> None:
-        raise AssertionError("encoded again")
-
-    monkeypatch.setattr(type(translator.tokenizers.source), "encode", encode)
-    found = evaluate(translator, split, translator.config.search).translations
-    assert [translation.text for translation in found] == [translation.text for translation in expected]
-
-
 def test_pharaoh_links_the_units_of_pieces() -> None:
     # ▁twen ty ▁cats . </s> and ▁zwan zig ▁Ka tzen . </s>
     source, target = [0, 0, 1, 2, None], [0, 0, 1, 1, 2, None]

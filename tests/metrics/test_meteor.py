@@ -1,12 +1,15 @@
 """METEOR is that of its authors' program, by whose sums of counts corpora are scored and compared."""
 
+import importlib
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mt.errors import UserError
-from mt.metrics import meteor
 from mt.metrics.meteor import Meteor
 from tests.metrics.usable import METEOR
 
@@ -33,11 +36,33 @@ OF_TWO = 0.29300459383660976
 needs_java = pytest.mark.skipif(not METEOR, reason="needs Java and pycocoevalcap")
 
 
+Program = Callable[[str], None]
+
+
 @pytest.fixture
-def metric(monkeypatch: pytest.MonkeyPatch) -> Meteor:
-    """Without what computes counts."""
-    monkeypatch.setattr(meteor, "find_spec", lambda name: name)
-    monkeypatch.setattr(meteor.shutil, "which", lambda name: name)
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Stands in for Java and the package that has METEOR's program: sets the lines of a shell that are run instead."""
+    package = tmp_path / "packages" / "pycocoevalcap"
+    (package / "meteor").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "meteor" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(package.parent)
+    for name in ("pycocoevalcap", "pycocoevalcap.meteor"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    monkeypatch.setenv("PATH", str(java.parent), prepend=os.pathsep)
+
+    def runs(script: str) -> None:
+        java.write_text(f"#!/bin/sh\n{script}\n")
+        java.chmod(0o755)
+
+    runs("exit 1")
+    return runs
+
+
+@pytest.fixture
+def metric(program: Program) -> Meteor:
     return Meteor()
 
 
@@ -47,21 +72,24 @@ def test_scores_are_those_of_the_program(metric: Meteor) -> None:
     assert metric.of_sums(counts[:2].sum(0)) == pytest.approx(100 * OF_TWO)
 
 
-def test_a_caption_that_is_its_reference_pays_nothing_for_fragments(
-    metric: Meteor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = [[2.0, 2, 0, 0, 2, 2, *[0] * 14, 1, 2, 2], [2.0, 3, 0, 0, 2, 2, *[0] * 14, 1, 2, 2]]
-    monkeypatch.setattr(meteor, "_asked", lambda lines: told)
+def test_a_caption_that_is_its_reference_pays_nothing_for_fragments(metric: Meteor, program: Program) -> None:
+    rows = ([2, 2, 0, 0, 2, 2, *[0] * 14, 1, 2, 2], [2, 3, 0, 0, 2, 2, *[0] * 14, 1, 2, 2])
+    answers = (" ".join(map(str, row)) for row in rows)
+    program("cat > /dev/null\n" + "\n".join(f"echo {answer}" for answer in answers))
     counts = metric.counts(["two planes", "two planes"], [["two planes"], ["two planes here"]])["meteor"]
     assert counts[:, 20].tolist() == [0, 1]
     assert metric.of_sums(counts[0]) == pytest.approx(100)
     assert metric.of_sums(counts[1]) < 60
 
 
-@pytest.mark.parametrize(("package", "java"), [(None, "java"), ("package", None)])
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, package: str | None, java: str | None) -> None:
-    monkeypatch.setattr(meteor, "find_spec", lambda name: package)
-    monkeypatch.setattr(meteor.shutil, "which", lambda name: java)
+@pytest.mark.parametrize("missing", ["packages/pycocoevalcap", "bin/java"])
+@pytest.mark.skipif(METEOR, reason="the real ones are here")
+def test_what_is_missing_is_named(
+    missing: str, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / missing).rename(tmp_path / "elsewhere")
+    importlib.invalidate_caches()
     with pytest.raises(UserError, match=r"install Java and `pip install 'mt\[captions\]'`"):
         Meteor()
 
@@ -73,13 +101,8 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, package: str 
         ("cat > /dev/null; echo 1 2 3", r"^METEOR's program answered 1 of 6 captions"),
     ],
 )
-def test_a_program_that_fails_is_reported(
-    metric: Meteor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str
-) -> None:
-    java = tmp_path / "java"
-    java.write_text(f"#!/bin/sh\n{script}\n")
-    java.chmod(0o755)
-    monkeypatch.setattr(meteor, "_command", lambda: ([str(java)], tmp_path))
+def test_a_program_that_fails_is_reported(metric: Meteor, program: Program, script: str, message: str) -> None:
+    program(script)
     with pytest.raises(UserError, match=message):
         metric.counts(CAPTIONS, REFERENCES)
 
