@@ -54,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], list[list[str]]]:
-    """Sources and references of the test split that all runs share. Raises UserError where they do not."""
+    """Returns sources and references of the test split that all runs share. Raises UserError where they do not."""
     texts = {}
     for run in runs:
         if run.config.dataset not in texts:
-            given = inherited_tokenizers(run.folder)
-            corpus = Corpus.open(prepare(run.config.dataset, corpora, tokenizers=given))
+            tokenizers = inherited_tokenizers(run.folder)
+            corpus = Corpus.open(prepare(run.config.dataset, corpora, tokenizers=tokenizers))
             split = corpus.split(corpus.scored)
             texts[run.config.dataset] = split.column("source"), split.column("references")
         if texts[run.config.dataset] != texts[runs[0].config.dataset]:

@@ -2,5 +2,5 @@
 
 
 def once(*arguments: str) -> list[str]:
-    """A command line in which those at the end go before the earlier ones of the same options, which are left out."""
+    """Returns a command line with each option once: the last of those that are given more than once."""
     return list({argument.partition("=")[0]: argument for argument in arguments}.values())
