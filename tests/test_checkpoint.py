@@ -44,7 +44,8 @@ def shared(model: Seq2Seq) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
-    config, sizes = configure(MODELS[name]), [len(side) for side in corpus.tokenizers]
+    config = configure(MODELS[name])
+    sizes = [len(side) for side in corpus.tokenizers]
     torch.manual_seed(3)
     model = Seq2Seq(config, *sizes)
     training = {"a.exp_avg": torch.randn(3, 2), "a.step": torch.tensor(7.0)}
@@ -55,7 +56,8 @@ def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus
     loaded, tokenizers, same = checkpoint.load_model(folder, "last")
     assert same == config
     assert [side.model for side in tokenizers] == [side.model for side in corpus.tokenizers]
-    expected, found = model.state_dict(), loaded.state_dict()
+    expected = model.state_dict()
+    found = loaded.state_dict()
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[key], found[key]) for key in expected)
     assert shared(loaded) == shared(model)
@@ -98,7 +100,8 @@ def test_average_is_the_mean(run: Path, last: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["pipe", "device", "cut", "other"])
 def test_an_average_reads_whole_checkpoints_of_one_model(kind: str, last: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(last, tmp_path / "other"))
-    model, tensors = other / checkpoint.MODEL, load_file(last / checkpoint.MODEL)
+    model = other / checkpoint.MODEL
+    tensors = load_file(last / checkpoint.MODEL)
     content = model.read_bytes()
     model.unlink()
     if kind == "pipe":

@@ -31,7 +31,8 @@ def test_the_new_text_is_known_and_old_ids_stay(both) -> None:
 @settings(max_examples=60, deadline=None)
 def test_whatever_was_known_is_cut_as_before(both, text: str) -> None:
     old, new = both
-    [before], [after] = old.encode([text]), new.encode([text])
+    [before] = old.encode([text])
+    [after] = new.encode([text])
     assert UNK in before or before == after
 
 

@@ -202,7 +202,8 @@ def test_a_coverage_that_sentencepiece_refuses_is_told_by_its_name() -> None:
 
 @pytest.mark.parametrize("byte_fallback", [False, True])
 def test_a_model_of_somebody_else_is_taken(byte_fallback: bool, tmp_path: Path) -> None:
-    model, path = io.BytesIO(), tmp_path / "own.model"
+    model = io.BytesIO()
+    path = tmp_path / "own.model"
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(TEXTS * 9), model_writer=model, vocab_size=400, hard_vocab_limit=False,
         byte_fallback=byte_fallback, minloglevel=2,

@@ -31,7 +31,8 @@ def test_units_of_pieces(kind: str, unit: str, tokenizers: dict[str, Tokenizer])
     assert known == (
         ["Das", "kleine", "Haus", "ist", "alt", ",", "oder", "?"] if unit == "word" else [*"DaskleineHausistalt,oder?"]
     )
-    pieces, ids = tokenizers[kind].split(text), tokenizers[kind].unit_ids(text, unit)
+    pieces = tokenizers[kind].split(text)
+    ids = tokenizers[kind].unit_ids(text, unit)
     assert ids == tokenizers[kind].decoded_unit_ids(tokenizers[kind].encode([text])[0], unit)
     assert (pieces[-1], ids[-1], None in ids[:-1]) == ("</s>", None, False)
     assert ids[:-1] == sorted(ids[:-1])
@@ -45,8 +46,11 @@ def test_units_of_pieces(kind: str, unit: str, tokenizers: dict[str, Tokenizer])
 @pytest.mark.parametrize("kind", KINDS)
 def test_unknown_words_move_no_unit(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
     """Neither of a text, where a run of unknown characters is one piece, nor of what is decoded, where it is one ⁇."""
-    text, tokenizer = "Das ЖЖЖ, ЖЖ! Haus ist alt", tokenizers[kind]
-    pieces, ids, known = tokenizer.split(text), tokenizer.unit_ids(text), units(text, "word")
+    text = "Das ЖЖЖ, ЖЖ! Haus ist alt"
+    tokenizer = tokenizers[kind]
+    pieces = tokenizer.split(text)
+    ids = tokenizer.unit_ids(text)
+    known = units(text, "word")
     assert all(known[i] == "Haus" for piece, i in zip(pieces, ids, strict=True) if piece.endswith("Haus"))
     assert [known[i] for i in ids if i is not None][-1] == "alt"
     assert next(known[i] for piece, i in zip(pieces, ids, strict=True) if "Ж" in piece) == "ЖЖЖ"
@@ -60,7 +64,8 @@ def test_unknown_words_move_no_unit(kind: str, tokenizers: dict[str, Tokenizer])
 
 def test_a_piece_belongs_to_the_unit_that_it_covers_most() -> None:
     tokenizer = train(TokenizerConfig(model_type="bpe", vocab_size=14), ["ab cd abcd abcd"])
-    pieces, ids = tokenizer.split("ab cd"), tokenizer.unit_ids("ab cd")
+    pieces = tokenizer.split("ab cd")
+    ids = tokenizer.unit_ids("ab cd")
     assert [(p, i) for p, i in zip(pieces, ids, strict=True) if p == "▁cd"] == [("▁cd", 1)]
     assert tokenizer.unit_ids("") == [None]
     assert tokenizer.unit_ids(" \n") == [None]
@@ -78,7 +83,8 @@ def test_accents_and_marks_count_as_they_are_composed(tokenizers: dict[str, Toke
 def test_any_text_has_units(tokenizers: dict[str, Tokenizer], text: str) -> None:
     for tokenizer in tokenizers.values():
         for unit in ("word", "char"):
-            ids, known = tokenizer.unit_ids(text, unit), units(text, unit)
+            ids = tokenizer.unit_ids(text, unit)
+            known = units(text, unit)
             assert len(ids) == len(tokenizer.encode([text])[0])
             assert all(index is None or 0 <= index < len(known) for index in ids)
             [encoded] = tokenizer.encode([text])
@@ -100,7 +106,8 @@ def rewriting(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
     texts = ["one two go red!", " ".join(ODD_WORDS), *TEXTS] * 5
 
     def theirs(rule: str, **options: object) -> Tokenizer:
-        path, model = tmp_path_factory.mktemp("theirs") / "own.model", io.BytesIO()
+        path = tmp_path_factory.mktemp("theirs") / "own.model"
+        model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(texts), model_writer=model, minloglevel=2, hard_vocab_limit=False, vocab_size=400,
             normalization_rule_name=rule, **options,
@@ -145,7 +152,8 @@ def test_the_example_of_two_halves(rewriting: dict[str, Tokenizer]) -> None:
     tokenizer = rewriting["nmt_nfkc"]
     text = "½ ½ one two go red"
     for spelt in (text, "1/2 ﬁ one two"):
-        known, ids = units(spelt, "word"), tokenizer.unit_ids(spelt)
+        known = units(spelt, "word")
+        ids = tokenizer.unit_ids(spelt)
         assert ids[-1] is None and {known[i] for i in ids[:-1]} == {*known}
     assert tokenizer.unit_ids(text)[:-1] == sorted(tokenizer.unit_ids(text)[:-1])
 
@@ -154,7 +162,8 @@ def test_the_example_of_two_halves(rewriting: dict[str, Tokenizer]) -> None:
 def test_what_is_decoded_has_its_own_units(unit: str, rewriting: dict[str, Tokenizer]) -> None:
     for name, tokenizer in rewriting.items():
         [ids] = tokenizer.encode([" ".join([*ODD_WORDS, "Haus, oder? ЖЖ red"])])
-        known, found = units(tokenizer.decode(ids), unit), tokenizer.decoded_unit_ids(ids, unit)
+        known = units(tokenizer.decode(ids), unit)
+        found = tokenizer.decoded_unit_ids(ids, unit)
         places = [place for place in found if place is not None]
         assert places == sorted(places), name
         assert known[places[-1]] in ("red" if unit == "char" else ["red"]), name
@@ -167,7 +176,8 @@ def test_what_is_decoded_has_its_own_units(unit: str, rewriting: dict[str, Token
 def test_units_of_any_text_in_any_model(rewriting: dict[str, Tokenizer], text: str) -> None:
     for tokenizer in rewriting.values():
         for unit in ("word", "char", "spaced"):
-            known, ids = units(text, unit), tokenizer.unit_ids(text, unit)
+            known = units(text, unit)
+            ids = tokenizer.unit_ids(text, unit)
             places = [place for place in ids[:-1] if place is not None]
             assert len(ids) == len(tokenizer.encode([text])[0]) and len(places) == len(ids) - 1
             assert places == sorted(places) and all(0 <= place < len(known) for place in places)

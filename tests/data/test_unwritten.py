@@ -16,7 +16,8 @@ TEXTS = ["Das kleine Haus", "Größe ½ und Ａ", "ΟΔΟΣ οδος ▁ja", "x\
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
     def theirs(rule: str) -> Tokenizer:
-        path, model = tmp_path_factory.mktemp("theirs") / "own.model", io.BytesIO()
+        path = tmp_path_factory.mktemp("theirs") / "own.model"
+        model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(TEXTS * 5), model_writer=model, minloglevel=2, hard_vocab_limit=False,
             vocab_size=100, normalization_rule_name=rule,

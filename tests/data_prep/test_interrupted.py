@@ -176,7 +176,8 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
 
 @pytest.mark.parametrize("place", ["", "parts", "parts/0000000-00000.arrow", "settings.json", "tokenizers", "corpus"])
 def test_nothing_is_written_through_links(folder: Path, tmp_path: Path, uninterrupted: Path, place: str) -> None:
-    root, foreign = tmp_path / "linked", tmp_path / "foreign"
+    root = tmp_path / "linked"
+    foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "file").write_text("precious")
     work = root / f".{uninterrupted.name}.partial"

@@ -80,7 +80,8 @@ def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize("of", [2, 3, 9, 40])
 def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> None:
     pairs = [Example(f"word {number} {'x' * (number % 30)}", "Wort") for number in range(60)]
-    one, many = _builder(tmp_path / "one"), _builder(tmp_path / "many")
+    one = _builder(tmp_path / "one")
+    many = _builder(tmp_path / "many")
     whole = _make(pairs, one)
     assert len(whole) > 9
     for number in range(of, 0, -1):
@@ -109,7 +110,8 @@ def test_what_is_finished_is_not_made_again_unless_it_does_not_belong(tmp_path: 
 @pytest.mark.usefixtures("small")
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
     pairs = [Example(f"word {number % 30}", "Wort") for number in range(60)]
-    alone, together = _builder(tmp_path / "alone"), _builder(tmp_path / "together")
+    alone = _builder(tmp_path / "alone")
+    together = _builder(tmp_path / "together")
     assert _make(pairs, alone) == _make(pairs, together, workers=2)
     assert _files(alone.folder) == _files(together.folder)
 

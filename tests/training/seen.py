@@ -11,7 +11,9 @@ class Seen:
     """A split that counts which examples are fetched."""
 
     def __init__(self, split: Split) -> None:
-        self.split, self.source, self.counts = split, split.source, Counter[int]()
+        self.split = split
+        self.source = split.source
+        self.counts = Counter[int]()
 
     def parts(self) -> list["Seen"]:
         return [self]

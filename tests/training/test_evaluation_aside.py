@@ -72,7 +72,8 @@ def test_validations_leave_training_as_it_is(
         run.close()
         return run
 
-    seldom, often = trained(4, None), trained(2, 3)
+    seldom = trained(4, None)
+    often = trained(2, 3)
     assert learnt(seldom) == learnt(often)
     cut = begin(often.config, corpus, tmp_path / "cut")
     with monkeypatch.context() as patch:

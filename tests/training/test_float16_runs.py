@@ -80,7 +80,8 @@ def test_a_run_goes_on_to_the_bit(
     train(again)
     again.close()
     assert "left out" not in capfd.readouterr().out
-    (scale, tensors, shown), (scale_again, tensors_again, shown_again) = left(straight), left(again)
+    (scale, tensors, shown) = left(straight)
+    (scale_again, tensors_again, shown_again) = left(again)
     assert scale == scale_again and 1 < scale["left_out"] < 9
     assert any(one[1] < other[1] for one, other in itertools.pairwise(shown)), "it has risen"
     assert same(tensors, tensors_again)

@@ -66,7 +66,8 @@ def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(s
     run.close()
     torch.manual_seed(1)
     train_mode(run.model, ["encoder"])
-    vectors, mask = torch.randn(1, 4, 32, requires_grad=True), torch.ones(1, 4, dtype=torch.bool)
+    vectors = torch.randn(1, 4, 32, requires_grad=True)
+    mask = torch.ones(1, 4, dtype=torch.bool)
     values = [run.model.encoder(vectors, mask).values for _ in range(2)]
     assert torch.equal(*values) and run.model.decoder.dropout.training
     # cuDNN refuses the gradient of recurrent layers in evaluation mode.

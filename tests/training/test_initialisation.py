@@ -148,7 +148,8 @@ def test_other_data_with_new_pieces(run_train: Callable[..., Path], trained: Pat
     moved = Path(shutil.copytree(trained, tmp_path / "moved", symlinks=True))
     few = ["init.vocabulary=extend", "training.max_updates=2", "optimizer.warmup=0"]
     folder = run_train(f"init_from={moved}", "training.validate_first=true", "optimizer.lr=1e-30", *few)
-    old, new = mt.load(trained, device="cpu"), mt.load(folder, device="cpu")
+    old = mt.load(trained, device="cpu")
+    new = mt.load(folder, device="cpu")
     assert new.config.encoder == old.config.encoder and new.config.attention == old.config.attention
     assert not any(UNK in ids for ids in new.tokenizers.target.encode(["zwei Wölfe オオカミ"]))
     # Old translations are what they were.

@@ -98,7 +98,8 @@ def timeless(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not any(part in name for part in VARYING)}
 
 
-NOTHING, CHECKPOINT = "nothing", "a checkpoint that is still to be validated"
+NOTHING = "nothing"
+CHECKPOINT = "a checkpoint that is still to be validated"
 
 
 @pytest.mark.parametrize(

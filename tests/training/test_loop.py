@@ -28,7 +28,8 @@ class Trainer:
         torch.manual_seed(0)
         self.model = Seq2Seq(self.config, *(len(side) for side in corpus.tokenizers))
         self.optimizer = build_optimizer(self.config.optimizer, self.model)
-        self.split, self.progress = Seen(corpus.split("train")), Progress()
+        self.split = Seen(corpus.split("train"))
+        self.progress = Progress()
 
     def __iter__(self):
         return updates(self.model, self.optimizer, self.split, self.config, self.progress)
@@ -61,7 +62,8 @@ def test_each_example_once_an_epoch(trainer: Callable[..., Trainer], accumulate:
 def test_accumulated_batches_make_the_step_of_one_big_batch(trainer: Callable[..., Trainer]) -> None:
     big = trainer({"epochs": 1, "batch_tokens": 10**6, "max_grad_norm": 0.0})
     small = trainer({"epochs": 1, "batch_tokens": 60, "gradient_accumulation": 10**6, "max_grad_norm": 0.0})
-    (one,), (many,) = list(big), list(small)
+    (one,) = list(big)
+    (many,) = list(small)
     assert one.tokens == many.tokens
     assert many.loss == pytest.approx(one.loss, rel=1e-5)
     assert many.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-4)
@@ -71,7 +73,8 @@ def test_accumulated_batches_make_the_step_of_one_big_batch(trainer: Callable[..
 
 def test_a_loss_per_sentence_has_a_gradient_as_much_larger(trainer: Callable[..., Trainer]) -> None:
     whole = {"epochs": 1, "batch_tokens": 600, "gradient_accumulation": 10**6, "max_grad_norm": 0.0}
-    (per_token,), (per_sentence,) = list(trainer(whole)), list(trainer(whole | {"normalization": "sentence"}))
+    (per_token,) = list(trainer(whole))
+    (per_sentence,) = list(trainer(whole | {"normalization": "sentence"}))
     assert per_sentence.loss == per_token.loss
     longer = per_token.tokens / 240
     assert per_sentence.gradient_norm == pytest.approx(longer * per_token.gradient_norm, rel=1e-5)
@@ -104,12 +107,14 @@ def test_the_loss_is_of_a_kind_with_the_one_on_dev(smoothing: float, trainer: Ca
     """Without label smoothing, per target token, whatever is minimised."""
     options = {"epochs": 1, "batch_tokens": 600, "gradient_accumulation": 2, "label_smoothing": smoothing}
     training = trainer(options | {"normalization": "sentence"})
-    model, split = training.model, training.split.split
+    model = training.model
+    split = training.split.split
     order = batch_order(*split.lengths(), max_tokens=600, seed=1, epoch=1, together=2)
     rows = [i for batch in order[:2] for i in batch]
     batch = collate(split.ids(np.array(rows)))
     with torch.no_grad():
-        plain, smoothed = model(batch), model(batch, label_smoothing=smoothing)
+        plain = model(batch)
+        smoothed = model(batch, label_smoothing=smoothing)
     (update,) = take(training, 1)
     # Sums of some thousand float32 numbers, in another order.
     assert update.loss == pytest.approx(float(plain.sum) / update.tokens, rel=1e-5)

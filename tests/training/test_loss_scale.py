@@ -83,7 +83,8 @@ def test_it_learns_what_float32_learns(feeding: bool, trainer: Callable[..., Tra
 def test_an_overflow_is_left_out(value: float, accumulate: int, trainer: Callable[..., Trainer]) -> None:
     training = trainer({"training": {"gradient_accumulation": accumulate}})
     list(itertools.islice(training, 6))
-    before, scale = training.weights(), asdict(training.scale)
+    before = training.weights()
+    scale = asdict(training.scale)
     spoiling = spoil(training, value)
     update = next(training.updates)
     assert update.left_out and torch.isfinite(torch.tensor(update.loss))
@@ -107,7 +108,8 @@ def test_float16_itself_overflows_until_the_scale_fits(trainer: Callable[..., Tr
 
 def test_the_scale_changes_no_gradient_that_float16_can_hold(trainer: Callable[..., Trainer]) -> None:
     """Of what is clipped and learnt from; only what would be too small for float16 differs."""
-    norms, moved = [], []
+    norms = []
+    moved = []
     for factor in (64.0, 256.0):
         training = trainer({"optimizer": {"name": "sgd", "lr": 0.5}, "training": {"max_grad_norm": 0.1}})
         training.progress.loss_scale = LossScale(factor)
@@ -127,7 +129,8 @@ def test_it_doubles_after_so_many_good_updates(
     monkeypatch.setattr(scaling, "PATIENCE", 3)
     training = trainer()
     next(training.updates)
-    training.scale.factor, training.scale.good = 64.0, 0
+    training.scale.factor = 64.0
+    training.scale.good = 0
     found = [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 7)]
     assert found == [(64, 1), (64, 2), (128, 0), (128, 1), (128, 2), (256, 0), (256, 1)]
     handle = spoil(training)
@@ -137,7 +140,8 @@ def test_it_doubles_after_so_many_good_updates(
 
 
 def test_its_numbers_are_those_of_torch() -> None:
-    theirs, ours = torch.amp.GradScaler("cpu"), LossScale()
+    theirs = torch.amp.GradScaler("cpu")
+    ours = LossScale()
     assert (theirs.get_scale(), theirs.get_growth_interval()) == (ours.factor, scaling.PATIENCE)
     assert (theirs.get_growth_factor(), theirs.get_backoff_factor()) == (2, 0.5)
     for finite in [True] * scaling.PATIENCE + [False, True]:
@@ -165,7 +169,8 @@ def test_a_loss_that_is_no_number_is_divergence_at_once(trainer: Callable[..., T
     list(itertools.islice(training, 2))
     with torch.no_grad():
         training.model.decoder.output.bias[5] = torch.inf
-    scale, before = asdict(training.scale), training.weights()
+    scale = asdict(training.scale)
+    before = training.weights()
     with pytest.raises(UserError, match=r"^the loss is (nan|inf) .* at update 3: training has diverged"):
         next(training.updates)
     assert asdict(training.scale) == scale and same(training.weights(), before)

@@ -54,7 +54,8 @@ def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
     train_and_test(begin(config(3), corpus, tmp_path / "straight"))
     train_and_test(begin(config(1), corpus, tmp_path / "extended"))
     train_and_test(resume(config(3), corpus, tmp_path / "extended"))
-    straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
+    straight = finished(tmp_path / "straight")
+    extended = finished(tmp_path / "extended")
     assert extended[:2] == straight[:2]
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
 
@@ -69,7 +70,8 @@ def test_the_baseline_of_a_stochastic_attention_goes_on(
     train_and_test(begin(config(2), corpus, tmp_path / "straight"))
     train_and_test(begin(config(1), corpus, tmp_path / "extended"))
     train_and_test(resume(config(2), corpus, tmp_path / "extended"))
-    straight, extended = finished(tmp_path / "straight"), finished(tmp_path / "extended")
+    straight = finished(tmp_path / "straight")
+    extended = finished(tmp_path / "extended")
     assert straight[2]["decoder.attention.baseline"] < 0
     assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
     assert extended[1] == straight[1]

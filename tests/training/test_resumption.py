@@ -110,7 +110,8 @@ def test_moments_that_do_not_fit_their_parameter(
 
 
 def test_moments_that_are_missing_or_too_many(last: Path, refused: Callable[[], str]) -> None:
-    path, tensors = last / "training.safetensors", load_file(last / "training.safetensors")
+    path = last / "training.safetensors"
+    tensors = load_file(last / "training.safetensors")
     name = next(name for name in tensors if name.endswith(".exp_avg"))
     save_file({key: tensor for key, tensor in tensors.items() if key != name}, path)
     assert refused().startswith(f"{path} lacks a moment of {name.removesuffix('.exp_avg')}, and has others")
@@ -140,7 +141,8 @@ def test_what_is_no_safetensors_file_is_not_run(
     kind: str, last: Path, refused: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    content, path = io.BytesIO(), last / "training.safetensors"
+    content = io.BytesIO()
+    path = last / "training.safetensors"
     if kind == "torch":
         torch.save({"optimizer": Bomb()}, content)
     path.write_bytes(

@@ -175,7 +175,8 @@ def test_what_the_system_refuses_is_one_sentence(
 ) -> None:
     scored([10, 20])
     run = start({"training": {"validate_every": 2, "max_updates": 4}})
-    real, calls = checkpoint.save_model, []
+    real = checkpoint.save_model
+    calls = []
 
     def refuse(*arguments: object) -> None:
         calls.append(arguments)

@@ -127,7 +127,8 @@ def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
     succeed(start(2, f"folder={run}", "training.max_updates=4"))
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1"]
     words = [sys.executable, *torchrun, str(ROOT / "train.py"), f"resume={run}", "training.max_updates=40"]
-    environment, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipe = subprocess.PIPE
     agent = subprocess.Popen(words, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True)
     wait_for(lambda: updates(run) > 10)
     os.kill(int(Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[-1]), signal.SIGKILL)
@@ -178,7 +179,8 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
 
 
 def test_a_run_goes_on_with_another_number_of_processes(start: Callable[..., Started], place: Path) -> None:
-    run, alone = place / "changing", place / "alone"
+    run = place / "changing"
+    alone = place / "alone"
     options = ("training.gradient_accumulation=3", "training.max_updates=24")
     succeed(start(1, f"folder={alone}", *options))
     succeed(start(3, f"folder={run}", *options, "training.max_updates=9"))

@@ -79,7 +79,8 @@ def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], co
     assert {"ap", "al", "dal"} < run.progress.best.keys() and {"ap", "al", "dal"} < results.keys()
     assert results["search"]["k"] == 2 and results["search"]["mode"] == "soft"
     translator = load(run.folder, device="cpu")
-    source, target = ("the big cats see houses",), ("die Katzen sehen Häuser",)
+    source = ("the big cats see houses",)
+    target = ("die Katzen sehen Häuser",)
     (forced,) = translator.align(source, target)
     # Step t, from 1, has read t + 1 tokens; as the run decodes, so it aligns.
     assert all((row[t + 2 :] == 0).all() and row[: t + 2].all() for t, row in enumerate(forced.alignment))

@@ -58,10 +58,8 @@ def learn(config: Config, corpus: Corpus, training: Training, processes: Process
 def evaluate(run: Path, corpus: Corpus, processes: ProcessGroup, out: Path) -> dict[str, Any]:
     translator = load(run)
     translator.processes = processes
-    dev, results = (
-        dev_scores(translator, corpus.split("dev"), None),
-        report(translator, corpus.split("test"), "test", out),
-    )
+    dev = dev_scores(translator, corpus.split("dev"), None)
+    results = report(translator, corpus.split("test"), "test", out)
     assert (out / "hypotheses").is_dir() == processes.is_first
     return {"dev": [dev.scores, dev.attention_stats], **{name: results[name] for name in results if name not in COSTS}}
 

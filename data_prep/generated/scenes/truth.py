@@ -51,7 +51,8 @@ def _object(n: int) -> str:
 @cache
 def _clauses() -> tuple[re.Pattern[str], ...]:
     """The patterns of clauses, compiled here, since most commands parse no captions."""
-    places, relations = "|".join(_PLACES), "|".join(_RELATIONS)
+    places = "|".join(_PLACES)
+    relations = "|".join(_RELATIONS)
     return (
         re.compile(f"{_object(1)}(?: is)? (?P<place>{places})"),
         re.compile(f"{_object(1)}(?: is)? (?P<relation>{relations}) {_object(2)}"),
@@ -83,7 +84,8 @@ def parse_caption(caption: str) -> Statement | None:
     """Returns what a caption says, None where it is not in the grammar."""
     text = " ".join(caption.lower().removesuffix(".").split()).removeprefix("there is ")
     offset = len(caption.split()) - len(text.split()) if text else 0
-    statement, begin = Statement([], []), 0
+    statement = Statement([], [])
+    begin = 0
     for clause in text.split(" and "):
         match = next(filter(None, (pattern.fullmatch(clause) for pattern in _clauses())), None)
         if match is None:
@@ -91,7 +93,8 @@ def parse_caption(caption: str) -> Statement | None:
         found = match.groupdict()
         for n in (1, 2) if found.get("relation") else (1,):
             word = offset + len(text[: begin + match.start(f"shape{n}")].split())
-            size, place = _SIZES.get(found[f"size{n}"] or ""), _PLACES.get(found.get("place") or "")
+            size = _SIZES.get(found[f"size{n}"] or "")
+            place = _PLACES.get(found.get("place") or "")
             statement.mentions.append(Mention(found[f"colour{n}"], found[f"shape{n}"], size, place, word))
         if found.get("relation"):
             last = len(statement.mentions) - 1
@@ -173,6 +176,7 @@ def _places_on(box: Sequence[int], grid: tuple[int, int]) -> Iterator[int]:
     rows, columns = grid
     middle = ((top + bottom) * rows // 200, (left + right) * columns // 200)
     for row, column in itertools.product(range(rows), range(columns)):
-        y, x = 100 * (row + 0.5) / rows, 100 * (column + 0.5) / columns
+        y = 100 * (row + 0.5) / rows
+        x = 100 * (column + 0.5) / columns
         if (left <= x <= right and top <= y <= bottom) or (row, column) == middle:
             yield row * columns + column

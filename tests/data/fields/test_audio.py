@@ -117,7 +117,8 @@ def test_pieces_of_a_file_are_the_file(field: AudioField, tmp_path: Path, rate: 
 
 def test_raw_samples_cut_anywhere(field: AudioField) -> None:
     samples = np.random.default_rng(0).integers(-(2**15), 2**15, 1000, dtype=np.int16)
-    raw, draw = samples.astype("<i2").tobytes(), np.random.default_rng(1)
+    raw = samples.astype("<i2").tobytes()
+    draw = np.random.default_rng(1)
     for odd in (b"", b"x"):
         cuts = np.sort(draw.integers(0, len(raw), 30))
         chunks = [part.tobytes() for part in np.split(np.frombuffer(raw + odd, np.uint8), cuts)]

@@ -11,7 +11,8 @@ from mt.errors import UserError
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
 
-RED, BLUE = (255, 0, 0), (0, 0, 255)
+RED = (255, 0, 0)
+BLUE = (0, 0, 255)
 
 
 @pytest.fixture
@@ -84,7 +85,8 @@ def test_bad_files_are_one_sentence(field: ImageField, tmp_path: Path) -> None:
 
 
 def test_a_picture_is_turned_as_its_camera_says(field: ImageField, tmp_path: Path) -> None:
-    picture, exif = Image.new("RGB", (40, 20), BLUE), Image.Exif()
+    picture = Image.new("RGB", (40, 20), BLUE)
+    exif = Image.Exif()
     picture.paste(RED, (0, 0, 20, 20))  # the left
     exif[0x0112] = 6  # to be turned a quarter to the right
     picture.save(tmp_path / "turned.jpg", exif=exif, quality=100, subsampling=0)
@@ -103,9 +105,11 @@ def test_every_mode_is_read(field: ImageField, tmp_path: Path, mode: str) -> Non
 
 @pytest.mark.parametrize("ending", ["jpg", "png", "gif", "tif", "webp", "bmp"])
 def test_whatever_is_broken_is_read_or_one_sentence(field: ImageField, tmp_path: Path, ending: str) -> None:
-    path, draw = tmp_path / f"picture.{ending}", np.random.default_rng(1)
+    path = tmp_path / f"picture.{ending}"
+    draw = np.random.default_rng(1)
     Image.fromarray(draw.integers(0, 255, (24, 24, 3), np.uint8)).save(path)
-    whole, outcomes = np.frombuffer(path.read_bytes(), np.uint8), set()
+    whole = np.frombuffer(path.read_bytes(), np.uint8)
+    outcomes = set()
     for _ in range(40):
         broken = whole[: draw.integers(len(whole) // 4, len(whole) + 1)].copy()
         broken[draw.integers(0, len(broken), 4)] = draw.integers(0, 256, 4)

@@ -47,7 +47,8 @@ def test_an_english_sentence_has_one_german(examples):
 
 @pytest.mark.parametrize("rule", SENTENCES, ids=lambda rule: rule.en)
 def test_every_rule_makes_many_sentences(rule):
-    rng, grammar = Random(0), Grammar({**GRAMMAR.categories, "sentence": [rule]})
+    rng = Random(0)
+    grammar = Grammar({**GRAMMAR.categories, "sentence": [rule]})
     assert len({realise(grammar.draw("sentence", rng)).source for _ in range(60)}) > 30
 
 

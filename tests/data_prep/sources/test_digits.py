@@ -95,7 +95,8 @@ def test_the_sound_is_what_is_written_and_the_times_are_where_recordings_lie(fol
         part = corpus.split(split)
         columns = zip(*(part.column(name) for name in ("source", "target", "links")), strict=True)
         for (source, target, links), (row, _) in zip(columns, part.ids(range(len(part))), strict=True):
-            samples, now = row.ravel(), 0
+            samples = row.ravel()
+            now = 0
             quiets = [float(quiet) for quiet in source.split(" + ")[::2]]
             assert all(0.05 <= quiet <= 0.4 for quiet in quiets[1:-1]) and max(quiets) <= 0.4
             times = [tuple(map(int, one.split("-"))) for one in links.split()]
@@ -165,7 +166,8 @@ def test_what_does_not_go_with_joining_is_refused(folder: Path, options: dict[st
 @pytest.mark.skipif(not FSDD.is_dir(), reason="needs ../shared/data/fsdd")
 def test_real_recordings() -> None:
     config = configured(FSDD, train=20)
-    source, reader = open_source(config), open_reader(config)
+    source = open_source(config)
+    reader = open_reader(config)
     for example in source.splits["train"].read():
         samples = reader.open(example.source)
         end = int(example.links.split("-")[-1])

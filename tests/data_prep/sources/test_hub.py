@@ -23,7 +23,8 @@ from mt.errors import UserError
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
 
 # Where the repositories keep their tables: files of a split, "*" for a number; and the folders of other subsets.
-SHARDS, CONVERTED = "{split}-0000*-of-00003.parquet", "{split}/000*.parquet"
+SHARDS = "{split}-0000*-of-00003.parquet"
+CONVERTED = "{split}/000*.parquet"
 LAYOUTS: dict[str, tuple[str, list[str]]] = {
     "wmt14": (f"de-en/{SHARDS}", ["cs-en", "fr-en"]),
     "wmt16_roen": (f"ro-en/{SHARDS}", ["cs-en", "de-en"]),

@@ -43,7 +43,8 @@ def _hub(monkeypatch: pytest.MonkeyPatch, folder: Path, commits: dict[str, str],
 
 def test_the_hub_is_asked_for_the_subset_and_the_revision(tmp_path: Path, monkeypatch, read) -> None:
     _copy(tmp_path / "de-en", [{"en": "a", "de": "b"}])
-    load, asked = datasets.load_dataset_builder, []
+    load = datasets.load_dataset_builder
+    asked = []
 
     def reach(path: str, data_dir: str, revision: str) -> datasets.DatasetBuilder:
         asked.append((path, data_dir, revision))

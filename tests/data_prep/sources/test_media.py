@@ -216,7 +216,8 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
     config = DatasetConfig.model_validate(plain, strict=False)
     assert list(open_source(config).splits["dev"].read()) == [Example("2.png", "one", more_references=("two", "three"))]
     corpus = prepared(config, tmp_path)
-    train, dev = corpus.split("train"), corpus.split("dev")
+    train = corpus.split("train")
+    dev = corpus.split("dev")
     assert train.column("source") == ["0.png", "0.png", "1.png", "1.png"]
     assert train.column("target") == ["red", "a red one", "dark", "a dark one"]
     assert [int(row[0, 0, 0]) for row, _ in train.ids([3, 1, 0, 2])] == [1, 0, 0, 1]

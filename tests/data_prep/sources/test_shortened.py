@@ -19,7 +19,8 @@ def config(tmp_path: Path) -> DatasetConfig:
 
 def test_sources_are_cut_everywhere_and_targets_in_training(config: DatasetConfig) -> None:
     cut = config.model_copy(update={"cleaning": CleaningConfig(truncate_source=3, truncate_target=2)})
-    source, whole = open_source(cut), open_source(config)
+    source = open_source(cut)
+    whole = open_source(config)
     assert [*source.splits["train"].read()] == [Example("one two three", "eins zwei")]
     for split in ("dev", "test"):
         assert [*source.splits[split].read()] == [Example("one two three", "eins zwei drei")]

@@ -66,7 +66,8 @@ def refusal(folder: Path, **changed: Any) -> str:
 
 def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, tmp_path: Path) -> None:
     corpus = Corpus.open(prepare(configured(folder), tmp_path, progress=False))
-    said, tokenizers = corpus.tokenizers.transcript, corpus.tokenizers
+    said = corpus.tokenizers.transcript
+    tokenizers = corpus.tokenizers
     assert said is not None and said is not tokenizers.target and tokenizers.joint
     assert tokenizers.sizes == (len(tokenizers.target), len(tokenizers.target), len(said))
     assert set("morongáwa") <= {piece.strip("▁") for piece in said.pieces([*range(len(said))])}

@@ -131,7 +131,8 @@ def test_numbers_of_a_headline_stand_in_the_text(examples):
 
 @pytest.mark.parametrize("kind", ["city", "region", "surname", "firm", "team"])
 def test_names_of_a_headline_stand_in_the_text(kind, examples):
-    known, checked = set(names(kind)), 0
+    known = set(names(kind))
+    checked = 0
     for example in examples:
         for name in known.intersection(re.findall(r"\w+", example.target)):
             assert re.search(rf"\b{name}\b", example.source, re.IGNORECASE), example  # "wolves" are no team

@@ -57,14 +57,16 @@ def test_it_is_known_when_each_letter_begins_and_ends(splits: dict[str, list[Exa
         assert len(times) == len(example.target.replace(" ", ""))
         assert all(0 < begin < end for begin, end in times)
         assert all(end < begin for (_, end), (begin, _) in pairwise(times))
-        first, last = keying.marks[0, 0], keying.marks[-1, 1]
+        first = keying.marks[0, 0]
+        last = keying.marks[-1, 1]
         assert (times[0][0], times[-1][1]) == (round(1000 * first), round(1000 * last))
         assert last < keying.duration < 20
 
 
 def test_marks_and_gaps_have_the_lengths_of_the_code():
     """In dots; the hand is uneven by its drift and jitter."""
-    keying, dot = PLAIN.keyed(), 1.2 / PLAIN.wpm
+    keying = PLAIN.keyed()
+    dot = 1.2 / PLAIN.wpm
     code = [CODE[letter] for letter in "PARISPARIS"]
     wanted = [3 if mark == "-" else 1 for mark in "".join(code)]
     lengths = (keying.marks[:, 1] - keying.marks[:, 0]) / dot
@@ -85,7 +87,8 @@ def test_marks_and_gaps_have_the_lengths_of_the_code():
 
 @pytest.mark.parametrize("rate", [RATE, 8_000, 16_000])
 def test_the_tone_is_heard_while_the_key_is_down(rate: int):
-    samples, keying = render(str(PLAIN), rate), PLAIN.keyed()
+    samples = render(str(PLAIN), rate)
+    keying = PLAIN.keyed()
     assert samples.dtype == np.float32 and len(samples) == round(rate * keying.duration)
     heard = loudness(samples, rate) > 0.07
     time = np.arange(len(samples)) / rate
@@ -95,7 +98,8 @@ def test_the_tone_is_heard_while_the_key_is_down(rate: int):
 
 
 def test_the_pitch_is_that_of_the_sending_and_drifts():
-    samples, keying = render(str(PLAIN), 16_000), PLAIN.keyed()
+    samples = render(str(PLAIN), 16_000)
+    keying = PLAIN.keyed()
     found = []
     for begin, end in keying.marks:
         if end - begin > 0.15:
@@ -117,7 +121,8 @@ def test_noise_is_as_far_below_the_tone_as_is_said(decibels: float, rate: int):
 def test_fading_takes_away_its_share():
     faded = PLAIN._replace(fading=0.6, text="PARIS PARIS PARIS")
     peaks = []
-    samples, keying = render(str(faded), 16_000), faded.keyed()
+    samples = render(str(faded), 16_000)
+    keying = faded.keyed()
     for begin, end in keying.marks:
         peaks.append(np.abs(samples[round(16_000 * begin) : round(16_000 * end)]).max() / 0.2)
     assert min(peaks) == pytest.approx(0.4, abs=0.1) and max(peaks) == pytest.approx(1, abs=0.1)

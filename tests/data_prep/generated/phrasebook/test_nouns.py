@@ -21,7 +21,8 @@ def plain(phrase: Phrase, form: str) -> str:
     ],
 )
 def test_articles_and_adjectives_agree(phrase, english, nominative, accusative, dative):
-    coat, red = Noun.of("coat, coats: der Mantel, Mäntel"), ("red", "rot")
+    coat = Noun.of("coat, coats: der Mantel, Mäntel")
+    red = ("red", "rot")
     declined = {
         "the": noun_phrase(THE, coat, red),
         "a": counted(1, coat, red),
@@ -51,7 +52,8 @@ def test_counted_nouns(entry, n, english, accusative, dative):
 
 
 def test_measures_keep_their_own_plural():
-    kilo, bottle = Noun.of("kilo, kilos: das Kilo, Kilo"), Noun.of("bottle, bottles: die Flasche, Flaschen")
+    kilo = Noun.of("kilo, kilos: das Kilo, Kilo")
+    bottle = Noun.of("bottle, bottles: die Flasche, Flaschen")
     assert plain(measured(3, kilo, ("potatoes", "Kartoffeln")), "acc") == "drei Kilo Kartoffeln"
     assert plain(measured(2, bottle, ("red wine", "Rotwein")), "acc") == "zwei Flaschen Rotwein"
     assert measured(2, bottle, ("red wine", "Rotwein")).forms["en"] == ("two/det bottles/noun of red/stuff wine/stuff")

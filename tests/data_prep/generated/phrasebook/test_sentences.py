@@ -11,7 +11,8 @@ from data_prep.generated.phrasebook.times import clock, clock_in_digits, date
 
 
 def linked_words(example: Example) -> list[str]:
-    source, target = words(example.source), words(example.target)
+    source = words(example.source)
+    target = words(example.target)
     return [f"{source[i]}={target[j]}" for i, j in (map(int, link.split("-")) for link in example.links.split())]
 
 

@@ -83,7 +83,8 @@ def test_objects_are_within_their_boxes_and_fill_them(examples: list[Example]):
             assert not boxes[box].any(), "objects do not overlap"
             boxes[box] = True
             assert 0.25 < coloured[box].mean() < 0.9
-            rows, columns = np.flatnonzero(coloured[box].any(1)), np.flatnonzero(coloured[box].any(0))
+            rows = np.flatnonzero(coloured[box].any(1))
+            columns = np.flatnonzero(coloured[box].any(0))
             assert rows[-1] - rows[0] > 0.5 * (thing.bottom - thing.top)
             assert columns[-1] - columns[0] > 0.5 * (thing.right - thing.left)
         assert not coloured[~boxes].any()

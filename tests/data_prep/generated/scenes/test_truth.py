@@ -57,7 +57,8 @@ def test_without_a_full_description_only_a_reference_is_true():
 
 def test_words_that_name_objects():
     caption = "There is a red circle in the top left and a small red star above a blue star."
-    statement, things = parse_caption(caption), full_description(REFERENCES)
+    statement = parse_caption(caption)
+    things = full_description(REFERENCES)
     words = caption.strip(".").split()
     assert [words[mention.word] for mention in statement.mentions] == ["circle", "star", "star"]
     assert [mention.word for mention in statement.mentions] == [4, 13, 17]
@@ -65,7 +66,8 @@ def test_words_that_name_objects():
 
 
 def test_the_pointing_game():
-    caption, grid = "a red circle in the top left and a red star above a blue star", (8, 10)
+    caption = "a red circle in the top left and a red star above a blue star"
+    grid = (8, 10)
     places = {2: (1, 1), 10: (1, 5), 14: (6, 8)}  # word: row and column of the grid within its object's box
     weights = np.full((15, 80), 0.001)
     for word, (row, column) in places.items():
@@ -79,7 +81,8 @@ def test_the_pointing_game():
 
 def test_a_place_that_holds_the_middle_of_a_small_box_is_on_it():
     """In a coarse grid no place may have its centre within a box."""
-    picture, references = "small red star 36,36,44,44", ["a small red star in the middle"]
+    picture = "small red star 36,36,44,44"
+    references = ["a small red star in the middle"]
     for place, hit in ((0, True), (1, False), (2, False), (3, False)):
         weights = np.eye(4)[[place] * 7]
         assert pointing(references[0], weights, picture, references, (2, 2)) == [hit]
