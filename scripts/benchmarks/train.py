@@ -60,7 +60,7 @@ Train = Callable[[int], int]
 
 
 def train_by_mt(config: Config, corpus: Corpus) -> Train:
-    keep_programs()
+    keep_programs(step_by_step=config.decoder.step_by_step)
     model = build(config, corpus).to(choose(config.device))
     made = updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
     return lambda count: sum(next(made).tokens for _ in range(count))

@@ -72,7 +72,10 @@ def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) 
             )
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
-    return Tokenizer(_with_usual_names(proto_of(model.getvalue())).SerializeToString())
+    proto = _with_usual_names(proto_of(model.getvalue()))
+    # The path of the temporary file, with which the same text would give another model each time.
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    return Tokenizer(proto.SerializeToString())
 
 
 def proto_of(model: bytes) -> Any:

@@ -29,6 +29,10 @@ class BahdanauConfig(RecurrenceConfig):
     gate: bool = False
     """Whether beta, a number from 0 to 1 that the previous state gives, scales the context (Xu et al. 2015)."""
 
+    @property
+    def step_by_step(self) -> bool:
+        return True
+
 
 class BahdanauState(NamedTuple):
     recurrent: tuple[Tensor, ...]

@@ -26,6 +26,10 @@ class LuongConfig(RecurrenceConfig):
     input_feeding: bool = False
     """Whether h~ joins the next input (Luong et al. 2015, section 3.3)."""
 
+    @property
+    def step_by_step(self) -> bool:
+        return self.input_feeding
+
 
 class LuongState(NamedTuple):
     recurrent: tuple[Tensor, ...]

@@ -29,6 +29,11 @@ class RecurrenceConfig(Options):
     dropout: float = Field(0.3, ge=0, lt=1)
     """Between layers and on the readout (Zaremba et al. 2014; Luong et al. 2015: 0.2)."""
 
+    @property
+    def step_by_step(self) -> bool:
+        """Whether a step needs the context of the step before, so that teacher forcing takes them in turn, too."""
+        return False
+
 
 class Recurrence(nn.Module):
     """States are tuples of tensors [B, layers, H]: hidden and cell of an LSTM, hidden of a GRU."""
