@@ -19,7 +19,8 @@ def own_generators(*numbers: int) -> Iterator[None]:
     derived from `numbers`. Afterwards, also after an error, they go on from where they were before."""
     cpu = torch.get_rng_state()
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    numpy_state, python_state = np.random.get_state(), random.getstate()
+    numpy_state = np.random.get_state()
+    python_state = random.getstate()
     seed = derived_seed(*numbers)
     try:
         torch.default_generator.manual_seed(seed)

@@ -41,7 +41,8 @@ class Interpreter:
 
     def __init__(self, translator: Translator, search: SearchConfig) -> None:
         """Raises UserError where the model cannot write before it has read everything."""
-        self._translator, self._search = translator, search
+        self._translator = translator
+        self._search = search
         self.reset()
 
     def reset(self) -> None:

@@ -91,7 +91,8 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
     A folder cannot replace another in one step: `mend` repairs what a process left that died between the two.
     """
-    draft, old = path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.old")
+    draft = path.with_name(f".{path.name}.part")
+    old = path.with_name(f".{path.name}.old")
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _discard(draft)

@@ -107,7 +107,8 @@ def chosen_lines(file: io.BufferedReader, name: str, rows: Iterable[range] | Non
 
 def count_lines(file: BinaryIO) -> int:
     """Of an open file; a last one that does not end counts."""
-    count, last = 0, b"\n"
+    count = 0
+    last = b"\n"
     while block := file.read(_BUFFER):
         count, last = count + block.count(b"\n"), block[-1:]
     return count + (last != b"\n")

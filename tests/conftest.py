@@ -94,7 +94,8 @@ def logging_as_before() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with train.en, train.de, dev.en, ..."""
-    folder, draw = tmp_path_factory.mktemp("texts"), random.Random(1)
+    folder = tmp_path_factory.mktemp("texts")
+    draw = random.Random(1)
     for split, size in SIZES.items():
         pairs = [[draw.choice(list(slot.items())) for slot in SLOTS] for _ in range(size)]
         for side, name in enumerate(("en", "de")):

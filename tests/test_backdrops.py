@@ -93,7 +93,8 @@ def test_under_a_sound_are_its_spectrogram_and_seconds():
     np.testing.assert_allclose(below.get_xticks()[[0, -1]], [-0.5, 49.5])
     assert np.array_equal(below.images[0].get_array(), SOUND.energies.T)
     assert below.get_xlim() == axes.get_xlim() == (-0.5, 49.5)
-    edges, above = below.get_window_extent(), axes.get_window_extent()
+    edges = below.get_window_extent()
+    above = axes.get_window_extent()
     assert (edges.x0, edges.x1) == pytest.approx((above.x0, above.x1)) and edges.y1 < above.y0
     assert axes.get_legend().get_window_extent().y1 < edges.y0
     for part in (axes, below):

@@ -61,7 +61,8 @@ def test_without_instructions_for_bfloat16_it_is_computed_in_float32(
     assert has_bfloat16(torch.device("cuda"))
 
 
-CPU, MEBIBYTE = torch.device("cpu"), 2**20
+CPU = torch.device("cpu")
+MEBIBYTE = 2**20
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot begin anew")

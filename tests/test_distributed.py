@@ -53,7 +53,8 @@ def test_a_folder_that_is_not_shared(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_of_looking_is_taken_away_later(tmp_path: Path) -> None:
-    old, new = tmp_path / ".seen-old", tmp_path / ".seen-new"
+    old = tmp_path / ".seen-old"
+    new = tmp_path / ".seen-new"
     for path in (old, new):
         path.touch()
     os.utime(old, (0, 0))

@@ -53,7 +53,8 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
     train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
     options = [*OPTIONS, f"dataset.folder={texts}"]
-    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    straight = tmp_path / "straight"
+    killed = tmp_path / "killed"
     out = train(*options, f"folder={straight}").finish()
     assert "\n  bleu  " in out and "nrefs:" not in out and out.endswith(f"{straight}\n")
     assert "\nupdate " in out and "\r" not in out
@@ -61,7 +62,8 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(
     whole = records(straight)
     total = whole[-1]["update"]
     # Anywhere from the first checkpoint on, in the middle of an epoch or of writing a checkpoint as it may fall.
-    moment, delay = random.randrange(4, total // 2), random.random() / 50
+    moment = random.randrange(4, total // 2)
+    delay = random.random() / 50
     process = train(*options, f"folder={killed}")
     while process.poll() is None and not (records(killed) and records(killed)[-1]["update"] >= moment):
         time.sleep(0.002)

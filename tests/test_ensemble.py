@@ -38,7 +38,8 @@ def other(configure: Callable[..., Config], corpus: Corpus, tmp_path_factory: py
 
 def test_a_run_twice_is_the_run(trained: Path, trained_hard: Path) -> None:
     for folder in (trained, trained_hard):
-        one, twice = mt.load(folder, device="cpu"), mt.load([folder, str(folder)], device="cpu")
+        one = mt.load(folder, device="cpu")
+        twice = mt.load([folder, str(folder)], device="cpu")
         for search in (GreedyConfig(), BeamConfig(beam_size=3), GreedyConfig(mode="soft")):
             for before, after in zip(one.translate(SOURCES, search), twice.translate(SOURCES, search), strict=True):
                 assert (before.text, before.ids) == (after.text, after.ids)
@@ -53,7 +54,8 @@ def test_one_in_a_list_is_the_run_itself(trained: Path) -> None:
 def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Path) -> None:
     """Each token's, given those before: of models of any kind, and whichever comes first."""
     for folders in ([trained, other], [other, trained_hard, trained]):
-        models, together = [mt.load(folder, device="cpu") for folder in folders], mt.load(folders, device="cpu")
+        models = [mt.load(folder, device="cpu") for folder in folders]
+        together = mt.load(folders, device="cpu")
         [found] = together.translate(SOURCES[:1])
         said = [likelihoods(model, SOURCES[:1], [found.ids])[0].token_log_probs for model in models]
         [forced] = likelihoods(together, SOURCES[:1], [found.ids])

@@ -20,14 +20,16 @@ ITERABLES = {
 @pytest.mark.parametrize("kind", ITERABLES)
 def test_any_iterable_is_several_texts(kind: str, translator: Translator, hard: Translator) -> None:
     make = ITERABLES[kind]
-    sources, targets = ["two cats", "the big dogs see houses"], ["zwei Katzen", "die großen Hunde"]
+    sources = ["two cats", "the big dogs see houses"]
+    targets = ["zwei Katzen", "die großen Hunde"]
     expected = [translation.text for translation in translator.translate(sources)]
     assert [translation.text for translation in translator.translate(make(sources))] == expected
     assert [best.text for best, _ in translator.n_best(make(sources), n=2)] == expected
     aligned = translator.align(make(sources), make(targets))
     assert [pair.text for pair in aligned] == targets
     assert likelihoods(translator, make(sources), make(targets)) == likelihoods(translator, sources, targets)
-    together, word_by_word = hard.stream(), hard.stream()
+    together = hard.stream()
+    word_by_word = hard.stream()
     words = sources[1].split()
     assert together.read(make(words)) == [target for word in words for target in word_by_word.read(word)]
     assert together.finish() == word_by_word.finish()

@@ -23,7 +23,8 @@ from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from tests.search.searches import greedy
 
-BOS, EOS = 2, 3
+BOS = 2
+EOS = 3
 SYMBOLS = range(4, 16)
 COPIED_LENGTHS = (3, 6)
 REVERSED_LENGTHS = (7, 9)
@@ -69,7 +70,8 @@ def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int], updates: i
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(updates):
         sources = [sampled(draw, lengths, unseen) for _ in range(BATCH)]
-        source, target = padded([[*s, EOS] for s in sources]), padded([[*task(s), EOS] for s in sources])
+        source = padded([[*s, EOS] for s in sources])
+        target = padded([[*task(s), EOS] for s in sources])
         target_in = padded([[BOS, *task(s)] for s in sources])
         loss = model(Batch(source, source > 0, target_in, target, target > 0))
         optimizer.zero_grad()

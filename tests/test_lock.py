@@ -36,7 +36,8 @@ def test_a_file_that_a_kill_left_locks_nobody_out(tmp_path: Path) -> None:
 def test_who_waited_for_a_deleted_file_takes_a_new_one_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, flock = tmp_path / "lock", fcntl.flock
+    path = tmp_path / "lock"
+    flock = fcntl.flock
     other = contextlib.ExitStack()
     other.enter_context(locked(path))
 

@@ -147,7 +147,8 @@ def test_a_long_title_does_not_widen_the_page(title, steps, length):
 
 
 def test_stops_and_windows():
-    source, target = list("abcde"), list("vwxyz")
+    source = list("abcde")
+    target = list("vwxyz")
     stops = np.array([0, 2, 2, -1, 4])  # the fourth selected nothing
     (stop_boxes,) = boxes(heatmap(uniform(5, 5), source, target, stops=stops))
     assert stop_boxes == [(0, 0, 0), (2, 2, 1), (2, 2, 2), (4, 4, 4)]
@@ -160,7 +161,8 @@ def test_stops_and_windows():
 
 def test_reads_and_writes_are_a_staircase_over_what_was_not_read():
     figure = heatmap(uniform(4, 5), list("abcde"), list("wxyz"), delays=np.array([2, 2, 3, 5]))
-    (line,), axes = figure.axes[0].lines, figure.axes[0]
+    (line,) = figure.axes[0].lines
+    axes = figure.axes[0]
     corners = [(0, 0), (2, 0), (2, 1), (2, 1), (2, 2), (3, 2), (3, 3), (5, 3), (5, 4)]
     assert [(x + 0.5, y + 0.5) for x, y in line.get_xydata()] == corners
     image = pixels(figure)
@@ -177,7 +179,8 @@ def test_reads_and_writes_are_a_staircase_over_what_was_not_read():
     assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 4.5), (3.5, -0.5))
     assert not heatmap(uniform(4, 5), list("abcde"), list("wxyz")).axes[0].lines
     marked = heatmap(uniform(1, 1), ["a"], ["b"], stops=[0], delays=[1])
-    legend, (stop,) = marked.axes[0].get_legend(), outlines(marked)
+    legend = marked.axes[0].get_legend()
+    (stop,) = outlines(marked)
     assert [text.get_text() for text in legend.get_texts()] == ["stop", "reads and writes", "not read yet"]
     assert marked.axes[0].lines[0].zorder > stop.zorder  # whole where a stop lies at it
 

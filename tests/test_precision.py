@@ -23,7 +23,8 @@ def test_steps_of_search_in_int8(
     run: str, search: SearchConfig, request: pytest.FixtureRequest, corpus: Corpus
 ) -> None:
     """Nearly the same is found; where targets are given, nothing is rounded."""
-    folder, sources = request.getfixturevalue(run), corpus.split("test").column("source")
+    folder = request.getfixturevalue(run)
+    sources = corpus.split("test").column("source")
     exact, rough = (mt.load(folder, device="cpu", precision=precision) for precision in ("fp32", "int8"))
     ours, theirs = (translator.translate(sources, search=search) for translator in (rough, exact))
     assert statistics.mean(one.text == other.text for one, other in zip(ours, theirs, strict=True)) > 0.8

@@ -35,7 +35,9 @@ def python() -> Path:
     packages = sysconfig.get_path("purelib")
     key = hashlib.sha256("\n".join((REQUIREMENTS.read_text(), sys.version, packages)).encode()).hexdigest()[:16]
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mt-tests" / f"simuleval-{key}"
-    python, complete, failed = folder / "bin/python", folder / "complete", folder / "failed"
+    python = folder / "bin/python"
+    complete = folder / "complete"
+    failed = folder / "failed"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_suffix(".lock"), waiting=lambda: None):

@@ -40,7 +40,8 @@ def write_tones(path: Path, words: list[str], draw: np.random.Generator) -> None
 def write_halves(path: Path, words: list[str], draw: np.random.Generator) -> None:
     """A picture whose left is of the first colour, and its right of the second."""
     pixels = np.zeros((32, 32, 3), np.int64)
-    pixels[:, :16], pixels[:, 16:] = COLOURS[words[0]], COLOURS[words[-1]]
+    pixels[:, :16] = COLOURS[words[0]]
+    pixels[:, 16:] = COLOURS[words[-1]]
     Image.fromarray((pixels + draw.integers(-20, 20, pixels.shape)).clip(0, 255).astype(np.uint8)).save(path)
 
 
@@ -69,7 +70,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def folder(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, draw = tmp_path_factory.mktemp(kind), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp(kind)
+    draw = np.random.default_rng(0)
     write, words, ending = KINDS[kind]["write"]
     for split, size in SIZES.items():
         lines = ["path\ttext"]

@@ -60,7 +60,9 @@ def test_a_crash_leaves_the_file_before(broken: BaseException, tmp_path: Path) -
 
 
 def test_what_is_written_is_flushed_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, flushed, fsync = tmp_path / "file.txt", [], os.fsync
+    path = tmp_path / "file.txt"
+    flushed = []
+    fsync = os.fsync
 
     def noted(descriptor: int) -> None:
         flushed.append((path.exists(), os.fstat(descriptor).st_size))

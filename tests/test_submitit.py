@@ -42,7 +42,8 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
     options = [*OPTIONS, f"dataset.folder={texts}", "training.epochs=4", "training.save_every=null"]
     options = once(*options, "training.validate_every=1000", "training.plots=0")
     train(*options, f"folder={tmp_path / 'straight'}").finish()
-    sweep, run = tmp_path / "sweep", tmp_path / "run"
+    sweep = tmp_path / "sweep"
+    run = tmp_path / "run"
     job = train(*options, "hydra/launcher=submitit_local", f"hydra.sweep.dir={sweep}", "-m", f"folder={run}")
     for _ in range(times):
         update = records(run)[-1]["update"] if records(run) else 0
@@ -55,7 +56,8 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
         assert not (run / "results.json").exists()
     assert job.finish().endswith("\n1 jobs, all done\n  1  " + " ".join([*options, f"folder={run}"]) + "  done\n")
     assert not (tmp_path / "run-2").exists()
-    whole, found = records(tmp_path / "straight"), records(run)
+    whole = records(tmp_path / "straight")
+    found = records(run)
     assert found == whole
     results = [json.loads((folder / "results.json").read_text()) for folder in (run, tmp_path / "straight")]
     assert timeless(results[0]) == timeless(results[1])

@@ -36,8 +36,8 @@ OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs
 READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
 # What train.py takes for itself.
 OF_THE_ENTRY = {"folder", "resume", *RECIPE_KEYS}
-# A choice of all the other groups, which would undo theirs: see test_experiments.py.
-OF_GROUPS, OF_HYDRA = "experiment", "hydra/"  # the latter for Hydra itself
+# Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.
+NO_PARTS = ("experiment", "hydra")
 # A recipe that chooses files of other groups goes with its own dataset alone.
 OF_ONE_DATASET = {f"dataset={name}": f"recipe={name}" for name in (*OF_A_FOLDER, "morse", "scenes")}
 # Datasets whose positions have no order.
@@ -53,7 +53,7 @@ def names(group: str) -> list[str]:
 def choices() -> list[list[str]]:
     """Lists of overrides, as few as the largest group needs: every choice of a group with every one that it nests."""
     columns = []
-    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {OF_GROUPS, WITH_THE_DATASET}):
+    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {*NO_PARTS, WITH_THE_DATASET}):
         nested = sorted(path.name for path in (CONF / group).iterdir() if path.is_dir())
         column = []
         for name in names(group):
@@ -125,7 +125,7 @@ def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(e
     given = {override for overrides in choices() for override in overrides}
     given |= {f"{WITH_THE_DATASET}={parsed.frontend.name}" for _, parsed in everything}
     files = {f"{path.parent.relative_to(CONF).as_posix()}={path.stem}" for path in CONF.glob("*/**/*.yaml")}
-    assert given == {file for file in files if not file.startswith((f"{OF_GROUPS}=", OF_HYDRA))}
+    assert given == {file for file in files if re.split("[=/]", file)[0] not in NO_PARTS}
     assert unwritten(everything) == []
     kinds = {kind for plain, parsed in everything for kind, _ in written(plain, parsed)}
     assert kinds >= {part.Config for table in (ATTENTIONS, ENCODERS, DECODERS, FRONTENDS) for part in table.values()}
@@ -149,7 +149,7 @@ def test_the_defaults_are_what_is_composed_without_a_recipe():
 def defaults() -> Iterator[tuple[str, ...]]:
     for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
         outer, _, inner = group.partition("/")
-        if outer not in (OF_GROUPS, OF_HYDRA[:-1], "recipe", "dataset"):  # which have values of their own
+        if outer not in (*NO_PARTS, "recipe", "dataset"):  # which have values of their own
             around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
             for name in names(group):
                 needed = READS.get(name, []) if group == WITH_THE_DATASET else []
@@ -209,13 +209,13 @@ def test_the_commands_of_data_preparation_compose():
 
 def explained(path: Path) -> set[str]:
     """The keys of a file that have a comment on their line or on the lines above."""
-    found, above = set(), False
-    for line in path.read_text(encoding="utf-8").splitlines():
-        key = re.match(r"\s*(\w+):", line)
-        if key and ("#" in line or above):
-            found.add(key[1])
-        above = line.lstrip().startswith("#")
-    return found
+    lines = path.read_text(encoding="utf-8").splitlines()
+    keys = (re.match(r"\s*(\w+):", line) for line in lines)
+    explained_keys = set()
+    for key, line, above in zip(keys, lines, ["", *lines], strict=False):
+        if key and ("#" in line or above.lstrip().startswith("#")):
+            explained_keys.add(key[1])
+    return explained_keys
 
 
 def unexplained(plain: dict[str, Any], known: set[str], path: str = "") -> Iterator[str]:

@@ -84,7 +84,8 @@ def check_choice(override: Override, roots: Sequence[Path]) -> None:
     group = override.key_or_group
     if group not in groups(roots):
         return
-    known, value = choices(group, roots), override.value()
+    known = choices(group, roots)
+    value = override.value()
     if override.is_delete():
         if group not in OPTIONAL:
             raise UserError(f"~{group} leaves nothing chosen: write {group}=CHOICE; choices: {', '.join(known)}")

@@ -81,7 +81,8 @@ class Parser(argparse.ArgumentParser):
         match = re.fullmatch(r"argument (\S+): (.*)", message, re.DOTALL)
         if match is None:
             return shown(message, 1000)
-        name, complaint = match[1].split("/")[0], match[2]
+        name = match[1].split("/")[0]
+        complaint = match[2]
         action = next((one for one in self._actions if name in (*one.option_strings, one.metavar, one.dest)), None)
         if re.match(r"expected .*argument", complaint) and action is not None:
             return f"{name} has no value: write {_written(action)}{f' ({action.help})' if action.help else ''}"

@@ -34,7 +34,8 @@ def joined() -> Iterator[ProcessGroup]:
     Only process 0 has a standard output. Of what ends one of them, and with it all, the first to fail tells; of a
     signal, process 0. Raises UserError where they do not find one another.
     """
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    rank = int(os.environ["RANK"])
+    size = int(os.environ["WORLD_SIZE"])
     store = _patiently(lambda: _meeting(rank, size))
     try:
         host = dist.new_group(backend="gloo", timeout=PATIENCE)

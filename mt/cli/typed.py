@@ -27,7 +27,8 @@ def plain(line: str) -> str:
     match = _ASSIGNMENT.fullmatch(line)
     if match is None:
         return line
-    key, value = match["key"], match["value"]
+    key = match["key"]
+    value = match["value"]
     is_path = _is_path(key)
     if is_path and value.startswith("~"):
         value = os.path.expanduser(value)

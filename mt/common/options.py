@@ -42,7 +42,9 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     path, options, others = _locate(first["loc"], model)
-    key, given, context = shown(".".join(path)), first["input"], first.get("ctx", {})
+    key = shown(".".join(path))
+    given = first["input"]
+    context = first.get("ctx", {})
     match first["type"]:
         case "extra_forbidden":
             having = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
@@ -79,7 +81,8 @@ def _locate(
     """
     path: list[str] = []
     options: list[str] = []
-    kinds, others = [model], list[type[BaseModel]]()
+    kinds = [model]
+    others = list[type[BaseModel]]()
     for part in location:
         if len(kinds) > 1:
             others = [kind for kind in kinds if kind.model_fields["name"].default != part]

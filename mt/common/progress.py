@@ -18,7 +18,8 @@ from mt.errors import visible_lines
 SECONDS = 30.0
 """Between lines in a log file or a pipe."""
 _MANY = 1_000_000  # of which thousands or millions are shown
-_COLUMNS, _ROWS = 80, 24
+_COLUMNS = 80
+_ROWS = 24
 """Of a terminal that does not say how large it is."""
 
 
@@ -42,7 +43,10 @@ class Bar:
             leave: whether the bar stays on the terminal at the end.
             seconds: between lines where there is no terminal; None: no lines.
         """
-        self._name, self._total, self._unit, self._done = name, total, unit, done
+        self._name = name
+        self._total = total
+        self._unit = unit
+        self._done = done
         self._bar = _bar(name, total, unit, done, leave) if shown and sys.stderr.isatty() else None
         self._seconds = seconds if shown and self._bar is None else None
         self._said = time.monotonic()

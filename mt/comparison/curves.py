@@ -10,7 +10,12 @@ from mt.comparison.results import Curve
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#1f2933")
 _DASHES = ("", "6 3", "2 2", "8 3 2 3")
 # In units of the drawing, which is as wide as a phone, so that its text is never made smaller.
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 360.0, 230.0, 42.0, 10.0, 26.0, 30.0
+_WIDTH = 360.0
+_HEIGHT = 230.0
+_LEFT = 42.0
+_RIGHT = 10.0
+_TOP = 26.0
+_BOTTOM = 30.0
 _TICKS = 5
 
 
@@ -56,8 +61,10 @@ class _Axis:
     """Where values are drawn: between `start` and `end`, the smallest and the largest of them."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
-        self.low, self.high = float(min(values)), float(max(values))
-        self.start, self.end = start, end
+        self.low = float(min(values))
+        self.high = float(max(values))
+        self.start = start
+        self.end = end
         size = max(abs(self.high), 1)
         if self.high - self.low <= 1e-9 * size:
             self.low, self.high = self.low - size / 2, self.high + size / 2
@@ -70,7 +77,8 @@ class _Axis:
         return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        first, last = math.ceil(self.low / self.step), math.floor(self.high / self.step)
+        first = math.ceil(self.low / self.step)
+        last = math.floor(self.high / self.step)
         return [number * self.step for number in range(first, last + 1)]
 
     def label(self, value: float) -> str:

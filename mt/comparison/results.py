@@ -151,5 +151,6 @@ def _is_score(value: Any) -> bool:
 def _first(error: ValidationError) -> str:
     """The first thing that is wrong: `search.mode: field required`."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place, message = ".".join(map(str, first["loc"])), first["msg"][0].lower() + first["msg"][1:]
+    place = ".".join(map(str, first["loc"]))
+    message = first["msg"][0].lower() + first["msg"][1:]
     return f"{place}: {message}" if place else message

@@ -165,7 +165,8 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     for metric in shared_metrics(runs):
         headings = metric.headings()
         for name, found in metric.compare(systems, references).items():
-            scores[headings[name]], directions[headings[name]] = found, metric.higher_is_better
+            scores[headings[name]] = found
+            directions[headings[name]] = metric.higher_is_better
     rows = [
         Row(name, run, {heading: found[name] for heading, found in scores.items()})
         for name, run in zip(known, runs, strict=True)

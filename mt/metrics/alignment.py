@@ -47,7 +47,8 @@ def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Li
     """
     parsed = []
     for number, line in enumerate(lines, start=1):
-        sure, possible = set(), set()
+        sure = set()
+        possible = set()
         for token in line.split():
             match = _TOKEN.fullmatch(token)
             if match is None:

@@ -76,7 +76,8 @@ class CocoBleu(CaptionMetric):
         """[N, 2 n + 2] of BLEU-n: n-grams that a reference has too, and all, of each order; words; the reference's."""
         rows = []
         for hypothesis, group in zip(hypotheses, references, strict=True):
-            words, wanted = tokenize(hypothesis), [tokenize(text) for text in group]
+            words = tokenize(hypothesis)
+            wanted = [tokenize(text) for text in group]
             most: Counter[tuple[str, ...]] = Counter()
             for reference in wanted:
                 most |= ngrams(reference)
@@ -154,9 +155,12 @@ def _cosines(
 ) -> float:
     """The mean over the orders of the cosine between two captions (Vedantam et al. 2015, equations 2 to 4): no n-gram
     counts more often than in the reference, and lengths that differ cost."""
-    products, squares, reference_squares = np.zeros(ORDER), np.zeros(ORDER), np.zeros(ORDER)
+    products = np.zeros(ORDER)
+    squares = np.zeros(ORDER)
+    reference_squares = np.zeros(ORDER)
     for ngram, count in ours.items():
-        weight, n = rarity[ngram] ** 2, len(ngram) - 1
+        weight = rarity[ngram] ** 2
+        n = len(ngram) - 1
         squares[n] += count**2 * weight
         products[n] += min(count, theirs.get(ngram, 0)) * theirs.get(ngram, 0) * weight
     for ngram, count in theirs.items():

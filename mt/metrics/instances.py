@@ -94,7 +94,8 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
 
 def _wrong(instance: Instance, unit: LatencyUnit) -> str | None:
     """What speaks against a line whose values are of the right types."""
-    delays, units = instance.delays, instance.units(unit)
+    delays = instance.delays
+    units = instance.units(unit)
     if units < 0:
         return "it has no prediction_spm: it counts words or characters, not subwords"
     if len(delays) != units:

@@ -22,7 +22,8 @@ BETWEEN_BLANKS = (
 )
 DEGENERATE = 20.0
 """Percentage points between SWF and EFSW above which OmniSTEval calls a policy degenerate."""
-_SIMULEVAL, _OMNISTEVAL = "SimulEval.1.1.4", "OmniSTEval.0.1.10"
+_SIMULEVAL = "SimulEval.1.1.4"
+_OMNISTEVAL = "OmniSTEval.0.1.10"
 
 
 class Timing(NamedTuple):
@@ -139,7 +140,8 @@ def latency(
     if early:
         scores["yaal"] = mean("longer", [lag for lag, _ in early], _OMNISTEVAL)
         # The share of the source after the mean delay, in which words can be written before it ends.
-        left, whole = sum(max(0.0, length - lag) for lag, length in early), sum(length for _, length in early)
+        left = sum(max(0.0, length - lag) for lag, length in early)
+        whole = sum(length for _, length in early)
         scores["efsw"] = Score(100 * left / whole, corpus)
     return {name: scores[name] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw") if name in scores}
 

@@ -16,7 +16,10 @@ from mt.metrics.base import References
 from mt.metrics.captions import CaptionMetric, tokenize
 from mt.metrics.settings import DEFAULT, Settings
 
-ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
+ALPHA = 0.85
+BETA = 0.2
+GAMMA = 0.6
+DELTA = 0.75
 """The parameters for English: precision beside recall, the penalty for fragments (its shape and its weight), words of
 content beside function words (Denkowski & Lavie 2014, table 4)."""
 WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])

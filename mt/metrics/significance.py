@@ -55,7 +55,8 @@ def paired_bootstrap(
     samples = of_sums(_resampled(stacked))
     results = {}
     for i, name in enumerate(counts):
-        sample, p_value = samples[:, i], None
+        sample = samples[:, i]
+        p_value = None
         if i > 0:
             differences = np.abs(sample - samples[:, 0])
             as_large = int((differences - differences.mean() > abs(scores[i] - scores[0])).sum())
@@ -71,7 +72,8 @@ def where_different(p_value: float, score: float, baseline: float) -> float:
 
 def _resampled(counts: np.ndarray) -> np.ndarray:
     """The sums [SAMPLES, systems, K] of [N, systems, K] over each test set that is drawn."""
-    draw, size = np.random.default_rng(SEED), len(counts)
+    draw = np.random.default_rng(SEED)
+    size = len(counts)
     flat = counts.reshape(size, -1)
     # How often each sentence was drawn, one sample after the other: all of them at once would take SAMPLES * N numbers.
     sums = [np.bincount(draw.integers(size, size=size), minlength=size) @ flat for _ in range(SAMPLES)]
@@ -80,5 +82,6 @@ def _resampled(counts: np.ndarray) -> np.ndarray:
 
 def _half_width(sample: np.ndarray) -> float:
     """Of the interval without the 2.5 % at either end."""
-    ordered, cut = np.sort(sample), len(sample) // 40
+    ordered = np.sort(sample)
+    cut = len(sample) // 40
     return float(ordered[-1 - cut] - ordered[cut]) / 2

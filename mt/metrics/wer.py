@@ -99,7 +99,8 @@ def right(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str
         for i, chunks in zip(some, output.alignments, strict=True):
             for chunk in chunks:
                 if chunk.type == "equal":
-                    begin, end = chunk.ref_start_idx, chunk.ref_end_idx
+                    begin = chunk.ref_start_idx
+                    end = chunk.ref_end_idx
                     found[i] += zip(range(chunk.hyp_start_idx, chunk.hyp_end_idx), range(begin, end), strict=True)
     return found
 

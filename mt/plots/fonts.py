@@ -108,7 +108,8 @@ def _missing(character: str) -> str:
 
 def _script(character: str) -> str | None:
     """What to call the script of a character; None where it is none, as a control character."""
-    kind, name = unicodedata.category(character)[0], unicodedata.name(character, "")
+    kind = unicodedata.category(character)[0]
+    name = unicodedata.name(character, "")
     if kind == "S":
         return "some of the symbols"
     first = name.partition(" ")[0]

@@ -23,9 +23,15 @@ from mt.plots.sound import BELOW, spectrogram
 from mt.storage import replaced
 
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
-_SMALL, _SMALLEST_CELL, _LARGEST_CELL, _LONGEST_SIDE = 6.0, 0.25, 0.5, 15.0
-_LABEL_HEIGHT, LABEL_POINTS, _LABEL_CHARACTERS = 0.15, 9, 24
-_TITLE_CHARACTERS, _TITLE_LINES = 12, 4  # in an inch; at most
+_SMALL = 6.0
+_SMALLEST_CELL = 0.25
+_LARGEST_CELL = 0.5
+_LONGEST_SIDE = 15.0
+_LABEL_HEIGHT = 0.15
+LABEL_POINTS = 9
+_LABEL_CHARACTERS = 24
+_TITLE_CHARACTERS = 12  # in an inch
+_TITLE_LINES = 4  # at most
 DOTS_PER_INCH = 110
 FORMATS: tuple[PlotFormat, ...] = get_args(PlotFormat)
 
@@ -122,7 +128,8 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
     axes.xaxis.tick_top()
     columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / wide)))
     rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / tall))
-    across, down = [shown(source[i]) for i in columns], [shown(target[j]) for j in rows]
+    across = [shown(source[i]) for i in columns]
+    down = [shown(target[j]) for j in rows]
     face = font(LABEL_POINTS, [*across, *down])
     axes.set_xticks(columns, across, font=face, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
     axes.set_yticks(rows, down, font=face, parse_math=False)
@@ -139,9 +146,11 @@ def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:
     """Grow the page around the finished drawing: the labels take what they need, the cells keep their size."""
     margin = 0.12
     drawn = figure.get_tightbbox()
-    page_wide, page_tall = drawn.width + 2 * margin, drawn.height + 2 * margin
+    page_wide = drawn.width + 2 * margin
+    page_tall = drawn.height + 2 * margin
     figure.set_size_inches(page_wide, page_tall)
-    left, bottom = margin - drawn.x0, margin - drawn.y0
+    left = margin - drawn.x0
+    bottom = margin - drawn.y0
     axes.set_position((left / page_wide, bottom / page_tall, wide / page_wide, tall / page_tall))
 
 

@@ -14,13 +14,19 @@ from mt.plots.fonts import font
 from mt.plots.heatmap import DOTS_PER_INCH, LABEL_POINTS, shown, wrapped
 from mt.plots.marks import MARK
 
-_PANEL, _GAP, _MARGIN, _LINE = 1.45, 0.12, 0.12, 0.2  # inches
-_COLUMNS, _PANELS = 6, 60  # in a row; words at the most
+# Inches.
+_PANEL = 1.45
+_GAP = 0.12
+_MARGIN = 0.12
+_LINE = 0.2
+_COLUMNS = 6  # panels in a row
+_PANELS = 60  # at most, each of a word
 _FINEST = 256  # pixels of the longer side in a panel
 _SPREAD = 0.55  # standard deviation of the light of a place, in places
 _FAINT = 3.0  # times the mean weight: what is at least full light, so that even attention stays even
 _DARK = 0.4  # how much is seen of what is not attended to
-_SPACE, _INK = "▁", "#1f2933"
+_SPACE = "▁"
+_INK = "#1f2933"
 
 
 def over_picture(
@@ -45,7 +51,8 @@ def over_picture(
     Raises:
         ValueError: shapes do not fit, or a stop is no place.
     """
-    table, (rows, columns) = np.asarray(weights, dtype=float), picture.grid
+    table = np.asarray(weights, dtype=float)
+    (rows, columns) = picture.grid
     if table.shape != (len(target), rows * columns) or table.size == 0:
         raise ValueError(
             f"weights {table.shape} must be [T, places] = {(len(target), rows * columns)}, both at least 1"
@@ -72,7 +79,8 @@ def _page(count: int, ratio: float, title: str) -> tuple[Figure, list[Axes]]:
     """Panels row by row, below the title. ratio: of a panel's height to its width."""
     across = min(count, _COLUMNS)
     down = -(-count // across)
-    wide, tall = _PANEL * min(1.0, 1 / ratio), _PANEL * min(1.0, ratio)
+    wide = _PANEL * min(1.0, 1 / ratio)
+    tall = _PANEL * min(1.0, ratio)
     width = 2 * _MARGIN + across * (wide + _GAP) - _GAP
     heading = wrapped(title, width)
     lines = heading.count("\n") + 1 if heading else 0

@@ -5,10 +5,13 @@ from matplotlib.axes import Axes
 
 from mt.common.backdrop import Sound
 
-_TALL, _GAP = 1.1, 0.06  # inches
+_TALL = 1.1  # inches
+_GAP = 0.06  # inches
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)  # seconds
 _APART = 0.55  # inches between ticks, at least
-_INK, _LINE, _BOUNDARY = "#52606d", "#e4e8ee", "#52606d"
+_INK = "#52606d"
+_LINE = "#e4e8ee"
+_BOUNDARY = "#52606d"
 BELOW = _TALL + _GAP + 0.42
 """Inches that it takes under a drawing, its labels included."""
 

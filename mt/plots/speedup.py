@@ -6,9 +6,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-_PANEL, _DOTS_PER_INCH, _POINTS = (4.6, 3.6), 150, 9  # inches
-_COLOURS, _MARKERS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"), "osD^vP"
-_INK, _AXIS, _GRID = "#1f2933", "#52606d", "#e4e8ee"
+_PANEL = (4.6, 3.6)  # inches
+_DOTS_PER_INCH = 150
+_POINTS = 9  # of letters
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+_MARKERS = "osD^vP"
+_INK = "#1f2933"
+_AXIS = "#52606d"
+_GRID = "#e4e8ee"
 
 
 def speedup(

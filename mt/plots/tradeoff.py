@@ -10,10 +10,16 @@ from matplotlib.figure import Figure
 
 from mt.plots.fonts import characters, drawable, font
 
-_PANEL, _DOTS_PER_INCH, _POINTS = (4.6, 3.6), 150, 9  # inches
-_NAME_CHARACTERS, _LEGEND_CHARACTERS = 80, 56  # of a name; in the width of a panel
-_INK, _AXIS, _GRID = "#1f2933", "#52606d", "#e4e8ee"
-_MARKERS, _DASHES = "osD^vPX", ("--", ":", "-.")
+_PANEL = (4.6, 3.6)  # inches
+_DOTS_PER_INCH = 150
+_POINTS = 9  # of letters
+_NAME_CHARACTERS = 80  # at most
+_LEGEND_CHARACTERS = 56  # in the width of a panel
+_INK = "#1f2933"
+_AXIS = "#52606d"
+_GRID = "#e4e8ee"
+_MARKERS = "osD^vPX"
+_DASHES = ("--", ":", "-.")
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
         axes.axhline(line.level, color=line.colour, linewidth=1.4, linestyle=_DASHES[index % len(_DASHES)])
         return
     points = sorted((delays[panel], fmean(qualities), qualities) for delays, qualities in line.points)
-    across, up = [x for x, *_ in points], [y for _, y, _ in points]
+    across = [x for x, *_ in points]
+    up = [y for _, y, _ in points]
     marker = _MARKERS[index % len(_MARKERS)]
     axes.plot(across, up, color=line.colour, linewidth=1.6, marker=marker, markersize=6.5, markeredgecolor="white")
     axes.vlines(across, [min(q) for *_, q in points], [max(q) for *_, q in points], color=line.colour, linewidth=1)

@@ -112,7 +112,5 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
 
 
 def _device(config: Config, processes: ProcessGroup) -> torch.device:
-    keep_programs(
-        step_by_step=config.decoder.step_by_step, convolutions=FRONTENDS[config.frontend.name].convolutional
-    )
+    keep_programs(step_by_step=config.decoder.step_by_step, convolutions=FRONTENDS[config.frontend.name].convolutional)
     return processes.device(config.device)

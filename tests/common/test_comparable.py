@@ -78,8 +78,10 @@ def test_a_signature_says_what_a_reader_would_not_find_in_the_texts(name) -> Non
 
 @EVERY
 def test_without_regard_to_case(name) -> None:
-    [lower], [cased] = build([name], Settings(lowercase=True)), build([name])
-    upper, references = [text.upper() for text in TEXT], [[text] for text in TEXT]
+    [lower] = build([name], Settings(lowercase=True))
+    [cased] = build([name])
+    upper = [text.upper() for text in TEXT]
+    references = [[text] for text in TEXT]
     best = values(lower, TEXT, references)
     assert values(lower, upper, references) == best == values(lower, TEXT, [[text] for text in upper])
     signatures = [score.signature for score in lower.score(TEXT, references).values()]

@@ -36,7 +36,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         log: Sequence[Mapping[str, Any]] = (),
     ) -> Path:
         folder = tmp_path / "runs" / name
-        best, alignments = folder / "checkpoints" / "best", folder / "alignments"
+        best = folder / "checkpoints" / "best"
+        alignments = folder / "alignments"
         for part in (best, alignments, folder / "hypotheses"):
             part.mkdir(parents=True)
         meta = {

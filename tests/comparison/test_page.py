@@ -57,7 +57,8 @@ def test_one_file_with_the_table_and_the_same_sentences_under_each_run(written) 
     ]  # fmt: skip
     page = Page()
     page.feed((folder / "index.html").read_text(encoding="utf-8"))
-    columns, names = comparison.columns(), [row.name for row in comparison.rows]
+    columns = comparison.columns()
+    names = [row.name for row in comparison.rows]
     shown = [text for tag, text in page.texts if tag in ("th", "button", "td", "a")]
     table = [column.heading for column in columns] + [column.cells[row] for row in range(2) for column in columns]
     assert shown[: len(table)] == table

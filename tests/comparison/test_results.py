@@ -42,7 +42,8 @@ def test_what_a_run_says(tmp_path) -> None:
 
 
 def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
-    path, lag = tmp_path / "results.json", {"score": 2.5, "signature": "n:9|unit:word|length:longer"}
+    path = tmp_path / "results.json"
+    lag = {"score": 2.5, "signature": "n:9|unit:word|length:longer"}
     path.write_text(json.dumps(WHOLE | {"al": lag, "dal": lag | {"score": 3}, "swf": lag, "yaal": {"score": "x"}}))
     found = read_results(path)
     assert found.latency == {"al": 2.5, "dal": 3.0} and found.latency_unit == "word"
@@ -89,7 +90,9 @@ def test_results_that_cannot_be_read(tmp_path) -> None:
 
 
 def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
-    path, draw, refused = tmp_path / "results.json", random.Random(1), 0
+    path = tmp_path / "results.json"
+    draw = random.Random(1)
+    refused = 0
     for _ in range(400):
         results = json.loads(json.dumps(WHOLE))
         place = draw.choice([results, results, results["search"], results["aer"]])
@@ -155,7 +158,8 @@ def test_damaged_logs_are_one_sentence(make_run, line, reason) -> None:
 
 
 def test_any_damage_to_a_log_is_read_or_one_sentence(tmp_path) -> None:
-    draw, path = random.Random(2), tmp_path / "metrics.jsonl"
+    draw = random.Random(2)
+    path = tmp_path / "metrics.jsonl"
     for _ in range(400):
         content = bytearray("\n".join([LINE] * 3).encode())
         for _ in range(draw.randrange(1, 4)):

@@ -10,7 +10,8 @@ MOCHA = {"attention": {"name": "mocha"}}
 
 
 def test_runs_are_found_at_and_below_folders_once_and_evaluations_are_none(make_run, tmp_path: Path) -> None:
-    deep, other = make_run("monotonic/2020", MONOTONIC), make_run("mocha/2021", MOCHA)
+    deep = make_run("monotonic/2020", MONOTONIC)
+    other = make_run("mocha/2021", MOCHA)
     (deep / "evaluations/dev-beam").mkdir(parents=True)
     (deep / "evaluations/dev-beam/results.json").write_text("{}")
     (tmp_path / "runs/unfinished/checkpoints").mkdir(parents=True)

@@ -126,7 +126,8 @@ def test_there_is_none_of_runs_that_read_first(evaluated) -> None:
 
 
 def test_latency_in_two_units_is_refused(evaluated) -> None:
-    words, old = evaluated("new", milk(0.1), results(20.0, 3.0)), results(20.0, 3.0)
+    words = evaluated("new", milk(0.1), results(20.0, 3.0))
+    old = results(20.0, 3.0)
     for key in ("ap", "al", "laal", "dal"):
         old[key]["signature"] = "n:12|length:hypothesis"
     tokens = evaluated("old", milk(0.2), old)

@@ -83,7 +83,8 @@ def test_a_source_of_one_position_leaves_no_choice():
 
 
 def test_disagreement_is_the_share_of_real_steps_that_differ():
-    soft, hard = AttentionStats(), AttentionStats()
+    soft = AttentionStats()
+    hard = AttentionStats()
     first, second, third = torch.eye(3).tolist()
     soft.add(output([[first, second, third], [first, first, first]]), SOURCE, TARGET)
     hard.add(output([[first, third, third], [first, second, second]]), SOURCE, TARGET)

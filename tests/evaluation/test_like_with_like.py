@@ -79,7 +79,8 @@ def lowercasing(tokenizer: Tokenizer) -> Tokenizer:
     ids=["decomposed", "no-break", "ideographic", "tab", "capitals"],
 )
 def test_what_a_model_writes_is_right_in_every_form(form, lowercase, trained: Path, corpus: Corpus) -> None:
-    translator, split = measuring(load(trained, device="cpu"), lowercase=lowercase), corpus.split("dev")
+    translator = measuring(load(trained, device="cpu"), lowercase=lowercase)
+    split = corpus.split("dev")
     written = [one.text for one in translator.translate(split.column("source"), GreedyConfig())]
     references = [f"grün {text} {i} spät" for i, text in enumerate(written)]
     plain = evaluate(translator, Referenced(split, references), GreedyConfig()).values()
@@ -93,7 +94,8 @@ def test_what_a_model_writes_is_right_in_every_form(form, lowercase, trained: Pa
 
 
 def test_latency_counts_words_of_a_reference_as_those_of_a_hypothesis(trained_hard: Path, corpus: Corpus) -> None:
-    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    translator = load(trained_hard, device="cpu")
+    split = corpus.split("dev")
     texts = [group[0] for group in split.column("references")]
     plain = evaluate(translator, Referenced(split, texts), OnlineConfig())
     latency = {name: value for name, value in plain.values().items() if name in ("ap", "al", "laal", "dal", "yaal")}

@@ -13,7 +13,9 @@ from mt.search.windows import Windows
 
 PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88"
 CAPTION = "a large red circle in the top left and a small blue star in the bottom right"
-TOP_LEFT, BOTTOM_RIGHT = 0, 15  # of 4 x 4 places
+# Of 4 x 4 places.
+TOP_LEFT = 0
+BOTTOM_RIGHT = 15
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,8 @@ def of(tokenizer: Tokenizer, metrics: list[str], peaks: dict[str, int], text: st
         weights[step, peaks.get(word, 5)] = 0.5
     said = Translation(text, 0.0, (*text.split(), "</s>"), ("",) * 16, Windows.whole(weights), ids=tuple(ids))
     config = SimpleNamespace(dataset=SimpleNamespace(metrics=metrics))
-    model, tokenizers = SimpleNamespace(uses_source=True), SimpleNamespace(target=tokenizer)
+    model = SimpleNamespace(uses_source=True)
+    tokenizers = SimpleNamespace(target=tokenizer)
     translator = SimpleNamespace(config=config, model=model, tokenizers=tokenizers)
     columns = {"source": [PICTURE], "references": [[CAPTION]]}
     return pointing_score(cast(Any, translator), [said], cast(Any, SimpleNamespace(column=columns.__getitem__)))

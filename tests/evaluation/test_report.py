@@ -29,7 +29,8 @@ def lines(path: Path) -> list[str]:
 
 
 def test_scores_are_those_of_the_hypotheses_that_were_written(trained: Path, texts: Path, results: dict) -> None:
-    hypotheses, references = lines(trained / "hypotheses/test.txt"), lines(texts / "test.de")
+    hypotheses = lines(trained / "hypotheses/test.txt")
+    references = lines(texts / "test.de")
     assert len(hypotheses) == 10
     assert results["bleu"]["score"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
     assert results["chrf"]["score"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [references]).score)

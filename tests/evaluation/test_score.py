@@ -23,7 +23,8 @@ ONLINE = {"search": OnlineConfig()}
 
 
 def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
-    translator, split = load(trained, device="cpu"), corpus.split("dev")
+    translator = load(trained, device="cpu")
+    split = corpus.split("dev")
     scores, translations, stats = dev_scores(translator, split, None)
     hypotheses = [translation.text for translation in translations]
     greedy = translator.translate(split.column("source"), GreedyConfig())
@@ -35,7 +36,8 @@ def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Cor
 
 
 def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> None:
-    translator, split = load(trained, device="cpu"), corpus.split("dev")
+    translator = load(trained, device="cpu")
+    split = corpus.split("dev")
     scores, translations, stats = dev_scores(translator, split, 5)
     everything = dev_scores(translator, split, None)
     assert len(translations) == 5
@@ -45,7 +47,8 @@ def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> 
 
 
 def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
-    translator, split = load(trained, device="cpu"), corpus.split("dev")
+    translator = load(trained, device="cpu")
+    split = corpus.split("dev")
     forced = translator.align(split.column("source"), split.column("target"))
     nats = -sum(pair.score for pair in forced) / sum(len(pair.tokens) for pair in forced)
     measured = teacher_forced_pass(translator, split)
@@ -55,7 +58,8 @@ def test_loss_is_that_of_forced_targets(trained: Path, corpus: Corpus) -> None:
 
 
 def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) -> None:
-    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    translator = load(trained_hard, device="cpu")
+    split = corpus.split("dev")
     scores, translations, stats = dev_scores(translator, split, None)
     pairs = {f"{name}_{mode}" for name in ("loss", "bleu", "chrf") for mode in ("soft", "hard")}
     gaps = {"gap_loss", "gap_bleu", "gap_chrf"}
@@ -73,7 +77,8 @@ def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) 
 
 
 def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, corpus: Corpus) -> None:
-    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    translator = load(trained_hard, device="cpu")
+    split = corpus.split("dev")
     greedy, translator.config = dev_scores(translator, split, None), translator.config.model_copy(update=ONLINE)
     scores, translations, _ = dev_scores(translator, split, None)
     assert all(t.delays is not None and len(t.delays) == len(t.tokens) for t in translations)
@@ -85,8 +90,10 @@ def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, co
 
 
 def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, corpus: Corpus) -> None:
-    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
-    sources, targets = split.column("source"), split.column("target")
+    translator = load(trained_hard, device="cpu")
+    split = corpus.split("dev")
+    sources = split.column("source")
+    targets = split.column("target")
     measured = dev_scores(translator, split, None).attention_stats
     soft, hard = (translator.align(sources, targets, hard=hard) for hard in (False, True))
     entropies = [-sum(w * math.log(w) for w in row if w > 0) for pair in soft for row in pair.alignment.tolist()]
@@ -130,7 +137,8 @@ def test_blank_lines_do_not_spoil_latency(trained_hard: Path, corpus: Corpus) ->
 
 def test_pharaoh_links_the_units_of_pieces() -> None:
     # ▁twen ty ▁cats . </s> and ▁zwan zig ▁Ka tzen . </s>
-    source, target = [0, 0, 1, 2, None], [0, 0, 1, 1, 2, None]
+    source = [0, 0, 1, 2, None]
+    target = [0, 0, 1, 1, 2, None]
     weights = np.zeros((6, 5))
     for row, column in enumerate([0, 1, 2, 4, 3, 4]):
         weights[row, column] = 1
@@ -140,7 +148,8 @@ def test_pharaoh_links_the_units_of_pieces() -> None:
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_hard: Path, corpus: Corpus) -> None:
-    translator, split = load(trained_hard, device="cpu"), corpus.split("dev")
+    translator = load(trained_hard, device="cpu")
+    split = corpus.split("dev")
     calls: list[object] = []
     translator.model.register_forward_hook(lambda *_: calls.append(_))
     forced = teacher_forced_pass(translator, split, hard=hard, links=True)

@@ -43,7 +43,8 @@ def test_times_of_a_translation():
     [ids] = tokenizer.encode(["the tall tower"])
     plain = Translation("the tall tower", 0.0, (), (), EMPTY, ids=tuple(ids))
     assert _timed(tokenizer, plain, "word", 40.0)[:3] == (["the", "tall", "tower"], None, None)
-    stops, read = np.array([0, 3, -1, 9]), np.array([60, 200, 400, 410])
+    stops = np.array([0, 3, -1, 9])
+    read = np.array([60, 200, 400, 410])
     online = Translation(
         "the tall tower", 0.0, (), (), EMPTY, stops=stops, words_read=read, source_words=420, ids=tuple(ids)
     )

@@ -155,8 +155,10 @@ def test_a_tied_table_gets_both_gradients():
 def test_padding_that_is_computed_counts_for_nothing(smoothing: float) -> None:
     """As on a GPU, which computes it rather than tell how much there is."""
     generator = torch.Generator().manual_seed(3)
-    readouts, weight = torch.randn(3, 5, 8, generator=generator), torch.randn(11, 8, generator=generator)
-    bias, targets = torch.randn(11, generator=generator), torch.randint(11, (3, 5), generator=generator)
+    readouts = torch.randn(3, 5, 8, generator=generator)
+    weight = torch.randn(11, 8, generator=generator)
+    bias = torch.randn(11, generator=generator)
+    targets = torch.randint(11, (3, 5), generator=generator)
     mask = torch.arange(5) < torch.tensor([[5], [2], [4]])
     leaves = [tensor.requires_grad_() for tensor in (readouts, weight, bias)]
     expected, each = token_losses(readouts, weight, bias, targets, mask, smoothing=smoothing)

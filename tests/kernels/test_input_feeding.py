@@ -10,7 +10,13 @@ from torch import Tensor
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.ops.softmax import masked_softmax
 
-B, T, S, E, H, V, F = 3, 4, 5, 2, 4, 3, 2
+B = 3
+T = 4
+S = 5
+E = 2
+H = 4
+V = 3
+F = 2
 LENGTHS = (5, 2, 0)
 """The last sentence has nothing to attend to."""
 
@@ -42,7 +48,8 @@ def literal(
     vectors: Tensor, state: tuple[Tensor, Tensor], attention: DotProductAttention, weights: Weights, drop: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The equations, by a cell of PyTorch's and autograd."""
-    fed, steps = vectors.new_zeros(len(vectors), len(weights.combine)), []
+    fed = vectors.new_zeros(len(vectors), len(weights.combine))
+    steps = []
     recurrent = (weights.input, weights.hidden, weights.bias, torch.zeros_like(weights.bias))
     for t, vector in enumerate(vectors.unbind(1)):
         state = torch.lstm_cell(torch.cat((vector, fed), -1), state, *recurrent)
@@ -61,7 +68,8 @@ def literal(
 def test_it_is_the_loop_of_steps_with_its_gradients(steps_mask: bool, dropped: bool) -> None:
     given = made(steps_mask=steps_mask, dropped=dropped)
     leaves = tuple(given[:10])
-    found, expected = run(input_feeding, given, leaves), run(literal, given, leaves)
+    found = run(input_feeding, given, leaves)
+    expected = run(literal, given, leaves)
     torch.testing.assert_close(found, expected)
     for chosen in ([0], [1], [2], [0, 1, 2]):  # also where one output alone is used
         sums = [sum(outputs[i].sin().sum() for i in chosen) for outputs in (found, expected)]

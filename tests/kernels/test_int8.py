@@ -29,8 +29,11 @@ def test_rounding_is_to_the_nearest_of_255_levels() -> None:
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_a_product_is_that_of_the_rounded_numbers(rows: int) -> None:
-    given, weight, bias = drawn(rows, 48), drawn(40, 48), drawn(40)
-    (left, left_scale), (right, right_scale) = rounded(given), rounded(weight, steps_of_matrices())
+    given = drawn(rows, 48)
+    weight = drawn(40, 48)
+    bias = drawn(40)
+    (left, left_scale) = rounded(given)
+    (right, right_scale) = rounded(weight, steps_of_matrices())
     exact = (left.long() @ right.long().T).double() * left_scale.double() * right_scale.double().T + bias
     with torch.no_grad():
         matrix = Int8Matrix(weight)
@@ -47,7 +50,8 @@ def test_a_product_is_that_of_the_rounded_numbers(rows: int) -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_sums_are_exact(sign: int, rows: int) -> None:
     most = steps_of_matrices()
-    left, right = torch.full((rows, 512), ZERO + sign * 127).to(torch.uint8), torch.full((40, 512), most).to(torch.int8)
+    left = torch.full((rows, 512), ZERO + sign * 127).to(torch.uint8)
+    right = torch.full((40, 512), most).to(torch.int8)
     assert (_multiplier(right, torch.ones(40))(left) == sign * 512 * 127 * most).all()
 
 
@@ -70,7 +74,9 @@ with torch.no_grad():
 
 
 def test_without_packed_matrices_products_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    given, weight, bias = drawn(3, 48), drawn(40, 48), drawn(40)
+    given = drawn(3, 48)
+    weight = drawn(40, 48)
+    bias = drawn(40)
     with torch.no_grad():
         packed = Int8Matrix(weight)(given, bias)
         monkeypatch.setattr(torch.ops, "onednn", None)

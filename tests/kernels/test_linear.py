@@ -89,7 +89,9 @@ CHOICES = [
 
 @pytest.mark.parametrize(("rows", "shape", "gradient", "autocast", "expected"), CHOICES)
 def test_choice(rows, shape, gradient: bool, autocast: torch.dtype | None, expected) -> None:
-    given, weight, bias = torch.zeros(*rows, shape[1]), torch.zeros(shape), torch.zeros(shape[0])
+    given = torch.zeros(*rows, shape[1])
+    weight = torch.zeros(shape)
+    bias = torch.zeros(shape[0])
     with torch.set_grad_enabled(gradient), torch.autocast("cpu", autocast or torch.bfloat16, enabled=bool(autocast)):
         assert strategy(given, weight, bias) is expected
         assert strategy(given.double(), weight.double(), bias) is not in_blocks

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
 
 LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
-WHOLE, PADDED = [4, 4, 4], [9, 1, 4]
+WHOLE = [4, 4, 4]
+PADDED = [9, 1, 4]
 
 
 def layers_of(cell: str, count: int, *, both: bool = False, dtype: torch.dtype = torch.float64) -> RecurrentLayers:
@@ -34,7 +35,8 @@ def by_torch(layers: RecurrentLayers) -> nn.RNNBase:
 
 def alone(plain: nn.RNNBase, inputs: Tensor, state: State | None, mask: Tensor) -> tuple[Tensor, list[Tensor]]:
     """What torch's layers give for each source by itself."""
-    outputs, states = [], []
+    outputs = []
+    states = []
     for row, length in enumerate(mask.sum(1).tolist()):
         before = None if state is None else tuple(part[row] for part in state)
         values, after = plain(inputs[row, :length], before[0] if before and len(before) == 1 else before)

@@ -43,11 +43,9 @@ def assert_right() -> None:
     assert p.grad is not None
     assert p.grad.tolist() == [[[0.0, 0.25], [-0.25, 0.5]]]
     # tanh(log 2) = 0.6
-    queries, keys, direction = (
-        torch.tensor([[[2.0]]]).log().requires_grad_(),
-        torch.zeros(1, 1, 1),
-        torch.tensor([10.0]),
-    )
+    queries = torch.tensor([[[2.0]]]).log().requires_grad_()
+    keys = torch.zeros(1, 1, 1)
+    direction = torch.tensor([10.0])
     energy = additive_energy(queries, keys, direction)
     energy.sum().backward()
     assert energy.item() == pytest.approx(6, rel=1e-6)

@@ -89,7 +89,8 @@ def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("works", [True, False])
 def test_for_tensors_on_a_gpu(monkeypatch: pytest.MonkeyPatch, works: bool):
-    asked, taken = [], []
+    asked = []
+    taken = []
     monkeypatch.setattr(Wavefront, "apply", lambda p, start: taken.append("wavefront") or p)
     monkeypatch.setattr(
         expected, "fused_alignment", lambda *key: asked.append(key) or ((lambda p, start: p) if works else None)

@@ -68,7 +68,8 @@ def test_an_empty_hypothesis_is_scored_as_it_is():
 
 
 def test_a_tokenizer_for_scripts_without_spaces():
-    hypothesis, references = ["今日は朝から雨が降る。"], [["今日は夜から雨が降る。"]]
+    hypothesis = ["今日は朝から雨が降る。"]
+    references = [["今日は夜から雨が降る。"]]
     assert bleu(hypothesis, references).score == 0  # 13a sees one word
     # 11 characters, one of them wrong: precisions 10/11, 8/10, 6/9, 4/8.
     by_character = bleu(hypothesis, references, bleu_tokenizer="char")
@@ -100,7 +101,8 @@ def sentences(seed, changed):
 def test_systems_beside_the_first_as_sacrebleu_has_them(metric, theirs):
     systems = {"base": sentences(1, 0.3), "near": sentences(2, 0.27), "good": sentences(3, 0.1)}
     systems["again"] = systems["base"]
-    first, second = sentences(0, 0.0), [line if i % 2 else None for i, line in enumerate(sentences(4, 0.05))]
+    first = sentences(0, 0.0)
+    second = [line if i % 2 else None for i, line in enumerate(sentences(4, 0.05))]
     references = [[text for text in pair if text] for pair in zip(first, second, strict=True)]
     [found] = metric.compare(systems, references).values()
     signatures, table = PairedTest(list(systems.items()), {"": theirs}, [first, second], "bs", 1000)()
@@ -169,7 +171,8 @@ def test_a_missing_package_is_said_once_where_nothing_was_asked_for(monkeypatch)
 
 
 def test_chinese_is_cut_into_characters_without_being_asked():
-    hypothesis, references = ["今天从早上开始下雨。"], [["今天从晚上开始下雨。"]]
+    hypothesis = ["今天从早上开始下雨。"]
+    references = [["今天从晚上开始下雨。"]]
     assert bleu(hypothesis, references).score == 0
     by_language = bleu(hypothesis, references, target_language="zh-CN")
     assert by_language.score == BLEU(tokenize="zh").corpus_score(hypothesis, references).score > 50

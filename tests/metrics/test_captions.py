@@ -7,7 +7,8 @@ import pytest
 
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge, tokenize
 
-COLOURS, SHAPES = ("red", "green", "dark blue", "grey"), ("circle", "square", "small plane", "storage tank")
+COLOURS = ("red", "green", "dark blue", "grey")
+SHAPES = ("circle", "square", "small plane", "storage tank")
 PLACES = ("on the left", "in the middle of a field", "beside the road", "")
 NAMES = ("bleu1", "bleu2", "bleu3", "bleu4", "rougeL_coco", "cider")
 # pycocoevalcap 1.2, times 100, for `corpus()`.
@@ -68,7 +69,8 @@ def test_as_pycocoevalcap_has_it():
 
 
 def test_by_hand():
-    captions, references = ["a b c"], [["a b d", "a b"]]
+    captions = ["a b c"]
+    references = [["a b d", "a b"]]
     bleu = CocoBleu().score(captions, references)
     assert bleu["bleu1"].score == pytest.approx(100 * 2 / 3)
     assert bleu["bleu2"].score == pytest.approx(100 * (2 / 3 * 1 / 2) ** 0.5)

@@ -48,7 +48,8 @@ def test_the_scorers_own_results_of_the_corpus():
         abs=1e-9,
     )
     assert not degenerate(scores)
-    simuleval, omnisteval = "average:sentence|version:SimulEval.1.1.4", "version:OmniSTEval.0.1.10"
+    simuleval = "average:sentence|version:SimulEval.1.1.4"
+    omnisteval = "version:OmniSTEval.0.1.10"
     assert {name: score.signature for name, score in scores.items()} == {
         "ap": f"n:3|empty:2|unit:word|length:reference|{simuleval}",
         "al": f"n:3|empty:2|unit:word|length:reference|{simuleval}",
@@ -95,7 +96,8 @@ def test_a_first_word_after_the_end_of_speech_lags_by_its_delay():
 
 
 def test_writing_too_much_pays_in_al_alone():
-    short, long = [1, 2, 3, 4], [1, 2, 3, 4, 4, 4, 4, 4]
+    short = [1, 2, 3, 4]
+    long = [1, 2, 3, 4, 4, 4, 4, 4]
     assert average_lagging(long, 4, 4) == average_lagging(short, 4, 4)
     assert length_adaptive_average_lagging(long, 4, 4) > length_adaptive_average_lagging(short, 4, 4)
 
@@ -110,7 +112,8 @@ def test_wait_k_on_equal_lengths_lags_k(k, length):
 
 
 def test_a_policy_that_waits_for_the_end_or_not_at_all_is_degenerate():
-    waits, hurries = Timing([20] * 10, 20, 10, 10), Timing([1] + [20] * 9, 20, 10, 10)
+    waits = Timing([20] * 10, 20, 10, 10)
+    hurries = Timing([1] + [20] * 9, 20, 10, 10)
     assert degenerate(latency([hurries, waits]))
     assert not degenerate(latency([waits]))  # it has no YAAL
     assert not degenerate(latency([Timing([*range(1, 21)], 20, 20, 20)]))

@@ -22,7 +22,8 @@ def spoilt(seed: int, share: float) -> list[str]:
 @EVERY
 def test_the_text_itself_has_the_best_score(metric) -> None:
     references = [[line] for line in TEXT]
-    best, worse = metric.score(TEXT, references), metric.score(spoilt(1, 0.4), references)
+    best = metric.score(TEXT, references)
+    worse = metric.score(spoilt(1, 0.4), references)
     assert list(best) == list(metric.headings()) and metric.main() in best
     for name, score in best.items():
         if metric.name != "cider":  # whose best depends on how long and how rare the references are
@@ -57,7 +58,8 @@ def test_a_further_reference_never_harms(metric, random_corpus) -> None:
     hypotheses, references = random_corpus(5)
     pairs = list(zip(hypotheses, references, strict=True))
     more = [[*group, text] if i % 2 else group for i, (text, group) in enumerate(pairs)]
-    before, after = metric.score(hypotheses, references), metric.score(hypotheses, more)
+    before = metric.score(hypotheses, references)
+    after = metric.score(hypotheses, more)
     for name in before:
         assert (after[name].score > before[name].score) == metric.higher_is_better
         assert after[name].signature.startswith("nrefs:var|")

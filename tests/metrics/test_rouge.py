@@ -101,15 +101,18 @@ def test_the_mean_over_references():
 
 
 def test_gigawords_digits_are_no_words():
-    hypothesis, references = ["profit rises 12 percent"], [["profit rises ## percent"]]
+    hypothesis = ["profit rises 12 percent"]
+    references = [["profit rises ## percent"]]
     assert scores(hypothesis, references)["rouge1"] == pytest.approx(100 * 2 * 0.75 * 1 / 1.75)
     assert scores(hypothesis, references, PROTOCOLS["gigaword"])["rouge1"] == pytest.approx(100)
 
 
 def test_unknown_words_count_or_not():
     # Kept, "<unk>" is the word "unk" and matches; "unknown" and "unk's" are words of their own.
-    hypothesis, references = ["<unk> wins unknown cup"], [["unk wins UNK final unk's"]]
-    kept, removed = PROTOCOLS["gigaword"], replace(PROTOCOLS["gigaword"], keep_unk=False)
+    hypothesis = ["<unk> wins unknown cup"]
+    references = [["unk wins UNK final unk's"]]
+    kept = PROTOCOLS["gigaword"]
+    removed = replace(PROTOCOLS["gigaword"], keep_unk=False)
     assert scores(hypothesis, references, kept)["rouge1"] == pytest.approx(100 * 2 * 2 / (4 + 6))
     assert scores(hypothesis, references, removed)["rouge1"] == pytest.approx(100 * 2 * 1 / (3 + 4))
 
@@ -125,7 +128,8 @@ def test_duc_2003_as_rouge_score_has_it(system):
     def read(name):
         return (DUC / f"DUC2003.{name}").read_text(encoding="utf-8").splitlines()[:50]
 
-    hypotheses, groups = read(system), list(zip(*(read(f"ref{n}") for n in range(4)), strict=True))
+    hypotheses = read(system)
+    groups = list(zip(*(read(f"ref{n}") for n in range(4)), strict=True))
     scorer = RougeScorer(KINDS, use_stemmer=True)
     multi = [scorer.score_multi(group, text) for group, text in zip(groups, hypotheses, strict=True)]
     found = scores(hypotheses, groups)

@@ -80,7 +80,9 @@ def test_ratios_are_of_the_sums_over_each_sample():
 
 def test_a_better_system_is_found_as_often_as_it_should_be():
     """Of two systems that are alike few pairs differ significantly; of one that is much better, all do."""
-    draw, alike, apart = np.random.default_rng(0), 0, 0
+    draw = np.random.default_rng(0)
+    alike = 0
+    apart = 0
     for _ in range(40):
         base, other = (mean_of(100.0 * (draw.random(200) < 0.5)) for _ in range(2))
         better = mean_of(100.0 * (draw.random(200) < 0.75))

@@ -107,7 +107,8 @@ class Largest(TorchDispatchMode):
 
     def __init__(self, *given: Tensor) -> None:
         super().__init__()
-        self.known, self.elements = {part.untyped_storage().data_ptr() for part in given}, 0
+        self.known = {part.untyped_storage().data_ptr() for part in given}
+        self.elements = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))

@@ -30,9 +30,11 @@ def pairs(target_lengths: list[int]) -> Batch:
 
 def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is():
     batch = pairs([5, 2, 4])
-    plain, with_ctc = model(0.0), model(0.3)
+    plain = model(0.0)
+    with_ctc = model(0.3)
     with_ctc.load_state_dict(plain.state_dict(), strict=False)
-    before, after = plain(batch), with_ctc(batch)
+    before = plain(batch)
+    after = with_ctc(batch)
     assert torch.equal(before.sum, after.sum) and not before.auxiliary
     encoded = with_ctc.encoder(*with_ctc.frontend(batch.source, batch.source_mask))
     expected = 0.0

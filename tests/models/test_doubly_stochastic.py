@@ -40,8 +40,10 @@ def batch() -> Batch:
 
 @pytest.mark.parametrize("attention", TRAINED)
 def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is(attention: str, batch: Batch):
-    plain, priced = model(attention, 0.0).eval(), model(attention, 0.5).eval()
-    before, after = plain(batch), priced(batch)
+    plain = model(attention, 0.0).eval()
+    priced = model(attention, 0.5).eval()
+    before = plain(batch)
+    after = priced(batch)
     assert torch.equal(before.sum, after.sum) and torch.equal(before.attention.weights, after.attention.weights)
     # In evaluation no mechanism samples.
     spread = doubly_stochastic_loss(after.attention.weights, batch.source_mask, batch.target_mask).sum()

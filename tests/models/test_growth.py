@@ -34,13 +34,15 @@ def small(**changes: object) -> Config:
 def test_every_tensor_of_a_vocabulary_grows(embedding: dict, before: tuple, after: tuple) -> None:
     torch.manual_seed(1)
     config = small(embedding=embedding)
-    old, new = Seq2Seq(config, *before), Seq2Seq(config, *after)
+    old = Seq2Seq(config, *before)
+    new = Seq2Seq(config, *after)
     state = grown(old.state_dict(), before, after)
     assert {name: tensor.shape for name, tensor in state.items()} == {
         name: tensor.shape for name, tensor in new.state_dict().items()
     }
     new.load_state_dict(state)
-    source, mask = torch.tensor([[5, 6, 3]]), torch.ones(1, 3, dtype=torch.bool)
+    source = torch.tensor([[5, 6, 3]])
+    mask = torch.ones(1, 3, dtype=torch.bool)
     said = []
     for model in (old, new):
         model.eval()
@@ -51,7 +53,8 @@ def test_every_tensor_of_a_vocabulary_grows(embedding: dict, before: tuple, afte
     assert said[1][:, before[1] :].exp().sum() <= 1.0001e-8 * said[0][:, 1].exp()
     # What is new in a source is read as what is unknown.
     with torch.no_grad():
-        known, added = new.frontend.table.weight[1], new.frontend.table.weight[before[0] :]
+        known = new.frontend.table.weight[1]
+        added = new.frontend.table.weight[before[0] :]
     assert torch.equal(added, known.expand_as(added))
 
 

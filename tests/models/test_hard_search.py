@@ -48,15 +48,21 @@ def build(attention, shake):
 @pytest.mark.parametrize("decoder", DECODERS, ids=["luong", "input_feeding", "bahdanau"])
 def test_a_query_waits_for_the_source(build, decoder):
     """Of a source that arrives position by position, trimmed, the answers are those of the whole."""
-    model, length = build(decoder), 40
+    model = build(decoder)
+    length = 40
     source = torch.randint(4, 20, (1, length), generator=torch.Generator().manual_seed(2))
-    mask, tokens = torch.ones(1, length, dtype=torch.bool), torch.arange(15) % (VOCABULARY - 4) + 4
+    mask = torch.ones(1, length, dtype=torch.bool)
+    tokens = torch.arange(15) % (VOCABULARY - 4) + 4
     memory = model.encode(source, mask)
-    state, expected = model.init_state(memory, hard=True), []
+    state = model.init_state(memory, hard=True)
+    expected = []
     for token in tokens:
         expected.append(model.step(token[None], memory, state, hard=True))
         state = expected[-1].state
-    before, query, answers, waits = None, None, [], 0
+    before = None
+    query = None
+    answers = []
+    waits = 0
     for position in range(length):
         one = slice(position, position + 1)
         memory, encoder = model.extend(source[:, one], mask[:, one], torch.tensor([position == length - 1]), before)
@@ -91,7 +97,8 @@ def test_a_hypothesis_counts_its_energies(build, search):
 
 def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest):
     """Of a source of 20,000 tokens; MILk's windows reach from its beginning to each stop."""
-    model, length = build(ending=-100.0), 20_000
+    model = build(ending=-100.0)
+    length = 20_000
     source = torch.randint(4, 20, (1, length), generator=torch.Generator().manual_seed(3))
     memory = model.encode(source, torch.ones(1, length, dtype=torch.bool))
     kept: list[Tensor] = [*memory.attention.keys, memory.attention.values, memory.attention.mask]

@@ -65,7 +65,8 @@ def test_matrices_of_layers_start_uniform_and_all_else_as_constructed(
             assert parameter.abs().max() < 5, name
         else:
             # Of a uniform distribution: the mean within five standard deviations of one, the deviation, the bounds.
-            size, spread = parameter.numel(), RANGE / 3**0.5
+            size = parameter.numel()
+            spread = RANGE / 3**0.5
             assert parameter.mean().abs() < 5 * spread / size**0.5, name
             assert parameter.std().item() == pytest.approx(spread, rel=5 / size**0.5), name
             assert 0.8 * RANGE < parameter.abs().max() <= RANGE, name

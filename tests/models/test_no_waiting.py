@@ -39,7 +39,8 @@ def batch() -> Batch:
 @pytest.fixture(autouse=True)
 def autocast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which knows nothing of the device that has no contents."""
-    usual, enabled = torch.autocast, torch.is_autocast_enabled
+    usual = torch.autocast
+    enabled = torch.is_autocast_enabled
 
     def any_device(device: str, *arguments: Any, **options: Any) -> Any:
         return contextlib.nullcontext() if device == "meta" else usual(device, *arguments, **options)

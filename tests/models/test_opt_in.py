@@ -20,7 +20,8 @@ from mt.models.decoders.recurrence import Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding, EmbeddingConfig
 
-SIZE, VOCABULARY = 6, 13
+SIZE = 6
+VOCABULARY = 13
 
 
 def small(kind: Any, **options: Any) -> Any:
@@ -78,7 +79,9 @@ every_piece = pytest.mark.parametrize(
 
 def agrees(attention: Attention, batch: Any, hard: bool) -> None:
     """The law of the attention, and of a decoder with input feeding around it."""
-    memory, state, steps = attention.init_memory(batch.encoded), None, []
+    memory = attention.init_memory(batch.encoded)
+    state = None
+    steps = []
     together = attention(batch.queries, memory, hard=hard)
     state = attention.init_state(memory, hard=hard)
     for query in batch.queries.unbind(1):
@@ -120,7 +123,8 @@ def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
 @every_piece
 def test_attentions(name: str, pieces: dict[str, Any], batch, shake) -> None:
     kind = ATTENTIONS[name]
-    attention, parent = shake(built(derived(kind, **pieces))), shake(built(kind))
+    attention = shake(built(derived(kind, **pieces)))
+    parent = shake(built(kind))
     assert not (attention.monotonic or attention.supports_wait_k), "claims of the parent that may not hold"
     for hard in (False, True) if kind.supports_hard else (False,):
         agrees(attention, batch, hard)
@@ -135,7 +139,8 @@ def test_attentions(name: str, pieces: dict[str, Any], batch, shake) -> None:
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_a_subclass_that_opts_into_its_parents_fast_paths_has_them(name: str, batch, shake) -> None:
     kind = ATTENTIONS[name]
-    plain, named = derived(kind), derived(kind, opts_into=("forward", "as_dot_product"))
+    plain = derived(kind)
+    named = derived(kind, opts_into=("forward", "as_dot_product"))
     assert plain.forward is Attention.forward and plain.as_dot_product is Attention.as_dot_product
     assert named.forward is kind.forward and named.as_dot_product is kind.as_dot_product
     for each in (plain, named):

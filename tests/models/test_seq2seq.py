@@ -25,7 +25,8 @@ from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 
 IN_CHUNKS = LCBiLSTMConfig(hidden_size=6, chunk_size=2, look_ahead=1)
-CAUSAL, BOTH_WAYS = LSTMConfig(hidden_size=6), BiLSTMConfig(hidden_size=6)
+CAUSAL = LSTMConfig(hidden_size=6)
+BOTH_WAYS = BiLSTMConfig(hidden_size=6)
 FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
 FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state")
 MONOTONIC = MonotonicConfig(energy=GeneralConfig(), mass_preservation=False)
@@ -52,7 +53,8 @@ def mixed(attention: Any) -> None:
 
 def dense(prediction: Prediction, width: int) -> Tensor:
     """The weights over the whole source, [B, S]."""
-    first, weights = prediction.first, prediction.weights
+    first = prediction.first
+    weights = prediction.weights
     return weights if first is None else scattered(weights, first, width)
 
 
@@ -89,7 +91,8 @@ def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, pairs, shake
 
 def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
     model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
-    loss, smoothed = model(pairs, hard=case.hard), model(pairs, hard=case.hard, label_smoothing=0.1)
+    loss = model(pairs, hard=case.hard)
+    smoothed = model(pairs, hard=case.hard, label_smoothing=0.1)
     assert loss.tokens == pairs.target_mask.sum()
     assert not loss.token_losses[~pairs.target_mask].any() and not loss.token_losses.requires_grad
     torch.testing.assert_close(loss.sum, loss.token_losses.sum())
@@ -124,7 +127,9 @@ def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder
     def run(tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [40, 6, 14] and stops [40, 6]."""
         memory = model.encode(tokens, tokens > 0)
-        state, logits, stops = model.init_state(memory, hard=True), [], []
+        state = model.init_state(memory, hard=True)
+        logits = []
+        stops = []
         for token in target.unbind(1):
             prediction = model.step(token, memory, state, hard=True)
             state = prediction.state
@@ -152,7 +157,9 @@ def test_a_global_attention_is_not_online():
 def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch, source, shake):
     parts = {"encoder": ENCODERS[encoder].Config(hidden_size=6), "decoder": FROM_FINAL_STATE}
     model = shake(Seq2Seq(small(case.config, **parts), 20, 14), scale=0.5)
-    lengths, memory, before = batch.mask.sum(1), None, None
+    lengths = batch.mask.sum(1)
+    memory = None
+    before = None
     for begin, end in ((0, 1), (1, 2), (2, 6), (6, 11)):
         memory, state = model.extend(source[:, begin:end], batch.mask[:, begin:end], lengths <= end, before)
         before = memory, state

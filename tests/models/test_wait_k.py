@@ -48,7 +48,9 @@ def prefixes(model: Seq2Seq, pairs: Batch, k: int) -> tuple[Tensor, list[Tensor]
 
     Returns the losses of the tokens, [B, T], and the attention weights of each step, [B, read]. The state is carried.
     """
-    state, losses, weights = None, [], []
+    state = None
+    losses = []
+    weights = []
     for step, token in enumerate(pairs.target_in.unbind(1)):
         read = min(k + step, pairs.source.shape[1])
         memory = model.encode(pairs.source[:, :read], pairs.source_mask[:, :read])
@@ -72,7 +74,8 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     options = {"input_feeding": True} if decoder == "luong-fed" else {}
     model = shake(Seq2Seq(config(SOFT[attention], encoder, decoder.removesuffix("-fed"), **options), 20, 14), scale=0.5)
     assert model.supports_wait_k
-    found, (losses, weights) = model(pairs, wait_k=k), prefixes(model, pairs, k)
+    found = model(pairs, wait_k=k)
+    (losses, weights) = prefixes(model, pairs, k)
     torch.testing.assert_close(found.token_losses, losses, atol=1e-5, rtol=1e-5)
     for step, expected in enumerate(weights):
         torch.testing.assert_close(found.attention.weights[:, step, : expected.shape[1]], expected, atol=3e-6, rtol=0)

@@ -21,7 +21,8 @@ def linear_scan(
 
 def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
     """Raffel et al. 2017, equations 13 and 14, one cell at a time."""
-    p, previous = p_choose.double(), list(start.double().unbind(1))
+    p = p_choose.double()
+    previous = list(start.double().unbind(1))
     rows = []
     for i in range(p.shape[1]):
         row = []
@@ -77,7 +78,8 @@ def location_aware_attention(
     rows = []
     for query, key, real in zip(queries.double(), keys.double(), mask, strict=True):
         length = int(real.sum())
-        weights, steps = torch.full((length,), 1 / length, dtype=torch.float64), []
+        weights = torch.full((length,), 1 / length, dtype=torch.float64)
+        steps = []
         for s in query:
             around = pad(weights, (reach, reach))
             energies = []
@@ -97,7 +99,8 @@ def differentiable_average_lagging(
     rows = []
     for row, source, mask in zip(delays.double(), source_lengths.tolist(), target_mask, strict=True):
         target = int(mask.sum())
-        total, written = torch.zeros((), dtype=torch.float64), row[0]
+        total = torch.zeros((), dtype=torch.float64)
+        written = row[0]
         for i in range(target):
             written = torch.maximum(row[i], written + source / target) if i else row[0]
             total = total + written - i * source / target

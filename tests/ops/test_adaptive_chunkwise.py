@@ -19,7 +19,8 @@ STARTS = ("distribution", "one position")
 def test_worked_out_by_hand():
     # From 0 (0.5): stops at 1 (0.25), shared as 1 : 3, or passes to 2 and stops there (0.25), shared as 1 : 3 : 4.
     # From 1 (0.5): stops at 1 (0.25), or passes to 2 and stops there (0.25), shared as 3 : 4.
-    previous, p = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.0, 0.5, 1.0])
+    previous = torch.tensor([0.5, 0.5, 0.0])
+    p = torch.tensor([0.0, 0.5, 1.0])
     energy = torch.tensor([0.0, math.log(3.0), math.log(4.0)])
     truth = torch.tensor([0.0625 + 0.03125, 0.1875 + 0.09375 + 0.25 + 0.75 / 7, 0.125 + 1 / 7])
     torch.testing.assert_close(adaptive_chunkwise_attention(previous, p, energy), truth)
@@ -64,7 +65,8 @@ def test_equals_the_equation_on_a_longer_source(probabilities, energies, assert_
 @pytest.mark.parametrize("kind", KINDS)
 def test_known_starts_on_a_long_source(probabilities, energies, assert_agree, kind: str):
     """The equation is then a sum over stops alone, which is fast enough."""
-    begins, shape = (0, 137, 399), (2, 400)
+    begins = (0, 137, 399)
+    shape = (2, 400)
 
     def ours(weights: Tensor, p: Tensor, energy: Tensor) -> Tensor:
         previous = torch.zeros(shape).index_copy(1, torch.tensor(begins), weights)
@@ -91,7 +93,8 @@ def test_known_starts_on_a_long_source(probabilities, energies, assert_agree, ki
 )
 @settings(max_examples=30, deadline=None)
 def test_mass_is_that_of_the_stops(probabilities, energies, kind: str, size: float, positions: int, seed: int):
-    previous, p = probabilities("distribution", (3, positions), seed), probabilities(kind, (3, positions), seed + 1)
+    previous = probabilities("distribution", (3, positions), seed)
+    p = probabilities(kind, (3, positions), seed + 1)
     beta = adaptive_chunkwise_attention(previous, p, energies(size, (3, positions), seed))
     stops = expected_alignment(p[:, None].double(), previous.double())[:, 0]
     assert (beta >= 0).all()
@@ -102,7 +105,9 @@ def test_mass_is_that_of_the_stops(probabilities, energies, kind: str, size: flo
 def test_decisions_give_the_softmax_of_the_chunk(energies, begin: int, stop: int):
     energy = energies(50.0, (9,), begin)
     p = (torch.arange(9) == stop).float()
-    p[:begin], p[stop + 1 :] = 1.0, 1.0  # what lies before the start and behind the stop is not reached
+    # What lies before the start and behind the stop is not reached.
+    p[:begin] = 1.0
+    p[stop + 1 :] = 1.0
     beta = adaptive_chunkwise_attention(one_hot(torch.tensor(begin), 9).float(), p, energy)
     truth = pad(energy[begin : stop + 1].softmax(0), (begin, 8 - stop))
     torch.testing.assert_close(beta, truth, atol=1e-7, rtol=0)
@@ -114,7 +119,9 @@ def test_without_a_stop_nothing_is_distributed(energies):
 
 
 def test_padding_has_no_weight_and_no_gradient(probabilities, energies):
-    previous, p, energy = probabilities("distribution", (2, 7), 1), probabilities("any", (2, 7), 2), torch.randn(2, 7)
+    previous = probabilities("distribution", (2, 7), 1)
+    p = probabilities("any", (2, 7), 2)
+    energy = torch.randn(2, 7)
     upstream = torch.randn(2, 12)
     alone = [x.clone().requires_grad_() for x in (previous, p, energy)]
     beta = adaptive_chunkwise_attention(*alone)
@@ -175,8 +182,10 @@ def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
 
 
 def test_gradients_in_float64(probabilities, energies):
-    previous, p = probabilities("distribution", (2, 5), 7).double(), probabilities("any", (2, 5), 8).double()
-    p[0, 2], p[1, 1] = 0.0, 1.0
+    previous = probabilities("distribution", (2, 5), 7).double()
+    p = probabilities("any", (2, 5), 8).double()
+    p[0, 2] = 0.0
+    p[1, 1] = 1.0
     arguments = (previous, p, energies(2.0, (2, 5), 8).double())
     assert adaptive_chunkwise_attention(*arguments).dtype == torch.float64
     assert torch.autograd.gradcheck(adaptive_chunkwise_attention, [x.requires_grad_() for x in arguments])
@@ -206,7 +215,8 @@ def test_hard_equals_soft_with_decisions(energies, size: float, positions: int, 
     alpha = p_choose if begin < positions else torch.zeros(positions)
     energy = energies(size, (positions,), seed)
     energy[torch.rand(positions, generator=torch.Generator().manual_seed(seed)) < 0.2] = -math.inf
-    soft, hard = energy.clone().requires_grad_(), energy.clone().requires_grad_()
+    soft = energy.clone().requires_grad_()
+    hard = energy.clone().requires_grad_()
     beta = hard_adaptive_chunkwise_attention(previous.float(), alpha.float(), hard)
     truth = adaptive_chunkwise_attention(previous.float(), p_choose.float(), soft)
     torch.testing.assert_close(beta, truth, atol=1e-6, rtol=1e-6)
@@ -218,8 +228,10 @@ def test_hard_equals_soft_with_decisions(energies, size: float, positions: int, 
 
 def test_hard_does_not_look_at_every_pair_of_positions():
     """10^5 positions have 5 10^9 chunks."""
-    previous, alpha = torch.zeros(2, 100_000), torch.zeros(2, 100_000)
-    previous[:, 10], alpha[:, -10] = 1.0, 1.0
+    previous = torch.zeros(2, 100_000)
+    alpha = torch.zeros(2, 100_000)
+    previous[:, 10] = 1.0
+    alpha[:, -10] = 1.0
     beta = hard_adaptive_chunkwise_attention(previous, alpha, torch.zeros(2, 100_000))
     torch.testing.assert_close(beta.sum(-1), torch.ones(2))
     assert beta[0].nonzero()[[0, -1], 0].tolist() == [10, 99_990]

@@ -43,7 +43,8 @@ def assert_equals_oracle(alpha: Tensor, energy: Tensor, chunk_size: int) -> None
     upstream = torch.randn(alpha.shape, generator=torch.Generator().manual_seed(0))
     fast = [alpha.clone().requires_grad_(), energy.clone().requires_grad_()]
     slow = [alpha.double().requires_grad_(), energy.double().requires_grad_()]
-    beta, truth = chunkwise_attention(*fast, chunk_size), oracle.chunkwise_attention(*slow, chunk_size)
+    beta = chunkwise_attention(*fast, chunk_size)
+    truth = oracle.chunkwise_attention(*slow, chunk_size)
     assert beta.dtype == torch.float32
     torch.testing.assert_close(beta.double(), truth, atol=1e-6, rtol=0)
     beta.backward(upstream)
@@ -56,7 +57,8 @@ def assert_equals_oracle(alpha: Tensor, energy: Tensor, chunk_size: int) -> None
 
 def test_worked_out_by_hand():
     # The stop at 1 shares 0.5 between energies of one size; the stop at 2 has exp(log 3) = 3 against 1.
-    alpha, energy = torch.tensor([[0.25, 0.5, 0.25]]), torch.tensor([[0.0, 0.0, math.log(3.0)]])
+    alpha = torch.tensor([[0.25, 0.5, 0.25]])
+    energy = torch.tensor([[0.0, 0.0, math.log(3.0)]])
     torch.testing.assert_close(chunkwise_attention(alpha, energy, 2), torch.tensor([[0.5, 0.25 + 0.0625, 0.1875]]))
 
 
@@ -84,7 +86,8 @@ def test_equals_the_equation(kind: str, size: float, positions: int, chunk_size:
 @settings(max_examples=80, deadline=None)
 def test_equals_one_softmax_for_each_stop(kind: str, size: float, positions: int, extra: int, padded: int, seed: int):
     chunk_size = max(1, positions + extra)
-    alpha, energy = alphas(kind, (2, positions), seed), energies(size, (2, positions), seed)
+    alpha = alphas(kind, (2, positions), seed)
+    energy = energies(size, (2, positions), seed)
     energy[:, positions - min(padded, positions - 1) :] = -math.inf
     for ours, a, u in zip(chunkwise_attention(alpha, energy, chunk_size), alpha, energy, strict=True):
         truth = torch.tensor(by_hand(a.double().tolist(), u.double().tolist(), chunk_size), dtype=torch.float64)
@@ -98,7 +101,8 @@ def test_equals_the_equation_on_a_long_source(chunk_size: int):
 
 def test_a_window_far_below_the_rest_keeps_its_mass():
     # A common offset for the sentence would leave exp(-2000) = 0 of the last window, and divide by it.
-    alpha, energy = torch.tensor([[0.0, 0.0, 0.0, 1.0]]), torch.tensor([[1000.0, 1000.0, -1000.0, -1000.0]])
+    alpha = torch.tensor([[0.0, 0.0, 0.0, 1.0]])
+    energy = torch.tensor([[1000.0, 1000.0, -1000.0, -1000.0]])
     assert chunkwise_attention(alpha, energy, 2).tolist() == [[0.0, 0.0, 0.5, 0.5]]
 
 
@@ -123,7 +127,8 @@ def test_chunks_of_one_are_the_alignment_itself():
 
 
 def test_padding_right_of_every_stop_changes_nothing():
-    alpha, energy = alphas("any", (2, 10), 2), energies(5.0, (2, 10), 2)
+    alpha = alphas("any", (2, 10), 2)
+    energy = energies(5.0, (2, 10), 2)
     for fill in (-math.inf, 0.0, 1e4):
         padded = chunkwise_attention(
             torch.nn.functional.pad(alpha, (0, 6)), torch.nn.functional.pad(energy, (0, 6), value=fill), 4
@@ -134,27 +139,31 @@ def test_padding_right_of_every_stop_changes_nothing():
 
 @pytest.mark.parametrize("chunk_size", [1, 3, 12])
 def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(chunk_size: int):
-    alpha, energy = alphas("everywhere", (1, 9), 6), energies(3.0, (1, 9), 6)
+    alpha = alphas("everywhere", (1, 9), 6)
+    energy = energies(3.0, (1, 9), 6)
     energy[0, 0:2] = energy[0, 4] = energy[0, 6:] = -math.inf
     assert_equals_oracle(alpha, energy, chunk_size)
 
 
 def test_gradients_in_float64():
-    alpha, energy = alphas("any", (2, 6), 8).double(), energies(2.0, (2, 6), 8).double()
+    alpha = alphas("any", (2, 6), 8).double()
+    energy = energies(2.0, (2, 6), 8).double()
     arguments = (alpha.requires_grad_(), energy.requires_grad_())
     for chunk_size in (1, 3, 9):
         assert torch.autograd.gradcheck(lambda a, u, w=chunk_size: chunkwise_attention(a, u, w), arguments)
 
 
 def test_half_precision_is_computed_in_single():
-    alpha, energy = alphas("any", (2, 12), 9).bfloat16(), energies(5.0, (2, 12), 9).bfloat16()
+    alpha = alphas("any", (2, 12), 9).bfloat16()
+    energy = energies(5.0, (2, 12), 9).bfloat16()
     beta = chunkwise_attention(alpha, energy, 3)
     assert beta.dtype == torch.float32
     assert torch.equal(beta, chunkwise_attention(alpha.float(), energy.float(), 3))
 
 
 def test_any_number_of_leading_dimensions():
-    alpha, energy = alphas("any", (6, 7), 3), energies(1.0, (6, 7), 3)
+    alpha = alphas("any", (6, 7), 3)
+    energy = energies(1.0, (6, 7), 3)
     torch.testing.assert_close(
         chunkwise_attention(alpha.view(2, 3, 7), energy.view(2, 3, 7), 2),
         chunkwise_attention(alpha, energy, 2).view(2, 3, 7),

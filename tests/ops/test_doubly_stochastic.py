@@ -33,6 +33,7 @@ def test_attention_that_is_one_in_all_everywhere_costs_nothing():
 
 
 def test_its_gradient():
-    source, target = SOURCE[:1], TARGET[:1]
+    source = SOURCE[:1]
+    target = TARGET[:1]
     given = weights()[:1].double().requires_grad_()
     assert torch.autograd.gradcheck(lambda alpha: doubly_stochastic_loss(alpha, source, target), (given,))

@@ -55,7 +55,8 @@ def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
 
 def every_path(p: list[list[float]], start: list[float]) -> list[list[float]]:
     """The same expectation as a sum over whole paths: where each step stops, or that it runs off the sentence."""
-    steps, positions = len(p), len(start)
+    steps = len(p)
+    positions = len(start)
     alpha = [[0.0] * positions for _ in p]
 
     def walk(step: int, begin: int, probability: float) -> None:
@@ -103,7 +104,8 @@ def test_equals_the_recurrence_on_a_long_source(probabilities, assert_agree, kin
 def saturated() -> tuple[Tensor, Tensor]:
     """400 steps with p = 1 - 2^-24, which float32 rows would multiply with a rounding to the same side each time."""
     start = torch.zeros(1, 20)
-    start[0, 0], start[0, 10] = 0.6, 0.4
+    start[0, 0] = 0.6
+    start[0, 10] = 0.4
     return torch.full((1, 400, 20), 1 - 2**-24), start
 
 
@@ -127,7 +129,8 @@ def test_the_bound_without_float64(monkeypatch: pytest.MonkeyPatch, saturated: t
 )
 @settings(max_examples=60, deadline=None)
 def test_equals_the_sum_over_every_path(probabilities, kind: str, start: str, steps: int, positions: int, seed: int):
-    p, first = probabilities(kind, (1, steps, positions), seed), starts(start, 1, positions, seed)
+    p = probabilities(kind, (1, steps, positions), seed)
+    first = starts(start, 1, positions, seed)
     truth = torch.tensor(every_path(p[0].double().tolist(), first[0].double().tolist()), dtype=torch.float64)
     torch.testing.assert_close(oracle.expected_alignment(p, first)[0], truth, atol=1e-12, rtol=0)
     torch.testing.assert_close(expected_alignment(p, first)[0].double(), truth, atol=1e-6, rtol=0)
@@ -159,9 +162,11 @@ def test_mass_only_leaves(probabilities, kind: str, steps: int, positions: int, 
 )
 @settings(max_examples=40, deadline=None)
 def test_can_be_continued_from_any_step(probabilities, kind: str, steps: int, cut: int, positions: int, seed: int):
-    p, start = probabilities(kind, (2, steps, positions), seed), starts("one-hot", 2, positions, seed)
+    p = probabilities(kind, (2, steps, positions), seed)
+    start = starts("one-hot", 2, positions, seed)
     cut = min(cut, steps - 1)
-    whole, first = expected_alignment(p, start), expected_alignment(p[:, :cut], start)
+    whole = expected_alignment(p, start)
+    first = expected_alignment(p[:, :cut], start)
     rest = expected_alignment(p[:, cut:], first[:, -1])
     torch.testing.assert_close(torch.cat((first, rest), 1), whole, atol=1e-7, rtol=0)
 
@@ -176,28 +181,33 @@ def test_decisions_give_exact_decisions():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", [1, 7])
 def test_a_masked_tail_changes_nothing(probabilities, kind: str, length: int):
-    p, start = probabilities(kind, (2, 5, length), 1), starts("one-hot", 2, length, 1)
+    p = probabilities(kind, (2, 5, length), 1)
+    start = starts("one-hot", 2, length, 1)
     padded = expected_alignment(torch.nn.functional.pad(p, (0, 9)), torch.nn.functional.pad(start, (0, 9)))
     assert torch.equal(padded[..., :length], expected_alignment(p, start))
     assert not padded[..., length:].any()
 
 
 def test_a_sentence_does_not_see_its_batch(probabilities):
-    p, start = probabilities("any", (8, 6, 20), 2), starts("distribution", 8, 20, 2)
+    p = probabilities("any", (8, 6, 20), 2)
+    start = starts("distribution", 8, 20, 2)
     whole = expected_alignment(p, start)
     for row in range(8):
         assert torch.equal(expected_alignment(p[row : row + 1], start[row : row + 1])[0], whole[row])
 
 
 def test_gradients_in_float64(probabilities):
-    p, start = probabilities("any", (2, 3, 4), 5).double(), starts("less", 2, 4, 5).double()
-    p[0, 1, 2], p[1, 0, 0] = 0.0, 1.0
+    p = probabilities("any", (2, 3, 4), 5).double()
+    start = starts("less", 2, 4, 5).double()
+    p[0, 1, 2] = 0.0
+    p[1, 0, 0] = 1.0
     assert expected_alignment(p, start).dtype == torch.float64
     assert torch.autograd.gradcheck(expected_alignment, (p.requires_grad_(), start.requires_grad_()))
 
 
 def test_half_precision_is_computed_in_single(probabilities):
-    p, start = probabilities("any", (2, 5, 30), 7).bfloat16(), starts("one-hot", 2, 30, 7).bfloat16()
+    p = probabilities("any", (2, 5, 30), 7).bfloat16()
+    start = starts("one-hot", 2, 30, 7).bfloat16()
     alpha = expected_alignment(p, start)
     assert alpha.dtype == torch.float32
     assert torch.equal(alpha, expected_alignment(p.float(), start.float()))

@@ -14,7 +14,8 @@ KINDS = ("distribution", "one position", "zeros", "sharp")
 
 def test_worked_out_by_hand():
     # The stop at 1 shares 0.5 between 1 and 3; the stop at 2 shares 0.4 between 1, 3 and 4.
-    alpha, energy = torch.tensor([0.1, 0.5, 0.4]), torch.tensor([0.0, math.log(3.0), math.log(4.0)])
+    alpha = torch.tensor([0.1, 0.5, 0.4])
+    energy = torch.tensor([0.0, math.log(3.0), math.log(4.0)])
     torch.testing.assert_close(
         infinite_lookback_attention(alpha, energy), torch.tensor([0.1 + 0.125 + 0.05, 0.375 + 0.15, 0.2])
     )
@@ -31,7 +32,8 @@ def test_worked_out_by_hand():
 def test_equals_the_equation(
     probabilities, energies, assert_agree, kind: str, size: float, positions: int, padded: int, seed: int
 ):
-    alpha, energy = probabilities(kind, (2, positions), seed), energies(size, (2, positions), seed)
+    alpha = probabilities(kind, (2, positions), seed)
+    energy = energies(size, (2, positions), seed)
     alpha = alpha / alpha.sum(-1, keepdim=True).clamp(min=1.0)
     energy[:, positions - min(padded, positions - 1) :] = -math.inf
     assert_agree(infinite_lookback_attention, oracle.infinite_lookback_attention, (alpha, energy), seed)
@@ -46,7 +48,8 @@ def test_equals_the_equation_on_a_long_source(probabilities, energies, assert_ag
 
 def test_a_large_energy_takes_nothing_from_the_stops_before_it():
     # A common offset for the sentence would leave exp(-2000) = 0 of the first two positions, and divide by it.
-    alpha, energy = torch.tensor([0.0, 1.0, 0.0]), torch.tensor([-1000.0, -1000.0, 1000.0])
+    alpha = torch.tensor([0.0, 1.0, 0.0])
+    energy = torch.tensor([-1000.0, -1000.0, 1000.0])
     assert infinite_lookback_attention(alpha, energy).tolist() == [0.5, 0.5, 0.0]
 
 
@@ -60,20 +63,23 @@ def test_mass_is_kept(probabilities, energies, size: float, positions: int, seed
 
 
 def test_equals_a_chunk_as_wide_as_the_sentence(probabilities, energies):
-    alpha, energy = probabilities("distribution", (5, 30), 1), energies(3.0, (5, 30), 1)
+    alpha = probabilities("distribution", (5, 30), 1)
+    energy = energies(3.0, (5, 30), 1)
     torch.testing.assert_close(
         infinite_lookback_attention(alpha, energy), chunkwise_attention(alpha, energy, 30), atol=1e-6, rtol=0
     )
 
 
 def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree):
-    alpha, energy = probabilities("distribution", (1, 9), 6), energies(3.0, (1, 9), 6)
+    alpha = probabilities("distribution", (1, 9), 6)
+    energy = energies(3.0, (1, 9), 6)
     energy[0, 0:2] = energy[0, 4] = energy[0, 6:] = -math.inf
     assert_agree(infinite_lookback_attention, oracle.infinite_lookback_attention, (alpha, energy))
 
 
 def test_padding_right_of_every_stop_changes_nothing(probabilities, energies):
-    alpha, energy = probabilities("distribution", (2, 10), 2), energies(5.0, (2, 10), 2)
+    alpha = probabilities("distribution", (2, 10), 2)
+    energy = energies(5.0, (2, 10), 2)
     upstream = torch.randn(2, 16)
     for fill in (-math.inf, 0.0, 1e4):
         padded = torch.nn.functional.pad(energy, (0, 6), value=fill).requires_grad_()
@@ -85,7 +91,8 @@ def test_padding_right_of_every_stop_changes_nothing(probabilities, energies):
 
 
 def test_a_row_does_not_see_its_batch(probabilities, energies):
-    alpha, energy = probabilities("distribution", (8, 3, 20), 2), energies(50.0, (8, 3, 20), 2)
+    alpha = probabilities("distribution", (8, 3, 20), 2)
+    energy = energies(50.0, (8, 3, 20), 2)
     whole = infinite_lookback_attention(alpha, energy)
     for row in range(8):
         torch.testing.assert_close(infinite_lookback_attention(alpha[row], energy[row]), whole[row], atol=1e-7, rtol=0)
@@ -102,13 +109,15 @@ def test_a_tiny_gradient_is_not_lost_in_rounding(gap: float):
 
 
 def test_gradients_in_float64(probabilities, energies):
-    alpha, energy = probabilities("distribution", (2, 6), 8).double(), energies(2.0, (2, 6), 8).double()
+    alpha = probabilities("distribution", (2, 6), 8).double()
+    energy = energies(2.0, (2, 6), 8).double()
     assert infinite_lookback_attention(alpha, energy).dtype == torch.float64
     assert torch.autograd.gradcheck(infinite_lookback_attention, (alpha.requires_grad_(), energy.requires_grad_()))
 
 
 def test_half_precision_returns_single(probabilities, energies):
-    alpha, energy = probabilities("distribution", (2, 12), 9).bfloat16(), energies(5.0, (2, 12), 9).bfloat16()
+    alpha = probabilities("distribution", (2, 12), 9).bfloat16()
+    energy = energies(5.0, (2, 12), 9).bfloat16()
     beta = infinite_lookback_attention(alpha, energy)
     assert beta.dtype == torch.float32
     assert torch.equal(beta, infinite_lookback_attention(alpha.float(), energy.float()))

@@ -34,8 +34,10 @@ def test_worked_out_by_hand():
 @given(case=batches())
 @settings(max_examples=80, deadline=None)
 def test_equals_the_recurrence(case: Case):
-    fast, slow = case[0].clone().requires_grad_(), case[0].double().requires_grad_()
-    lag, truth = differentiable_average_lagging(fast, *case[1:]), oracle.differentiable_average_lagging(slow, *case[1:])
+    fast = case[0].clone().requires_grad_()
+    slow = case[0].double().requires_grad_()
+    lag = differentiable_average_lagging(fast, *case[1:])
+    truth = oracle.differentiable_average_lagging(slow, *case[1:])
     assert lag.dtype == torch.float32
     torch.testing.assert_close(lag.double(), truth, atol=1e-6, rtol=1e-6)
     lag.sum().backward()
@@ -48,7 +50,9 @@ def test_equals_the_recurrence(case: Case):
 @given(case=batches())
 @settings(max_examples=60, deadline=None)
 def test_equals_the_measure_of_finished_translations(case: Case):
-    delays, sources, mask = case[0].round(), case[1], case[2]
+    delays = case[0].round()
+    sources = case[1]
+    mask = case[2]
     lag = differentiable_average_lagging(delays, sources, mask)
     for ours, row, source, real in zip(lag.tolist(), delays, sources.tolist(), mask, strict=True):
         truth = latency.differentiable_average_lagging([int(g) for g in row[real]], source)
@@ -62,7 +66,8 @@ def test_delays_may_fall():
 
 
 def test_padding_changes_nothing():
-    delays, mask = torch.tensor([[1.0, 2.5, 3.0]]), torch.ones(1, 3, dtype=torch.bool)
+    delays = torch.tensor([[1.0, 2.5, 3.0]])
+    mask = torch.ones(1, 3, dtype=torch.bool)
     padded = torch.nn.functional.pad(delays, (0, 2), value=100.0), torch.nn.functional.pad(mask, (0, 2))
     alone = differentiable_average_lagging(delays, torch.tensor([3]), mask)
     assert torch.equal(differentiable_average_lagging(padded[0], torch.tensor([3]), padded[1]), alone)

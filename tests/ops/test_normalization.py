@@ -47,7 +47,8 @@ def test_running_sees_the_past_alone_and_goes_on():
             expected = (heard[-1] - mean) / variance.sqrt()
             torch.testing.assert_close(whole[row, t].double(), expected, atol=1e-4, rtol=1e-4)
     assert not whole[~MASK].any()
-    known, parts = before, []
+    known = before
+    parts = []
     for start, end in ((0, 4), (4, 4), (4, 5), (5, 9)):
         part, known = normalize_running(features()[:, start:end], MASK[:, start:end], known)
         parts.append(part)

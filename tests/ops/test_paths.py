@@ -87,7 +87,8 @@ def test_the_paths_are_all_there_are():
 def test_monotonic_reads_where_it_stops(
     probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int
 ):
-    p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
+    p = probabilities(kind, (1, steps, positions), seed)
+    energy = energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], lambda previous, stop: range(stop, stop + 1))
     assert_all_equal(truth, expected_alignment(p, start(p)), oracle.expected_alignment(p, start(p)))
 
@@ -97,7 +98,8 @@ def test_monotonic_reads_where_it_stops(
 def test_mocha_reads_a_chunk_that_ends_where_it_stops(
     probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int, chunk_size: int
 ):
-    p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
+    p = probabilities(kind, (1, steps, positions), seed)
+    energy = energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], lambda previous, stop: range(max(0, stop - chunk_size + 1), stop + 1))
     exact = oracle.chunkwise_attention(oracle.expected_alignment(p, start(p)), energy, chunk_size)
     assert_all_equal(truth, chunkwise_attention(expected_alignment(p, start(p)), energy, chunk_size), exact)
@@ -108,7 +110,8 @@ def test_mocha_reads_a_chunk_that_ends_where_it_stops(
 def test_matcha_reads_from_the_stop_before_to_its_own(
     probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int
 ):
-    p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
+    p = probabilities(kind, (1, steps, positions), seed)
+    energy = energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], lambda previous, stop: range(previous, stop + 1))
     ours = adaptive_chunkwise_attention(previous_alignment(expected_alignment(p, start(p))), p, energy)
     exact = oracle.adaptive_chunkwise_attention(previous_alignment(oracle.expected_alignment(p, start(p))), p, energy)
@@ -120,7 +123,8 @@ def test_matcha_reads_from_the_stop_before_to_its_own(
 def test_milk_reads_everything_up_to_where_it_stops(
     probabilities, energies, kind: str, size: float, steps: int, positions: int, seed: int
 ):
-    p, energy = probabilities(kind, (1, steps, positions), seed), energies(size, (1, steps, positions), seed)
+    p = probabilities(kind, (1, steps, positions), seed)
+    energy = energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], lambda previous, stop: range(stop + 1))
     exact = oracle.infinite_lookback_attention(oracle.expected_alignment(p, start(p)), energy)
     assert_all_equal(truth, infinite_lookback_attention(expected_alignment(p, start(p)), energy), exact)

@@ -36,7 +36,9 @@ def test_what_is_too_high_for_the_new_rate_is_filtered_out():
 def test_pieces_of_a_sound_become_the_whole(rate: int, new: int, seed: int):
     draw = random.Random(seed)
     sound = torch.randn(draw.randint(1, 4000), generator=torch.Generator().manual_seed(seed))
-    found, state, begin = [], None, 0
+    found = []
+    state = None
+    begin = 0
     while begin < len(sound):
         end = min(begin + draw.choice((0, 1, 13, 441, 999)), len(sound))
         part, state = resample_extend(sound[begin:end], state, complete=end == len(sound), rate=rate, new_rate=new)
@@ -71,7 +73,8 @@ def test_a_faster_sound_is_shorter_and_higher():
 
 
 def test_speeds_are_equally_likely_and_follow_the_generator():
-    sound, generator = tone(200, 8_000, 0.1), torch.Generator().manual_seed(3)
+    sound = tone(200, 8_000, 0.1)
+    generator = torch.Generator().manual_seed(3)
     counts = Counter(len(perturb_speed(sound, generator)) for _ in range(600))
     assert set(counts) == {889, 800, 728} and min(counts.values()) > 150
     again = [perturb_speed(sound, torch.Generator().manual_seed(5)) for _ in range(2)]

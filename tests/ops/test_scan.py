@@ -9,7 +9,8 @@ from tests.ops import oracle
 
 
 def test_worked_out_by_hand():
-    decay, inputs = torch.tensor([9.0, 0.5, 2.0, 0.0]), torch.tensor([1.0, 3.0, -7.0, 4.0])
+    decay = torch.tensor([9.0, 0.5, 2.0, 0.0])
+    inputs = torch.tensor([1.0, 3.0, -7.0, 4.0])
     assert linear_scan(decay, inputs).tolist() == [1.0, 3.5, 0.0, 4.0]
     # From the right: 4; 2 * 4 - 7 = 1; 0.5 * 1 + 3 = 3.5; 9 * 3.5 + 1 = 32.5.
     assert linear_scan(decay, inputs, reverse=True).tolist() == [32.5, 3.5, 1.0, 4.0]
@@ -23,7 +24,8 @@ def test_worked_out_by_hand():
 )
 @settings(max_examples=60, deadline=None)
 def test_equals_the_recurrence(probabilities, kind: str, reverse: bool, positions: int, seed: int):
-    decay, inputs = probabilities(kind, (2, 3, positions), seed), probabilities("distribution", (2, 3, positions), seed)
+    decay = probabilities(kind, (2, 3, positions), seed)
+    inputs = probabilities("distribution", (2, 3, positions), seed)
     truth = oracle.linear_scan(decay, inputs, reverse=reverse)
     assert linear_scan(decay, inputs, reverse=reverse).dtype == torch.float32
     torch.testing.assert_close(linear_scan(decay, inputs, reverse=reverse).double(), truth, atol=1e-5, rtol=1e-6)

@@ -25,7 +25,8 @@ def test_is_the_softmax_of_the_real_positions(size: float, positions: int, data:
     truth = energy[:, :length].detach().double().requires_grad_()
     mask = torch.arange(positions) < length
     upstream = torch.randn(3, positions, generator=torch.Generator().manual_seed(seed + 1))
-    weights, true_weights = masked_softmax(energy, mask), truth.softmax(-1)
+    weights = masked_softmax(energy, mask)
+    true_weights = truth.softmax(-1)
     torch.testing.assert_close(weights[:, :length].double(), true_weights, atol=1e-6, rtol=0)
     assert not weights[:, length:].any()
     weights.backward(upstream)
@@ -45,7 +46,8 @@ def test_a_row_without_a_real_position_is_zero_with_a_zero_gradient():
 
 @pytest.mark.parametrize(("given_type", "returned"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
 def test_precision(given_type: torch.dtype, returned: torch.dtype):
-    energy, mask = torch.randn(2, 5).to(given_type), torch.tensor([True, True, True, False, True])
+    energy = torch.randn(2, 5).to(given_type)
+    mask = torch.tensor([True, True, True, False, True])
     weights = masked_softmax(energy, mask)
     assert weights.dtype == returned
     torch.testing.assert_close(weights, masked_softmax(energy.to(returned), mask))

@@ -54,7 +54,8 @@ class Cosine(Attention):
 YAML = """name: cosine
 temperature: 0.1  # of the softmax
 """
-IMPORT, ENTRY = "from mt.models.attention.cosine import Cosine", '    "cosine": Cosine,'
+IMPORT = "from mt.models.attention.cosine import Cosine"
+ENTRY = '    "cosine": Cosine,'
 EDITED = {"mt/models/attention/cosine.py", "mt/models/attention/__init__.py", "conf/attention/cosine.yaml"}
 
 SUITES = [

@@ -100,8 +100,11 @@ def test_parameters_start_as_small_numbers(energy: type[Energy]):
 def test_normalized_concat(shake):
     """Raffel et al. 2017, equation 16: g v / |v| . tanh(W s + V h + b) + r."""
     scaled = shake(Scaled(build_energy(ConcatConfig(attention_dim=7), 4, 6, normalized=True), bias=-3.0))
-    energy, gain, r = scaled.energy, scaled.gain.item(), scaled.bias.item()
-    of_query, of_value = energy.project_query.weight.detach(), energy.project_value.weight.detach()
+    energy = scaled.energy
+    gain = scaled.gain.item()
+    r = scaled.bias.item()
+    of_query = energy.project_query.weight.detach()
+    of_value = energy.project_value.weight.detach()
     bias = energy.project_value.bias.detach()
     v = energy.direction.detach()
     unit = v / math.sqrt(dot(v, v))
@@ -114,7 +117,9 @@ def test_normalized_concat(shake):
 def test_normalized_general(shake):
     """Raffel et al. 2017, equation 17: g s . W h + r."""
     scaled = shake(Scaled(build_energy(GeneralConfig(), 4, 6, normalized=True), bias=-3.0))
-    weight, gain, r = scaled.energy.project.weight.detach(), scaled.gain.item(), scaled.bias.item()
+    weight = scaled.energy.project.weight.detach()
+    gain = scaled.gain.item()
+    r = scaled.bias.item()
     expected = at_each(lambda s, h: gain * dot(s, weight @ h) + r, QUERIES, VALUES)
     torch.testing.assert_close(scaled(QUERIES, scaled.energy.keys(encoded(VALUES))), expected)
 

@@ -20,7 +20,8 @@ from mt.models.attention import (
 from mt.models.attention.hard_steps import BLOCK
 from mt.models.encoders import Encoded
 
-SIZE, STEPS = 6, 7
+SIZE = 6
+STEPS = 7
 
 
 def arrivals(lengths: list[int], seed: int) -> Iterator[list[int]]:
@@ -48,7 +49,8 @@ def new_positions(batch, before: list[int], after: list[int]) -> Encoded:
 def growing(attention: Attention, batch, seed: int) -> Iterator[Memory]:
     """The memory of the sources of a batch while they arrive."""
     lengths = batch.mask.sum(1).tolist()
-    memory, before = None, [0] * len(lengths)
+    memory = None
+    before = [0] * len(lengths)
     for arrived in arrivals(lengths, seed):
         complete = torch.tensor(arrived) == torch.tensor(lengths)
         memory = arriving.extend(attention, memory, new_positions(batch, before, arrived), complete)
@@ -75,10 +77,12 @@ class Reader:
     """Takes the hard steps of each source of a batch as far as has arrived of it."""
 
     def __init__(self, attention: Attention, queries: Tensor) -> None:
-        self.attention, self.queries = attention, queries
+        self.attention = attention
+        self.queries = queries
         self.stops: list[list[int]] = [[] for _ in queries]
         self.contexts: list[list[Tensor]] = [[] for _ in queries]
-        self.waited, self.energies = 0, torch.zeros(len(queries), dtype=torch.int64)
+        self.waited = 0
+        self.energies = torch.zeros(len(queries), dtype=torch.int64)
 
     def read(self, memory: Memory, state: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         """Until every source has all its steps or needs more; returns the state."""
@@ -120,9 +124,15 @@ def shaken(monotonic, shake) -> Iterator[tuple[int, Attention]]:
 
 @pytest.mark.parametrize("trimmed", [False, True])
 def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, trimmed: bool, batch, shake):
-    waited, stopped, lost, lengths = 0, 0, 0, batch.mask.sum(1)
+    waited = 0
+    stopped = 0
+    lost = 0
+    lengths = batch.mask.sum(1)
     for seed, attention in shaken(monotonic, shake):
-        reader, state, memory, before = Reader(attention, batch.queries), None, None, [0] * 8
+        reader = Reader(attention, batch.queries)
+        state = None
+        memory = None
+        before = [0] * 8
         for arrived in arrivals(lengths.tolist(), seed):
             complete = torch.tensor(arrived) == lengths
             memory = arriving.extend(attention, memory, new_positions(batch, before, arrived), complete)
@@ -145,13 +155,15 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
 
 
 def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake):
-    positions, followed = torch.arange(11), 0
+    positions = torch.arange(11)
+    followed = 0
     for _, attention in shaken(monotonic, shake):
         memory = attention.init_memory(batch.encoded)
         state = attention.init_state(memory, hard=True)
         for query in batch.queries.unbind(1):
             step = attention.step(query, memory, state, hard=True)
-            selected, later = step.stops >= 0, positions > step.stops[:, None]
+            selected = step.stops >= 0
+            later = positions > step.stops[:, None]
             followed += int((selected & (later & batch.mask).any(1)).sum())
             changed = torch.where(later[..., None], -batch.values, batch.values)
             others = attention.init_memory(batch._replace(values=changed).encoded)

@@ -61,9 +61,12 @@ def trained(source: int, target: int, rows: int, seed: int) -> tuple[Tensor, Ten
     generator = torch.Generator().manual_seed(seed)
     along = torch.linspace(0, 1, target) + 0.2 * torch.rand(rows, target, generator=generator).pow(8)
     positions = torch.linspace(0, 1, source).expand(rows, source)
-    values, queries = torch.zeros(rows, source, SIZE), torch.zeros(rows, target, SIZE)
-    values[..., 0], values[..., 1] = positions, -1
-    queries[..., 0], queries[..., 1] = 1, along
+    values = torch.zeros(rows, source, SIZE)
+    queries = torch.zeros(rows, target, SIZE)
+    values[..., 0] = positions
+    values[..., 1] = -1
+    queries[..., 0] = 1
+    queries[..., 1] = along
     return values, queries
 
 
@@ -91,7 +94,8 @@ class Computed:
 @pytest.mark.parametrize(("source", "target"), SHAPES)
 def test_a_sentence_takes_an_energy_for_each_position_and_a_block_for_each_step(build, model, source: int, target: int):
     attention = build()
-    computed, (values, queries) = Computed(attention), model(source, target, 1, seed=source)
+    computed = Computed(attention)
+    (values, queries) = model(source, target, 1, seed=source)
     found = list(steps(attention, attention.init_memory(encoded(values)), queries))
     total = sum(int(step.energies) for step in found)
     assert total == computed.positions <= source + target + BLOCK * target
@@ -120,7 +124,8 @@ def test_each_row_of_a_batch_takes_what_it_takes_alone(build, model):
 
 def test_rows_that_have_stopped_leave_the_loop(build):
     """Three stop in the first block, one in the sixth."""
-    attention, values = build(), torch.full((4, 200, SIZE), -1.0)
+    attention = build()
+    values = torch.full((4, 200, SIZE), -1.0)
     values[:3, 2] = 1.0
     values[3, 5 * BLOCK + 1] = 1.0
     memory = attention.init_memory(encoded(values))
@@ -149,12 +154,18 @@ def test_nothing_is_computed_where_nothing_can_be_selected(build):
 @pytest.mark.parametrize("trimmed", [False, True])
 def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int, trimmed: bool):
     """Two steps over a source of 100 positions; the first stops at 60, the second at 95."""
-    attention, length, queries = build(), 100, torch.eye(SIZE)[None, :2]
+    attention = build()
+    length = 100
+    queries = torch.eye(SIZE)[None, :2]
     values = torch.full((1, length, SIZE), -1.0)
     values[0, 60, 0] = values[0, 95, 1] = 1.0
     expected = list(steps(attention, attention.init_memory(encoded(values)), queries))
     assert [int(step.stops) for step in expected] == [60, 95]
-    memory, state, energies, widest, done = None, None, 0, 0, 0
+    memory = None
+    state = None
+    energies = 0
+    widest = 0
+    done = 0
     for begin in range(0, length, cut):
         complete = torch.tensor([begin + cut >= length])
         memory = arriving.extend(attention, memory, encoded(values[:, begin : begin + cut]), complete)
@@ -180,7 +191,9 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
 @pytest.mark.parametrize("rows", [1, 3])
 def test_nothing_as_long_as_the_source_is_made(build, rows: int, largest):
     """Of a source of 20,000 positions, the steps stop within the first hundred."""
-    attention, target, length = build(), 20, 20_000
+    attention = build()
+    target = 20
+    length = 20_000
     values, queries = undecided(length, target, rows, seed=1)
     memory = attention.init_memory(encoded(values))
     with largest(*memory.keys, memory.values, memory.mask) as made:
@@ -200,7 +213,8 @@ def test_a_tensor_as_long_as_the_source_is_noticed(largest):
 @pytest.mark.parametrize("mass_preservation", [False, True])
 @pytest.mark.parametrize("model", [undecided, trained])
 def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
-    attention, lengths = build(mass_preservation=mass_preservation), [200, 90, 1, 133]
+    attention = build(mass_preservation=mass_preservation)
+    lengths = [200, 90, 1, 133]
     values, queries = model(200, 50, 4, seed=5)
     memory = whole = attention.init_memory(encoded(values, lengths))
     state = attention.init_state(memory, hard=True)

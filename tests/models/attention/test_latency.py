@@ -20,7 +20,9 @@ def kind(request) -> type[Monotonic]:
 
 def lagging(delays: list[float], source: int) -> float:
     """Equations 11 to 14 of one sentence."""
-    pace, written, total = source / len(delays), 0.0, 0.0
+    pace = source / len(delays)
+    written = 0.0
+    total = 0.0
     for i, delay in enumerate(delays):
         written = max(delay, written + pace) if i else delay
         total += written - i * pace

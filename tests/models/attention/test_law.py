@@ -15,7 +15,8 @@ def attention(case, shake) -> Attention:
 
 
 def looped(attention: Attention, memory: Memory, queries: torch.Tensor, hard: bool) -> AttentionOutput:
-    state, steps = attention.init_state(memory, hard=hard), []
+    state = attention.init_state(memory, hard=hard)
+    steps = []
     for query in queries.unbind(1):
         steps.append(attention.step(query, memory, state, hard=hard))
         state = steps[-1].state
@@ -42,7 +43,8 @@ def test_forward_has_the_gradients_of_the_loop(attention, case, batch):
     gradients = []
     upstream = [torch.randn(8, 7, width, generator=torch.Generator().manual_seed(1)) for width in (SIZE, 11)]
     for run in (attention, lambda queries, memory, hard: looped(attention, memory, queries, hard)):
-        values, queries = batch.values.clone().requires_grad_(), batch.queries.clone().requires_grad_()
+        values = batch.values.clone().requires_grad_()
+        queries = batch.queries.clone().requires_grad_()
         memory = attention.init_memory(batch._replace(values=values).encoded)
         output = run(queries, memory, hard=case.hard)
         total = (output.contexts * upstream[0]).sum() + (output.weights * upstream[1]).sum()

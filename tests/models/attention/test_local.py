@@ -11,7 +11,8 @@ from mt.models.attention.local import LocalM, LocalMConfig, LocalP, LocalPConfig
 from mt.models.attention.location import LocationConfig
 from mt.models.encoders import Encoded
 
-SIZE, STEPS = 6, 7
+SIZE = 6
+STEPS = 7
 ENERGIES = [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5), LocationConfig(max_source_length=12)]
 # Narrower than most sentences (7, 11), as wide as some (4), and wider than all.
 WINDOWS = [1, 2, 4, 20]

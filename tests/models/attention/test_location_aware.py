@@ -30,8 +30,10 @@ def test_weights_are_those_of_the_paper(reach: int, batch, shake):
 def test_where_the_step_before_attended_changes_this_one(batch, shake):
     attention = shake(LocationAware(LocationAwareConfig(attention_dim=5), SIZE, SIZE))
     memory = attention.init_memory(batch.encoded)
-    first, last = torch.zeros(8, 11), torch.zeros(8, 11)
-    first[:, 0], last[range(8), batch.mask.sum(1) - 1] = 1, 1
+    first = torch.zeros(8, 11)
+    last = torch.zeros(8, 11)
+    first[:, 0] = 1
+    last[range(8), batch.mask.sum(1) - 1] = 1
     weights = [attention.step(batch.queries[:, 0], memory, (before,)).weights for before in (first, last)]
     long = batch.mask.sum(1) > 1
     assert (weights[0] - weights[1])[long].abs().amax(1).min() > 1e-3

@@ -62,7 +62,8 @@ def build(kind: Kind, shake, energy: EnergyConfig = GeneralConfig(), **options: 
 
 def energies(attention: Chunkwise, memory: Memory, queries: Tensor) -> tuple[Tensor, Tensor]:
     """p and u."""
-    p, u = attention.energy(queries, memory.keys[0]).sigmoid(), attention.chunk_energy(queries, memory.keys[1])
+    p = attention.energy(queries, memory.keys[0]).sigmoid()
+    u = attention.chunk_energy(queries, memory.keys[1])
     return p.detach(), u.detach()
 
 
@@ -79,7 +80,9 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
     memory = attention.init_memory(batch.encoded)
     p, u = energies(attention, memory, batch.queries)
     lengths = batch.mask.sum(1).tolist()
-    state, pointers, wide = attention.init_state(memory, hard=True), [0] * 8, 0
+    state = attention.init_state(memory, hard=True)
+    pointers = [0] * 8
+    wide = 0
     for i, query in enumerate(batch.queries.unbind(1)):
         step = attention.step(query, memory, state, hard=True)
         state = step.state
@@ -117,7 +120,8 @@ def expectation(kind: Kind, p: list[list[float]], u: list[list[float]], pointer:
 
 def test_soft_weights_are_the_expectation_over_all_paths(kind: Kind, mass_preservation: bool, batch, shake):
     attention = build(kind, shake, mass_preservation=mass_preservation)
-    memory, steps = attention.init_memory(batch.encoded), 4
+    memory = attention.init_memory(batch.encoded)
+    steps = 4
     weights = attention(batch.queries[:, :steps], memory).weights
     p, u = energies(attention, memory, batch.queries[:, :steps])
     for row, length in enumerate(batch.mask.sum(1).tolist()):
@@ -138,7 +142,8 @@ def test_sharp_probabilities_are_alike_soft_and_hard(kind: Kind, mass_preservati
     memory = attention.init_memory(batch.encoded)
     p, _ = energies(attention, memory, batch.queries)
     assert ((p == 0) | (p == 1)).all() and p.any() and not p.all()
-    soft, hard = attention(batch.queries, memory), attention(batch.queries, memory, hard=True)
+    soft = attention(batch.queries, memory)
+    hard = attention(batch.queries, memory, hard=True)
     for ours, theirs in zip(soft[:3], hard[:3], strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
 

@@ -45,7 +45,8 @@ def test_hard_steps_follow_the_process(mass_preservation: bool, batch, shake):
     for seed in range(5):
         attention = build(shake, seed, mass_preservation=mass_preservation)
         memory = attention.init_memory(batch.encoded)
-        p, state = probabilities(attention, memory, batch.queries), attention.init_state(memory, hard=True)
+        p = probabilities(attention, memory, batch.queries)
+        state = attention.init_state(memory, hard=True)
         lengths = batch.mask.sum(1).tolist()
         truth = [
             follow(rows.tolist(), length, mass_preservation, lambda p_choose: p_choose >= 0.5)
@@ -55,7 +56,8 @@ def test_hard_steps_follow_the_process(mass_preservation: bool, batch, shake):
             step = attention.step(query, memory, state, hard=True)
             state = step.state
             for row, length in enumerate(lengths):
-                stop, before = truth[row][i], truth[row][i - 1] if i else 0
+                stop = truth[row][i]
+                before = truth[row][i - 1] if i else 0
                 assert step.stops[row] == (SELECTED_NONE if stop is None else stop)
                 assert step.weights.shape == (8, 1), "one position, whatever the length of the source"
                 assert step.weights[row].item() == (stop is not None)
@@ -87,10 +89,13 @@ def test_soft_weights_are_the_expectation(mass_preservation: bool, batch, shake)
 
 @pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
 def test_sampling_agrees_with_the_expectation(mass_preservation: bool, batch, shake):
-    chance, attention = random.Random(3), build(shake, mass_preservation=mass_preservation)
+    chance = random.Random(3)
+    attention = build(shake, mass_preservation=mass_preservation)
     memory = attention.init_memory(batch.encoded)
     weights = attention(batch.queries, memory).weights
-    row, length, draws = 3, 7, 4000
+    row = 3
+    length = 7
+    draws = 4000
     p = probabilities(attention, memory, batch.queries)[row].tolist()
     counts = torch.zeros(7, 11)
     for _ in range(draws):
@@ -110,7 +115,8 @@ def test_sharp_probabilities_are_alike_soft_and_hard(mass_preservation: bool, ba
     memory = attention.init_memory(batch.encoded)
     p = probabilities(attention, memory, batch.queries)
     assert ((p == 0) | (p == 1)).all() and p.any() and not p.all()
-    soft, hard = attention(batch.queries, memory), attention(batch.queries, memory, hard=True)
+    soft = attention(batch.queries, memory)
+    hard = attention(batch.queries, memory, hard=True)
     for ours, theirs in zip(soft[:3], hard[:3], strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
     assert hard.p_choose is None
@@ -152,7 +158,8 @@ def test_noise_has_its_size_and_is_added_in_training_alone():
     def energies(noise: float, *, training: bool) -> Tensor:
         """One position and one step, where the weight is p_choose itself, of 20,000 sentences."""
         config = MonotonicConfig(energy=DotConfig(), energy_bias=0.25, noise_std=noise, mass_preservation=False)
-        attention, zeros = Monotonic(config, SIZE, SIZE).train(training), torch.zeros(20_000, 1, SIZE)
+        attention = Monotonic(config, SIZE, SIZE).train(training)
+        zeros = torch.zeros(20_000, 1, SIZE)
         mask = torch.ones(20_000, 1, dtype=torch.bool)
         memory = attention.init_memory(Encoded(zeros, zeros, mask, zeros[:, 0]))
         return torch.logit(attention(zeros, memory).weights.double()).flatten()

@@ -13,7 +13,8 @@ from mt.models.attention.stochastic import Stochastic, StochasticConfig
 from mt.models.encoders import Encoded
 
 SIZE = 6
-SOURCE, TARGET = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 2, dtype=torch.bool)
+SOURCE = torch.ones(1, 3, dtype=torch.bool)
+TARGET = torch.ones(1, 2, dtype=torch.bool)
 
 
 def build(shake, scale: float = 0.8, **options) -> Stochastic:
@@ -72,7 +73,8 @@ def expected_gradient(attention: Stochastic, speaker: Speaker) -> Tensor:
 @pytest.mark.parametrize("baseline", [math.nan, 0.0, -7.5])
 def test_reinforce_has_the_gradient_of_the_expected_log_probability(baseline: float, shake):
     torch.manual_seed(2)
-    attention, speaker = build(shake, 0.3, sample_ratio=1.0, reinforce_weight=1.0, entropy_weight=0.0), Speaker()
+    attention = build(shake, 0.3, sample_ratio=1.0, reinforce_weight=1.0, entropy_weight=0.0)
+    speaker = Speaker()
     truth = expected_gradient(attention, speaker)
     found: dict[tuple[int, ...], Tensor] = {}
     for _ in range(300):
@@ -88,7 +90,8 @@ def test_reinforce_has_the_gradient_of_the_expected_log_probability(baseline: fl
 @pytest.mark.parametrize("sampled", [0.0, 0.5])
 def test_expected_contexts_are_learnt_from_without_reinforce(sampled: float, shake):
     torch.manual_seed(3)
-    speaker, gradients = Speaker(), []
+    speaker = Speaker()
+    gradients = []
     for reinforce in (0.0, 1.0):
         attention = build(shake, sample_ratio=sampled, reinforce_weight=reinforce, entropy_weight=0.0).train()
         attention.baseline.fill_(3.0)
@@ -110,7 +113,8 @@ def steps_of(rows: list[list[float]], *, sentences: int = 1) -> AttentionOutput:
 def test_auxiliary_loss_worked_out_by_hand():
     attention = Stochastic(StochasticConfig(sample_ratio=1.0, reinforce_weight=2.0, entropy_weight=3.0), 1, 1).eval()
     attention.baseline.fill_(-2.0)
-    output, mask = steps_of([[0.25, 0.75], [0.5, 0.5], [0.125, 0.875]]), torch.tensor([[True, True, False]])
+    output = steps_of([[0.25, 0.75], [0.5, 0.5], [0.125, 0.875]])
+    mask = torch.tensor([[True, True, False]])
     loss = attention.auxiliary_loss(output, torch.tensor([[1.0, 0.5, 0.0]]), torch.ones(1, 2, dtype=torch.bool), mask)
     # The rewards are -1 and -0.5, by 1 and 1.5 above the baseline; the returns 2.5 and 1.5. The third step is padding.
     log_p = 2.5 * math.log(0.25) + 1.5 * math.log(0.5)
@@ -127,7 +131,8 @@ def test_auxiliary_loss_worked_out_by_hand():
 
 
 def test_the_entropy_term_evens_the_attention_out(shake):
-    attention, speaker = build(shake, sample_ratio=0.0, reinforce_weight=0.0, entropy_weight=1.0).train(), Speaker()
+    attention = build(shake, sample_ratio=0.0, reinforce_weight=0.0, entropy_weight=1.0).train()
+    speaker = Speaker()
 
     def extra() -> Tensor:
         output = attention(speaker.queries, speaker.memory(attention))
@@ -158,7 +163,8 @@ def test_the_baseline_starts_at_the_first_reward_and_then_follows_slowly():
 @pytest.mark.parametrize("length", [1, 2, 9])
 def test_the_first_update_of_a_single_sentence_is_not_zero(length: int):
     attention = Stochastic(StochasticConfig(reinforce_weight=1.0, entropy_weight=0.0), 1, 1).train()
-    output, mask = steps_of([[0.5, 0.5]] * length), torch.ones(1, length, dtype=torch.bool)
+    output = steps_of([[0.5, 0.5]] * length)
+    mask = torch.ones(1, length, dtype=torch.bool)
     loss = attention.auxiliary_loss(output, torch.full((1, length), 1.5), SOURCE[:, :2], mask)
     (gradient,) = torch.autograd.grad(loss, output.alpha)
     assert (gradient[0, :, 0] > 0).all(), "what was sampled did badly"

@@ -39,7 +39,8 @@ def test_soft_is_the_softmax_over_the_sentence(batch, shake):
 def test_hard_is_the_most_probable_position(batch, shake):
     attention = build(shake)
     memory = attention.init_memory(batch.encoded)
-    alpha, state = attention(batch.queries, memory).alpha, attention.init_state(memory)
+    alpha = attention(batch.queries, memory).alpha
+    state = attention.init_state(memory)
     for i, query in enumerate(batch.queries.unbind(1)):
         step = attention.step(query, memory, state, hard=True)
         state = step.state
@@ -52,7 +53,8 @@ def test_hard_is_the_most_probable_position(batch, shake):
 
 def test_in_training_positions_are_sampled_by_their_probability():
     torch.manual_seed(0)
-    samples, logits = 20_000, [0.0, math.log(3.0), math.log(6.0)]
+    samples = 20_000
+    logits = [0.0, math.log(3.0), math.log(6.0)]
     attention = Stochastic(StochasticConfig(energy=DotConfig(), sample_ratio=1.0), 1, 1).train()
     values = torch.tensor(logits)[:, None].expand(samples, 3, 1)
     memory = attention.init_memory(encoded(values))
@@ -70,18 +72,22 @@ def test_in_training_positions_are_sampled_by_their_probability():
 def test_a_sentence_attends_to_samples_or_to_expectations_throughout(stepped: bool, shake):
     torch.manual_seed(1)
     attention = build(shake, sample_ratio=0.3).train()
-    values, queries = torch.randn(4000, 5, SIZE), torch.randn(4000, 4, SIZE)
+    values = torch.randn(4000, 5, SIZE)
+    queries = torch.randn(4000, 4, SIZE)
     memory = attention.init_memory(encoded(values))
     if stepped:
-        state, rows = attention.init_state(memory), []
+        state = attention.init_state(memory)
+        rows = []
         for query in queries.unbind(1):
             step = attention.step(query, memory, state)
             state = step.state
             rows.append(step.weights)
-        weights, alpha = torch.stack(rows, 1), None
+        weights = torch.stack(rows, 1)
+        alpha = None
     else:
         output = attention(queries, memory)
-        weights, alpha = output.weights, output.alpha
+        weights = output.weights
+        alpha = output.alpha
     sampled = is_one_hot(weights)
     assert torch.equal(sampled.any(1), sampled.all(1))
     assert sampled[:, 0].float().mean().item() == pytest.approx(0.3, abs=5 * 0.5 / math.sqrt(4000))

@@ -16,11 +16,14 @@ SOURCE = [0.4, -0.9]
 FINAL_STATE = 0.6
 BRIDGE = 0.9
 # Weights of reset, update, candidate.
-FROM_INPUT, FROM_CONTEXT = [0.3, -0.2, 0.9], [0.7, 0.1, -0.6]
-FROM_STATE, BIAS = [-0.4, 0.6, 0.2], [0.1, 0.2, -0.3]
+FROM_INPUT = [0.3, -0.2, 0.9]
+FROM_CONTEXT = [0.7, 0.1, -0.6]
+FROM_STATE = [-0.4, 0.6, 0.2]
+BIAS = [0.1, 0.2, -0.3]
 # Of each of the two that maxout chooses from: the state's, the token's and the context's weight, and the bias.
 READOUT = [(0.5, 0.9, -0.7, 0.1), (-0.8, -0.6, 0.6, 0.2)]
-TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
+TO_LOGITS = [0.2, -0.7, 1.5]
+LOGIT_BIAS = [0.0, 0.1, -0.1]
 
 
 # Of beta: the state's weight and the bias.
@@ -58,7 +61,9 @@ def sigmoid(x: float) -> float:
 def by_hand(tokens: list[int], init_hidden: str, gate: bool) -> tuple[list[list[float]], list[list[float]], list[int]]:
     """Logits and weights of each step, and which of the two maxout chose."""
     s = math.tanh(BRIDGE * FINAL_STATE) if init_hidden == "final_state" else 0.0
-    logits, weights, chosen = [], [], []
+    logits = []
+    weights = []
+    chosen = []
     for token in tokens:
         # The state before is the query.
         shares = [math.exp(s * h) for h in SOURCE]

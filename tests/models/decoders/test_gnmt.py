@@ -10,7 +10,11 @@ from mt.models.decoders.gnmt import GNMT, GNMTConfig
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
-B, T, S, H, E = 2, 4, 3, 5, 6
+B = 2
+T = 4
+S = 3
+H = 5
+E = 6
 
 
 @pytest.fixture(params=[H, E], ids=["own size", "projected"])

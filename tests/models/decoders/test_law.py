@@ -13,7 +13,9 @@ from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts, P
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
-SIZE, FINAL_STATE, VOCABULARY = 6, 5, 13
+SIZE = 6
+FINAL_STATE = 5
+VOCABULARY = 13
 
 
 def variants() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -24,7 +26,8 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
         for deep, cells, on in ((False, "lstm", False), (False, "lstm", True), (True, "gru", True)):
             if on and not (switches or deep):
                 continue
-            layers, first = kind.Config().num_layers + deep, "zeros" if deep else "final_state"
+            layers = kind.Config().num_layers + deep
+            first = "zeros" if deep else "final_state"
             options = {"num_layers": layers, "cell": cells, "init_hidden": first}
             yield name, options | dict.fromkeys(switches, on)
 
@@ -60,7 +63,9 @@ def tokens() -> Tensor:
 
 def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) -> tuple[Tensor, Tensor]:
     """Logits and weights."""
-    state, logits, steps = decoder.init_state(memory, hard=hard), [], []
+    state = decoder.init_state(memory, hard=hard)
+    logits = []
+    steps = []
     for token in tokens.unbind(1):
         prediction = decoder.step(token, memory, state, hard=hard)
         state = prediction.state
@@ -76,7 +81,8 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, to
         memory = decoder.init_memory(encoded._replace(values=values, keys=values))
         if fast:
             readouts, attended = decoder(tokens, memory, hard=case.hard)
-            logits, weights = decoder.output(readouts), attended.weights
+            logits = decoder.output(readouts)
+            weights = attended.weights
         else:
             logits, weights = looped(decoder, tokens, memory, case.hard)
         upstream = torch.randn(logits.shape, generator=torch.Generator().manual_seed(5))
@@ -103,7 +109,8 @@ def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, bat
 
 
 def test_what_was_said_cannot_depend_on_what_follows(decoder, case, encoded, tokens):
-    memory, changed = decoder.init_memory(encoded), tokens.clone()
+    memory = decoder.init_memory(encoded)
+    changed = tokens.clone()
     changed[:, 3:] = tokens[:, 3:] % (VOCABULARY - 1) + 1
     before, after = (decoder(t, memory, hard=case.hard)[0] for t in (tokens, changed))
     assert torch.equal(before[:, :3], after[:, :3])

@@ -17,11 +17,16 @@ VECTORS = [0.0, -0.5, 0.8]
 SOURCE = [0.4, -0.9]
 FINAL_STATE = 0.6
 # Weights of an LSTM's gates in, forget, cell, out; the first three also of a GRU's reset, update, candidate.
-FROM_INPUT, FROM_FEED = [0.3, -0.2, 0.9, 0.5], [0.7, 0.1, -0.6, 0.2]
-FROM_STATE, BIAS = [-0.4, 0.6, 0.2, 0.1], [0.1, 0.2, -0.3, 0.4]
-BRIDGE_HIDDEN, BRIDGE_CELL = 0.9, -1.1
-FROM_CONTEXT, FROM_QUERY = 0.7, -0.8
-TO_LOGITS, LOGIT_BIAS = [0.2, -0.7, 1.5], [0.0, 0.1, -0.1]
+FROM_INPUT = [0.3, -0.2, 0.9, 0.5]
+FROM_FEED = [0.7, 0.1, -0.6, 0.2]
+FROM_STATE = [-0.4, 0.6, 0.2, 0.1]
+BIAS = [0.1, 0.2, -0.3, 0.4]
+BRIDGE_HIDDEN = 0.9
+BRIDGE_CELL = -1.1
+FROM_CONTEXT = 0.7
+FROM_QUERY = -0.8
+TO_LOGITS = [0.2, -0.7, 1.5]
+LOGIT_BIAS = [0.0, 0.1, -0.1]
 
 
 def build(*, input_feeding: bool, init_hidden: str, cell: str = "lstm") -> Luong:
@@ -71,7 +76,9 @@ def by_hand(
     advance = {"lstm": lstm, "gru": gru}[cell]
     h = math.tanh(BRIDGE_HIDDEN * FINAL_STATE) if init_hidden == "final_state" else 0.0
     c = math.tanh(BRIDGE_CELL * FINAL_STATE) if init_hidden == "final_state" else 0.0
-    feed, logits, weights = 0.0, [], []
+    feed = 0.0
+    logits = []
+    weights = []
     for token in tokens:
         fed = [
             w * VECTORS[token] + (f * feed if input_feeding else 0.0) + b
@@ -114,7 +121,8 @@ def test_the_numbers_tell_the_variants_apart():
 
 def test_a_zero_start_does_not_see_the_source():
     decoder = build(input_feeding=True, init_hidden="zeros")
-    values, final_state = torch.ones(2, 3, 1), torch.tensor([[5.0], [-5.0]])
+    values = torch.ones(2, 3, 1)
+    final_state = torch.tensor([[5.0], [-5.0]])
     memory = decoder.init_memory(Encoded(values, values, torch.ones(2, 3) > 0, final_state))
     state = decoder.init_state(memory)
     assert not any(part.any() for part in (*state.recurrent, state.feed))
@@ -132,7 +140,8 @@ def test_tying_refuses_unequal_sizes():
 
 
 def test_tying_shares_the_table():
-    config, attention = LuongConfig(hidden_size=4, readout_size=3), General(GeneralAttentionConfig(), 4, 4)
+    config = LuongConfig(hidden_size=4, readout_size=3)
+    attention = General(GeneralAttentionConfig(), 4, 4)
     decoders = [
         Luong(config, DecoderParts(Embedding(EmbeddingConfig(embedding_dim=3), 9), attention, 4, 4, tied=tied))
         for tied in (True, False)

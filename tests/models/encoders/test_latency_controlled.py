@@ -22,19 +22,23 @@ def step(cells: nn.LSTM, x: np.ndarray, state: tuple[np.ndarray, np.ndarray]) ->
 
 def literal(encoder: LCBiLSTM, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values and final state of one source [S, E], block after block as Zhang et al. draw it."""
-    size, layers = encoder.value_size // 2, len(encoder.layers)
+    size = encoder.value_size // 2
+    layers = len(encoder.layers)
     zeros = np.zeros(size), np.zeros(size)
-    carried, values = [zeros] * layers, []
+    carried = [zeros] * layers
+    values = []
     for begin in range(0, len(source), encoder.chunk_size):
         block = list(source[begin : begin + encoder.chunk_size + encoder.look_ahead])
         for layer in range(layers):
-            right, state = [], carried[layer]
+            right = []
+            state = carried[layer]
             for j, x in enumerate(block):
                 state = step(encoder.layers[layer].rightward, x, state)
                 right.append(state[0])
                 if j == encoder.chunk_size - 1:
                     carried[layer] = state
-            left, state = [], zeros
+            left = []
+            state = zeros
             for x in reversed(block):
                 state = step(encoder.layers[layer].leftward, x, state)
                 left.insert(0, state[0])
@@ -59,13 +63,15 @@ def test_it_equals_the_loop_over_positions(chunk_size: int, look_ahead: int, num
 def test_a_source_within_a_block_is_encoded_as_by_a_bilstm(chunk_size: int, look_ahead: int, vectors, mask, shake):
     """Of a block whose chunk is shorter, the first chunk is."""
     config = LCBiLSTMConfig(hidden_size=6, num_layers=2, chunk_size=chunk_size, look_ahead=look_ahead)
-    ours, theirs = shake(LCBiLSTM(config, 6), scale=0.4), BiLSTM(BiLSTMConfig(hidden_size=6, num_layers=2), 6).eval()
+    ours = shake(LCBiLSTM(config, 6), scale=0.4)
+    theirs = BiLSTM(BiLSTMConfig(hidden_size=6, num_layers=2), 6).eval()
     weights = {}
     for index, layer in enumerate(ours.layers):
         for cells, suffix in ((layer.rightward, ""), (layer.leftward, "_reverse")):
             weights |= {f"{name.removesuffix('0')}{index}{suffix}": value for name, value in cells.state_dict().items()}
     theirs.cells.load_state_dict(weights)
-    one, other = ours(vectors, mask), theirs(vectors, mask)
+    one = ours(vectors, mask)
+    other = theirs(vectors, mask)
     torch.testing.assert_close(one.values[:, :chunk_size], other.values[:, :chunk_size], atol=2e-6, rtol=1e-5)
     if chunk_size >= 9:
         torch.testing.assert_close(one.final_state, other.final_state, atol=2e-6, rtol=1e-5)
@@ -73,7 +79,8 @@ def test_a_source_within_a_block_is_encoded_as_by_a_bilstm(chunk_size: int, look
 
 def test_gradients_are_those_of_the_function(vectors, mask, shake):
     encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4, num_layers=2, chunk_size=2, look_ahead=2), 6)).double()
-    inputs, whole = vectors[:1, :5].double().requires_grad_(), mask[:1, :5]
+    inputs = vectors[:1, :5].double().requires_grad_()
+    whole = mask[:1, :5]
     assert torch.autograd.gradcheck(lambda x: (encoder(x, whole).values, encoder(x, whole).final_state), inputs)
 
 
@@ -81,7 +88,8 @@ def test_no_more_is_computed_than_there_is(shake):
     """A chunk that is larger than the source costs what the source costs, and an endless source keeps one block."""
     encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4, chunk_size=10**6, look_ahead=10**6), 6))
     assert encoder(torch.ones(1, 3, 6), torch.ones(1, 3, dtype=torch.bool)).values.shape == (1, 3, 4)
-    encoder, state = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4), 6)), None
+    encoder = shake(LCBiLSTM(LCBiLSTMConfig(hidden_size=4), 6))
+    state = None
     for _ in range(50):
         one = torch.ones(1, 1, 6), torch.ones(1, 1, dtype=torch.bool)
         encoded, state = encoder.extend(*one, state, torch.tensor([False]))

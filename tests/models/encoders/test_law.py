@@ -132,8 +132,12 @@ def test_the_final_state_depends_on_every_position(encoder: Encoder, vectors, ma
 @pytest.mark.parametrize("seed", range(6))
 def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed: int, vectors, mask):
     """Pieces of any length; each row has its own, and may have none. Some learn late that they have ended."""
-    draw, whole, lengths = random.Random(seed), incremental(vectors, mask), mask.sum(1).tolist()
-    begins, state, complete = [0] * len(lengths), None, [False] * len(lengths)
+    draw = random.Random(seed)
+    whole = incremental(vectors, mask)
+    lengths = mask.sum(1).tolist()
+    begins = [0] * len(lengths)
+    state = None
+    complete = [False] * len(lengths)
     parts = [[part.new_empty(0, part.shape[2])] * len(lengths) for part in at_positions(whole)]
     while not all(complete):
         counts = [min(draw.choice((0, 1, 2, 4)), length - b) for b, length in zip(begins, lengths, strict=True)]
@@ -167,7 +171,8 @@ def test_rows_can_be_kept_and_dropped_in_between(incremental: Encoder, vectors, 
     kept = torch.tensor([3, 0])
     state = tuple(part[kept] for part in state)
     encoded, _ = incremental.extend(vectors[kept, 5:], mask[kept, 5:], state, torch.tensor([True, True]))
-    whole, count = incremental(vectors, mask), encoded.mask.sum(1)
+    whole = incremental(vectors, mask)
+    count = encoded.mask.sum(1)
     assert count[0] == count[1] > 0
     assert_close(at_positions(encoded), [part[kept, part.shape[1] - int(count[0]) :] for part in at_positions(whole)])
 

@@ -63,7 +63,8 @@ def test_forget_gates_begin_open(name: str):
         encoder = kind(kind.Config(hidden_size=8, num_layers=2, forget_bias=forget_bias), 6)
         return [one for name, one in encoder.named_parameters() if "bias" in name]
 
-    before, after = biases(0.0), biases(2.0)
+    before = biases(0.0)
+    after = biases(2.0)
     sums = [
         sum((new - old).chunk(4)[gate].sum().item() for new, old in zip(after, before, strict=True))
         for gate in range(4)

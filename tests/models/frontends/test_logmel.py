@@ -57,9 +57,11 @@ def test_a_sound_alone_gives_what_it_gives_in_any_batch(options, sounds: Tensor,
 @pytest.mark.parametrize("seed", range(3))
 def test_pieces_of_a_sound_give_the_vectors_of_the_whole(options, seed: int, sounds: Tensor, mask: Tensor):
     """Pieces of any length, each row its own, and none once it has ended."""
-    frontend, draw = build(**options), random.Random(seed)
+    frontend = build(**options)
+    draw = random.Random(seed)
     vectors, places = frontend(sounds, mask)
-    begins, state = [0] * len(LENGTHS), None
+    begins = [0] * len(LENGTHS)
+    state = None
     found: list[list[Tensor]] = [[] for _ in LENGTHS]
     while begins != list(LENGTHS):
         ends = [min(begin + draw.choice((0, 1, 2, 7)), length) for begin, length in zip(begins, LENGTHS, strict=True)]
@@ -79,7 +81,8 @@ def test_pieces_of_a_sound_give_the_vectors_of_the_whole(options, seed: int, sou
 
 
 def test_causal_means_that_what_comes_later_changes_nothing(sounds: Tensor):
-    changed, everything = sounds[:1].clone(), torch.ones(1, max(LENGTHS), dtype=torch.bool)
+    changed = sounds[:1].clone()
+    everything = torch.ones(1, max(LENGTHS), dtype=torch.bool)
     changed[:, 14:] = -changed[:, 14:]
     for causal in (False, True):
         before, after = (build(causal=causal)(each, everything)[0][0] for each in (sounds[:1], changed))
