@@ -35,7 +35,9 @@ from mt.cli.arguments import (
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.config import Config
-from mt.decoding.onnx import OnnxTranslator
+from mt.data.split import Split
+from mt.decoding.onnx import OnnxNetwork
+from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.evaluation.scoring import notes_of
@@ -76,24 +78,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not len(corpus.split(options.split)):
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         folder = options.out or _folder(options, search, usual)
-        split, progress = corpus.split(options.split), sys.stderr.isatty()
-        unit = options.latency_unit
-        if isinstance(translator, OnnxTranslator):
-            if options.plot_format or options.plot_words:
-                raise UserError(
-                    "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
-                    "evaluate the run itself"
-                )
-            results = report_decoded(translator, split, options.split, folder, search=search, progress=progress)
-        else:
-            translator.config = _with_plots(translator.config, options)
-            results = report(translator, split, options.split, folder, search=search, unit=unit, progress=progress)
-            results |= _origins(options) | ({"precision": options.precision} if options.precision else {})
+        split = corpus.split(options.split)
+        results = _evaluated(translator, split, options, search, folder)
         write_json(folder / "results.json", results)
-        scored = translator.config.dataset.model_copy(update={"latency_unit": unit} if unit else {})
+        latency = {"latency_unit": options.latency_unit} if options.latency_unit else {}
+        scored = translator.config.dataset.model_copy(update=latency)
         for note in notes_of(scored, split.column("references"), online="al" in results):
             say(f"note: {note}", sys.stderr)
         say(f"{table(results)}\n\n{folder}")
+
+
+def _evaluated(
+    translator: Translator, split: Split, options: argparse.Namespace, search: SearchConfig, folder: Path
+) -> dict[str, Any]:
+    """Evaluates a split, writes what `report` writes, and returns the results."""
+    name, unit, progress = options.split, options.latency_unit, sys.stderr.isatty()
+    network = translator.network
+    if isinstance(network, OnnxNetwork):
+        if options.plot_format or options.plot_words:
+            raise UserError(
+                "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+                "evaluate the run itself"
+            )
+        checkpoint = network.graphs.manifest.checkpoint
+        return report_decoded(translator, split, name, folder, checkpoint=checkpoint, search=search, progress=progress)
+    translator.config = _with_plots(translator.config, options)
+    results = report(translator, split, name, folder, search=search, unit=unit, progress=progress)
+    return results | _origins(options) | ({"precision": options.precision} if options.precision else {})
 
 
 def _folder(options: argparse.Namespace, search: SearchConfig, usual: SearchConfig) -> Path:

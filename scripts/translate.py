@@ -42,8 +42,9 @@ from mt.cli.arguments import (
 )
 from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import output
-from mt.decoding.base import BaseTranslator
 from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
+from mt.decoding.word_links import in_words
 from mt.errors import UserError, reported, unwritten
 from mt.metrics.alignment import to_pharaoh
 from mt.search.config import SearchConfig
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def translate(
-    translator: BaseTranslator,
+    translator: Translator,
     search: SearchConfig,
     lines: Iterator[str],
     links: TextIO | None,
@@ -95,7 +96,7 @@ def translate(
                 print(output(line))
         sys.stdout.flush()
         if options.plots:
-            drawn = [translator.in_words(hypotheses[0], text) for hypotheses, text in zip(found, chunk, strict=True)]
+            drawn = [in_words(translator, hypotheses[0], text) for hypotheses, text in zip(found, chunk, strict=True)]
             _draw(drawn, options, first)
         if links:
             with _named("--alignments", options.alignments):

@@ -7,10 +7,10 @@ import torch
 from mt.common.options import parse
 from mt.data.fields import ImageConfig, ImageField
 from mt.data.tokenizer import EOS
-from mt.decoding.batches import decode_ids
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig
+from tests.decoding.decoded import decode_ids
 
 
 @pytest.mark.parametrize("size", [32, 64, 128])

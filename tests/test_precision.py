@@ -41,4 +41,4 @@ def test_online_searches_are_not_rounded(trained_hard: Path) -> None:
 
 def test_a_precision_that_there_is_not(trained: Path) -> None:
     with pytest.raises(UserError, match=r"^precision=int4 is an invalid choice: did you mean int8"):
-        mt.load(trained, precision="int4")  # type: ignore[call-overload]
+        mt.load(trained, precision="int4")  # type: ignore[arg-type]

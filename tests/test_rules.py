@@ -139,7 +139,7 @@ def no_kwargs(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, s
 
 def no_type_tests(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """Search and training ask a model what it can do, never what it is, be it by class or by name."""
-    searching = ("mt.search", "mt.decoding.base", "mt.decoding.batches", "mt.decoding.translator")
+    searching = ("mt.search", "mt.decoding.network", "mt.decoding.torch_network", "mt.decoding.translator")
     if not any(within(module, package) for package in ("mt.training", "mt.evaluation", *searching)):
         return
     parts = {name.rsplit(".", 1)[1] for _, name in imported(tree) if within(name, "mt.models")}

@@ -14,7 +14,6 @@ from mt.errors import UserError
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 
 if TYPE_CHECKING:
-    from mt.decoding.onnx import OnnxTranslator
     from mt.decoding.translator import Translator
 
 FLAGS = {
@@ -85,7 +84,7 @@ def loaded(options: argparse.Namespace) -> "Translator":
         return load(options.run, checkpoint=chosen_checkpoint(options), device=options.device)
 
 
-def loaded_in(options: argparse.Namespace) -> "Translator | OnnxTranslator":
+def loaded_in(options: argparse.Namespace) -> "Translator":
     """Likewise, in the engine of `add_engine_option`."""
     with in_flags(), leaving_at_interrupt(), loading():
         return load(

@@ -14,22 +14,19 @@ from torch import Tensor
 
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, Tokenizer
-from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
 
 
 def delays(
     tokenizer: Tokenizer,
     source: ReadSource,
-    hypothesis: Hypothesis,
+    hypothesis: OnlineHypothesis,
     needed: Callable[[Tensor], Tensor],
 ) -> dict[str, Any]:
-    """What a hypothesis gives a `Translation` of its delays, by the names of the fields; nothing where it has none.
+    """What a hypothesis gives a `Translation` of its delays, by the names of the fields.
 
     tokenizer: of the target. needed: see `Frontend.needed`.
     """
-    if not isinstance(hypothesis, OnlineHypothesis):
-        return {}
     arrivals, whole, length = source.arrivals, len(source.labels), source.part * len(source.arrivals)
     tokens_read = np.minimum(hypothesis.delays, whole)
     # Whether the last place was chosen, or taken because nothing follows, is not known: it is read with the end.

@@ -2,46 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args, overload
+from typing import TYPE_CHECKING, Literal, get_args
 
 from mt.errors import UserError, invalid_choice
 from mt.onnx.manifest import MANIFEST
 from mt.search.config import PRECISIONS, Precision
 
 if TYPE_CHECKING:
-    from mt.decoding.onnx import OnnxTranslator
     from mt.decoding.translator import Translator
 
 Engine = Literal["torch", "onnx"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 _USUAL = {"checkpoint": "best", "device": "auto", "engine": "torch"}
 Runs = str | Path | Sequence[str | Path]
-
-
-@overload
-def load(
-    run: Runs,
-    *,
-    checkpoint: str = "best",
-    device: str = "auto",
-    engine: Literal["torch"] = "torch",
-    precision: Precision | None = None,
-) -> "Translator": ...
-
-
-@overload
-def load(run: Runs, *, checkpoint: str = "best", device: str = "auto", engine: Literal["onnx"]) -> "OnnxTranslator": ...
-
-
-@overload
-def load(
-    run: Runs,
-    *,
-    checkpoint: str = ...,
-    device: str = ...,
-    engine: Engine,
-    precision: Precision | None,
-) -> "Translator | OnnxTranslator": ...
 
 
 def load(
@@ -51,7 +24,7 @@ def load(
     device: str = "auto",
     engine: Engine = "torch",
     precision: Precision | None = None,
-) -> "Translator | OnnxTranslator":
+) -> "Translator":
     """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder; of several, in
     torch, their ensemble, with the configuration of the first.
 
@@ -69,15 +42,15 @@ def load(
     runs = folders(run)
     if engine == "onnx":
         _require_onnx(runs, checkpoint, device, precision)
-        from mt.decoding.onnx import OnnxTranslator
+        from mt.decoding.onnx import load_graphs
 
-        return OnnxTranslator(runs[0])
+        return load_graphs(runs[0])
     for one in runs:
         if (one / MANIFEST).is_file():
             raise UserError(
                 f"{one} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
             )
-    from mt.decoding.runs import load_runs
+    from mt.decoding.torch_network import load_runs
 
     return load_runs(runs, checkpoint, device, precision)
 

@@ -1,68 +1,78 @@
-"""An exported model in ONNX Runtime, with the interface of one in torch, which need not be installed."""
+"""Exported graphs as a network that decodes with ONNX Runtime; torch need not be installed."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mt.common.input_files import read_json
 from mt.common.options import parse
-from mt.common.progress import Bar
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
-from mt.decoding.base import BaseTranslator
+from mt.decoding.network import BatchHypotheses, EncodedBatch
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
-from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, decode, without_removed
-from mt.search.hypothesis import Hypothesis
+from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, without_removed
+
+if TYPE_CHECKING:
+    from mt.decoding.torch_network import TorchNetwork
 
 
-def decode_ids(networks: Networks, ids: np.ndarray, options: SearchConfig) -> Sequence[Hypothesis]:
-    """The hypotheses of one source, best first. ids: [S], EOS last; options: `GreedyConfig` or `BeamConfig`."""
-    stepper = networks.stepper(ids, options.beam_size if isinstance(options, BeamConfig) else 1)
-    return decode(options, stepper, [len(ids)])[0]
+class OnnxNetwork:
+    """The graphs of a folder that `scripts/export.py RUN DIR --format onnx` made; see `Network`. Sentences are decoded
+    one by one."""
 
+    def __init__(self, graphs: Networks) -> None:
+        self.graphs = graphs
+        self.max_source_length = graphs.manifest.max_source_length
+        self.chunk_size = graphs.manifest.chunk_size
 
-class OnnxTranslator(BaseTranslator):
-    """A folder that `scripts/export.py RUN DIR --format onnx` made. Sentences are decoded one by one."""
-
-    config: ExportedConfig
-
-    def __init__(self, folder: Path) -> None:
-        """Raises UserError where the folder is damaged, or holds no such export."""
-        self.networks = Networks(folder)
-        path = str(folder / "config.json")
-        plain = without_removed(read_json(folder / "config.json", "copy the folder again"))
-        known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
-        super().__init__(Tokenizers.load(folder), parse(known, ExportedConfig, path))
-        manifest = self.networks.manifest
-        self.max_source_length, self.chunk_size = manifest.max_source_length, manifest.chunk_size
-
-    def __repr__(self) -> str:
-        return f"OnnxTranslator(dataset={self.config.dataset.name}, weights in {self.networks.manifest.dtype})"
-
-    def _hypotheses(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> list[Sequence[Hypothesis]]:
-        self._refuse_search(search)
-        found = []
-        with Bar("decoding", len(rows), "sentences", shown=progress, leave=False) as bar:
-            for row in rows:
-                found.append(decode_ids(self.networks, np.asarray(row), search))
-                bar.update()
-        return found
-
-    def _encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
-        return list(lengths)
-
-    def _refuse_search(self, search: SearchConfig) -> None:
+    def require(self, search: SearchConfig) -> None:
         if not isinstance(search, GreedyConfig | BeamConfig):
             raise UserError(
                 f"search={search.name} writes while it reads, which engine=onnx cannot: choose search=greedy or "
                 "search=beam, or decode the run itself with engine=torch"
             )
-        mode = "hard" if self.networks.manifest.hard else "soft"
+        mode = "hard" if self.graphs.manifest.hard else "soft"
         if search.mode not in ("auto", mode):
             raise UserError(
                 f"search.mode={search.mode} is not what was exported, an attention that reads {mode}: choose "
                 f"search.mode={mode}, or decode the run itself with engine=torch"
             )
+
+    def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
+        return list(lengths)
+
+    def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
+        return [np.array([index]) for index in range(len(rows))]
+
+    @contextlib.contextmanager
+    def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
+        (row,) = rows
+        beam_size = search.beam_size if isinstance(search, BeamConfig) else 1
+        yield EncodedBatch(self.graphs.stepper(np.asarray(row), beam_size), [len(row)])
+
+    def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
+        return share
+
+    def in_torch(self) -> "TorchNetwork":
+        raise UserError(
+            "engine=onnx translates and evaluates, and this needs the model in torch: load the run itself with "
+            "engine=torch"
+        )
+
+    def __repr__(self) -> str:
+        return f"weights in {self.graphs.manifest.dtype}"
+
+
+def load_graphs(folder: Path) -> Translator:
+    """Returns the translator of an exported folder. Raises UserError where it is damaged, or holds no such export."""
+    network = OnnxNetwork(Networks(folder))
+    path = folder / "config.json"
+    plain = without_removed(read_json(path, "copy the folder again"))
+    known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
+    return Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))

@@ -10,81 +10,151 @@ session = translator.stream()
 print(*session.read("The"), *session.read("train"), *session.finish())
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast, get_args, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, get_args, overload
 
-import numpy as np
-import torch
-
-from mt.config import Config
-from mt.data.fields import Raw, ReadSource, Row, as_list, require_texts
-from mt.data.tokenizer import Tokenizers, Unit, normalize
-from mt.decoding.base import BaseTranslator
-from mt.decoding.batches import decode_ids
-from mt.decoding.delays import delays
-from mt.decoding.forced import forced_batches
-from mt.decoding.model import DecodableModel, single_model
-from mt.decoding.modes import decodes_hard
-from mt.decoding.streaming import Session, StreamingModel, refuse_offline
+from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
+from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
+from mt.decoding.long_sources import refuse_long_rows, refuse_long_texts
+from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
-from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
-from mt.kernels.int8 import int8_copy
-from mt.models.seq2seq import Loss
 from mt.search.config import (
-    Precision,
+    MAX_BEAM_SIZE,
+    BeamConfig,
     SearchConfig,
-    is_online,
+    limited_as,
     online_search,
     require_search,
     revised_search,
-    waits,
 )
 from mt.search.hypothesis import Hypothesis
-from mt.search.windows import Windows
+from mt.search.online import OnlineHypothesis
+from mt.search.windows import EMPTY
+
+if TYPE_CHECKING:
+    from mt.config import Config
+    from mt.decoding.model import DecodableModel
+    from mt.decoding.streaming import Session
+    from mt.onnx.manifest import ExportedConfig
 
 
-class Translator(BaseTranslator):
-    """A trained model in torch; see `BaseTranslator`."""
+class Translator:
+    """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
 
-    config: Config
+    A source is a text, or of a model that reads sound or pictures a path or an array: see its field in
+    `mt.data.fields`. One source gives what a list of it would hold; of several any iterable is taken, see `as_list`.
+    What needs the model in torch (`align`, `stream`) raises UserError where it was exported.
+    """
 
-    def __init__(
-        self,
-        model: DecodableModel,
-        tokenizers: Tokenizers,
-        config: Config,
-        processes: ProcessGroup = ALONE,
-        *,
-        precision: Precision | None = None,
-    ) -> None:
-        """processes: decode together, each a share of what all of them are given alike.
+    def __init__(self, network: Network, tokenizers: Tokenizers, config: "Config | ExportedConfig") -> None:
+        self.network = network
+        self.tokenizers = tokenizers
+        self.config: Any = config
+        """The `Config` of a run; of an exported model, what decoding asks of it."""
+        self.field = build_field(config.dataset.field)
+        """What the sources are."""
+        self.unit: Unit = "char" if all(side.of_characters for side in tokenizers) else "word"
+        """What is read and written in a stream: characters where both sides are cut into characters, else words."""
+        self.link_unit: LinkUnit = self.unit
+        """What the links of translations join."""
 
-        precision: of products; by default the run's, or fp32 where that is fp16 and the device a CPU.
-        Raises UserError for int8 on another device than a CPU.
-        """
-        super().__init__(tokenizers, config)
-        self.model = model.eval()
-        self.processes = processes
-        self.device = next(model.parameters()).device
-        own: Precision = config.precision
-        if own == "fp16" and self.device.type == "cpu":  # which is several times as slow in it
-            own = "fp32"
-        self.precision: Precision = precision or own
-        self._chosen = precision
-        if self.precision == "int8" and self.device.type != "cpu":
-            raise UserError(f"precision=int8 is for CPUs, and device={self.device} is none: choose precision=bf16")
-        self._search_model = int8_copy(self.model) if self.precision == "int8" else self.model
-        self.max_source_length, self.chunk_size = model.max_source_length, model.chunk_size
+    @property
+    def model(self) -> "DecodableModel":
+        """The model, or the ensemble, in torch."""
+        return self.network.in_torch().model
 
     def __repr__(self) -> str:
-        config = self.config
-        parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        return (
-            f"Translator(dataset={config.dataset.name}, encoder={config.encoder.name}, "
-            f"attention={config.attention.name}, decoder={config.decoder.name}: {parameters:,} parameters on "
-            f"{self.device})"
-        )
+        names = ("dataset", "encoder", "attention", "decoder")
+        parts = [f"{name}={getattr(self.config, name).name}" for name in names if hasattr(self.config, name)]
+        return f"Translator({', '.join(parts)}: {self.network!r})"
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: Raw, search: SearchConfig | None = None
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self, texts: Iterable[Raw], search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[Translation]: ...
+
+    def translate(
+        self, texts: Raw | Iterable[Raw], search: SearchConfig | None = None, *, progress: bool = False
+    ) -> Translation | list[Translation]:
+        """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
+        empty one.
+
+        search: how to decode; by default as the run was configured. Raises UserError for what is no text (None, bytes,
+        half of a character), for a text that is too long, and for a file that cannot be read.
+        """
+        sources, alone = as_list(texts)
+        best = [translations[0] for translations in self.n_best(sources, search=search, progress=progress)]
+        return best[0] if alone else best
+
+    @overload
+    def n_best(  # type: ignore[overload-overlap]
+        self, texts: Raw, n: int | None = None, search: SearchConfig | None = None
+    ) -> list[Translation]: ...
+
+    @overload
+    def n_best(
+        self, texts: Iterable[Raw], n: int | None = None, search: SearchConfig | None = None, *, progress: bool = False
+    ) -> list[list[Translation]]: ...
+
+    def n_best(
+        self,
+        texts: Raw | Iterable[Raw],
+        n: int | None = None,
+        search: SearchConfig | None = None,
+        *,
+        progress: bool = False,
+    ) -> list[Translation] | list[list[Translation]]:
+        """Returns of each text the `n` best translations, best first; fewer where the search finds no more. The rest as
+        in `translate`.
+
+        n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
+        """
+        sources, alone = as_list(texts)
+        search = self.config.search if search is None else search
+        require_search(search)
+        if n is not None:
+            if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
+                raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
+            beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
+            search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
+        translations = self.decode(self.encoded(sources), search, texts=sources, progress=progress)
+        return translations[0] if alone else translations
+
+    def decode(
+        self,
+        sources: Sequence[Row],
+        search: SearchConfig | None = None,
+        *,
+        texts: Sequence[Raw] | None = None,
+        progress: bool = False,
+    ) -> list[list[Translation]]:
+        """Does as `n_best`, of sources that are encoded already: rows of their field, which are of text ids that end in
+        EOS; a blank text is EOS alone.
+
+        texts: what the rows were made of, for the words of links; by default what ids decode to, where a run of unknown
+        characters is a word of its own.
+        """
+        results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
+        indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
+        rows = [sources[i] for i in indices]
+        refuse_long_rows(self.network, self.field, rows, indices)
+        target = self.tokenizers.target
+        decoded = decode_rows(self.network, rows, self.search_for(search), progress=progress)
+        for i, row, hypotheses in zip(indices, rows, decoded, strict=True):
+            read = self.read_source(row, None if texts is None else texts[i])
+            results[i] = [
+                self.translation(
+                    target.decode(best.tokens), read, best, target.decoded_unit_ids(best.tokens, self.link_unit)
+                )
+                for best in hypotheses
+            ]
+        return results
 
     @overload
     def align(  # type: ignore[overload-overlap]
@@ -99,101 +169,80 @@ class Translator(BaseTranslator):
     def align(
         self, sources: Raw | Iterable[Raw], targets: str | Iterable[str], *, hard: bool | None = None
     ) -> Translation | list[Translation]:
-        """Forced alignment: the attention while the model is given the targets, token by token.
+        """Returns the attention while the model is given the targets, token by token (forced alignment).
 
         hard: whether the attention chooses one position; by default as the run decodes. The score of each is the
         log-probability of its target. Raises UserError for a text that is too long, and for `hard` where the attention
         cannot choose.
         """
-        (given, alone), (texts, text_alone) = as_list(sources), as_list(targets)
-        if alone != text_alone:
-            raise UserError("align takes two texts or two lists of texts, not one of each")
-        if len(given) != len(texts):
-            raise UserError(f"align takes a target for each source: {len(given)} sources and {len(texts)} targets")
-        aligned = self._aligned(given, cast(list[str], texts), hard=hard)
-        return aligned[0] if alone else aligned
+        from mt.decoding.alignment import aligned  # Not above: it needs torch.
 
-    def _aligned(self, sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None) -> list[Translation]:
-        search = self.config.search
-        if hard is not None:
-            search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
-        hard = decodes_hard(search, self.model)
-        require_texts(targets, "target")
-        self.refuse_long(targets)
-        rows, ids = self._encoded(sources), self.tokenizers.target.encode(targets)
-        results: dict[int, Translation] = {}
-        for indices, loss in self.forced(rows, ids, hard=hard, wait_k=waits(search)):
-            scores = (-loss.token_losses.sum(1)).tolist()
-            for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
-                windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
-                forced = Hypothesis(tuple(ids[i]), score, score, windows, None, None)
-                read = self._read(rows[i], sources[i])
-                target_units = self.tokenizers.target.unit_ids(targets[i], self.link_unit)
-                results[i] = self._translation(normalize(targets[i]), read, forced, target_units)
-        return [results[i] for i in range(len(ids))]
+        return aligned(self, sources, targets, hard=hard)
 
-    def forced(
-        self, rows: Sequence[Row], ids: Sequence[Sequence[int]], *, hard: bool, wait_k: int | None = None
-    ) -> Iterator[tuple[list[int], Loss]]:
-        """What the model says while it is given the targets, batch by batch: indices of the pairs, loss and attention.
-
-        rows: see `decode`; ids: of the targets, EOS last. hard, wait_k: how the attention reads. Raises UserError
-        where the model is not defined for so long a source.
-        """
-        self._refuse_long_sources(rows, range(len(rows)))
-        pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, ids, strict=True)]
-        batches = forced_batches(
-            self.model,
-            np.array([max(self.field.length(row), len(target)) for row, target in pairs]),
-            lambda indices: [pairs[i] for i in indices],
-            precision=self.precision,
-            hard=hard,
-            max_tokens=self.config.search.batch_tokens,
-            wait_k=wait_k,
-            source=self.field,
-        )
-        yield from ((indices.tolist(), loss) for indices, _, loss in batches)
-
-    def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> Session:
-        """The translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
+    def stream(self, search: SearchConfig | None = None, unit: Unit | None = None) -> "Session":
+        """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
         search: online or wait_k; by default the run's own, made online. unit: what is read and written; by default
         characters where both sides are cut into characters, else words. Raises UserError where the model must know the
         whole source before it writes.
         """
+        from mt.decoding.streaming import open_session  # Not above: it needs torch.
+
         search = online_search(self.config.search) if search is None else search
         require_search(search)
         search = self.search_for(search)
         if unit not in (None, *get_args(Unit)):
             raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
-        refuse_offline(self.model, search)
-        decodes_hard(search, self.model)  # raises where they do not go together
-        return Session(StreamingModel(single_model(self.model), self.tokenizers, search, unit or self.unit, self.field))
+        return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
-        """As there. Raises UserError where a precision was chosen that this search does not compute in."""
-        search = super().search_for(search)
-        if is_online(search) and self._chosen not in (None, "fp32"):
-            raise UserError(
-                f"precision={self._chosen} is not for search={search.name}, which computes in fp32, so that what it "
-                "decides does not depend on the batch: leave it out"
-            )
+        """Returns the search that is meant: the run's own where there is none, and with the run's own limits of the
+        length of hypotheses where it has none. Raises UserError where it is not for the engine or the precision."""
+        usual = self.config.search
+        search = usual if search is None else limited_as(search, usual)
+        self.network.require(search)
         return search
 
-    def _hypotheses(self, rows: Sequence[Row], search: SearchConfig, progress: bool) -> Sequence[Sequence[Hypothesis]]:
-        return decode_ids(
-            self._search_model,
-            rows,
-            search,
-            vocab_size=len(self.tokenizers.target),
-            precision=self.precision,
-            field=self.field,
-            progress=progress,
-            processes=self.processes,
+    def read_source(self, row: Row, source: Raw | None) -> ReadSource:
+        """Returns what a translation says of its source. source: what the row was made of, where that is known."""
+        (encoded_length,) = self.network.encoded_lengths([self.field.length(row)])
+        return self.field.read(row, encoded_length, self.tokenizers.source, self.link_unit, source)
+
+    def translation(
+        self, text: str, source: ReadSource, hypothesis: Hypothesis, target_units: Sequence[int | None]
+    ) -> Translation:
+        """Returns a hypothesis with its text and its source; target_units: see `Translation`."""
+        return Translation(
+            text=text,
+            score=hypothesis.score,
+            tokens=tuple(self.tokenizers.target.pieces(hypothesis.tokens)),
+            source_tokens=tuple(source.labels),
+            windows=hypothesis.windows,
+            source_units=tuple(source.units),
+            target_units=tuple(target_units),
+            stops=hypothesis.stops,
+            chunk_size=self.network.chunk_size,
+            energies=hypothesis.energies,
+            cut=hypothesis.cut,
+            backdrop=source.backdrop,
+            ids=tuple(hypothesis.tokens),
+            **self._delays(source, hypothesis),
         )
 
-    def _encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
-        return self.model.encoded_lengths(torch.tensor(lengths)).tolist()
+    def encoded(self, sources: Sequence[Raw]) -> Sequence[Row]:
+        """Returns the rows of sources. Raises UserError for what is no text, and for one that is too long."""
+        if self.field.written:
+            require_texts(sources)
+            self.refuse_long([str(source) for source in sources])
+        return self.field.encode(sources, self.tokenizers.source)
 
     def _delays(self, source: ReadSource, hypothesis: Hypothesis) -> dict[str, Any]:
+        if not isinstance(hypothesis, OnlineHypothesis):
+            return {}
+        from mt.decoding.delays import delays  # Not above: it needs torch.
+
         return delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed)
+
+    def refuse_long(self, texts: Iterable[str], place: str = "text", first: int = 1) -> None:
+        """Raises UserError where a text is too long. place, first: what to call the texts, and the first's number."""
+        refuse_long_texts(texts, self.config.dataset.cleaning.max_evaluation_length, place, first)

@@ -8,6 +8,7 @@ from mt.data.split import Split
 from mt.data.tokenizer import units
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
+from mt.decoding.word_links import in_words
 from mt.evaluation.timing import boundaries
 from mt.metrics.alignment import Link, parse_pharaoh
 
@@ -30,8 +31,8 @@ def drawings(
         zip(translations, sources, links, ends, strict=False)
     ):
         if translation.tokens:
-            in_words = translator.in_words(translation, source)
-            yield number, translation, in_words.figure(boundaries=seconds, words=options.plot_words, gold=gold)
+            linked = in_words(translator, translation, source)
+            yield number, translation, linked.figure(boundaries=seconds, words=options.plot_words, gold=gold)
 
 
 def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link] | None]:

@@ -62,7 +62,9 @@ def likelihoods(
     ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
     hard = decodes_hard(search, translator.model)
     likelihood_of: dict[int, Likelihood] = {}
-    for indices, loss in translator.forced(rows, ids, hard=hard, wait_k=waits(search)):
+    network = translator.network.in_torch()
+    batches = network.forced(rows, ids, hard=hard, wait_k=waits(search), max_tokens=search.batch_tokens)
+    for indices, loss in batches:
         for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             each = tuple(row[: len(ids[i])])
             likelihood_of[i] = Likelihood(tuple(target.pieces(ids[i])), each, sum(each) / penalty(len(each), exponent))

@@ -10,7 +10,6 @@ import numpy as np
 from mt.checkpoint import load_meta, locate
 from mt.data.split import Split
 from mt.decoding.modes import decodes_hard
-from mt.decoding.onnx import OnnxTranslator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.drawings import drawings
@@ -78,7 +77,7 @@ def report(
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
-    if translator.processes.is_first:
+    if translator.network.in_torch().processes.is_first:
         _write(folder, name, translator, split, evaluation, forced.links)
     return results
 
@@ -98,15 +97,19 @@ def _write(
 
 
 def report_decoded(
-    translator: OnnxTranslator,
+    translator: Translator,
     split: Split,
     name: str,
     folder: Path,
     *,
+    checkpoint: Mapping[str, Any],
     search: SearchConfig | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """As `report`, of what decodes and nothing else: without loss, statistics of the attention, and pictures."""
+    """As `report`, of what decodes and nothing else: without loss, statistics of the attention, and pictures.
+
+    checkpoint: whose weights they are.
+    """
     search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, progress=progress)
     _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
@@ -118,7 +121,7 @@ def report_decoded(
         "cut": evaluation.cut,
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
-        "checkpoint": dict(translator.networks.manifest.checkpoint),
+        "checkpoint": dict(checkpoint),
     }
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.data.split import Split
-from mt.decoding.base import BaseTranslator
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -49,7 +48,7 @@ class Evaluation:
 
 
 def evaluate(
-    translator: BaseTranslator,
+    translator: Translator,
     split: Split,
     search: SearchConfig,
     *,

@@ -36,21 +36,21 @@ def teacher_forced_pass(
     hard: whether the attention decides, where it can. wait_k: see `Seq2Seq.wait`. links: whether to make word
     alignments, too.
     """
-    processes = translator.processes
+    network = translator.network.in_torch()
     share: list[_BatchResult] = []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
     # Gold links join words, and are compared with.
     unit = "word" if links and any(split.links()) else translator.unit
     batches = forced_batches(
-        translator.model,
+        network.model,
         split.lengths()[0],
         split.ids,
-        precision=translator.precision,
+        precision=network.precision,
         hard=hard,
         max_tokens=translator.config.training.batch_tokens,
         wait_k=wait_k,
         source=split.source,
-        processes=processes,
+        processes=network.processes,
     )
     for indices, batch, loss in batches:
         result = _BatchResult(loss.sum.item(), loss.tokens.item(), AttentionStats(), {})
@@ -63,7 +63,7 @@ def teacher_forced_pass(
             target = translator.tokenizers.target.unit_ids(targets[i], unit)
             source = translator.field.units(length, translator.tokenizers.source, unit, sources[i])
             result.links[i] = pharaoh(weights[: len(target), : len(source)], source, target)
-    return _merge(processes.merged(share))
+    return _merge(network.processes.merged(share))
 
 
 class _BatchResult(NamedTuple):

@@ -9,6 +9,7 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.distributed import ALONE, ProcessGroup
 from mt.generators import own_generators
@@ -52,7 +53,7 @@ class Run:
 
     @property
     def translator(self) -> Translator:
-        return Translator(self.model, self.corpus.tokenizers, self.config, self.processes)
+        return torch_translator(self.model, self.corpus.tokenizers, self.config, self.processes)
 
     @property
     def metric(self) -> str:

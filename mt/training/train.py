@@ -70,7 +70,7 @@ def final_results(run: Run) -> dict[str, Any]:
     # The mean over the whole run hides what changed in its course.
     results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
     results["training_tokens_per_second_last"] = progress.last_speed
-    results["peak_memory_mb"] = peak_memory(run.translator.device) / 2**20
+    results["peak_memory_mb"] = peak_memory(run.translator.network.in_torch().device) / 2**20
     if run.processes.is_first:
         write_json(run.folder / "results.json", results)
     run.log.hyperparameters(run.config.model_dump(), results, run.metric)

@@ -38,14 +38,14 @@ from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.data.tokenizer import EOS
-from mt.decoding.batches import decode_ids
-from mt.decoding.onnx import decode_ids as decode_ids_by_onnx
+from mt.decoding.network import Network, decode_rows
+from mt.decoding.onnx import OnnxNetwork
+from mt.decoding.torch_network import TorchNetwork
 from mt.device import choose
 from mt.export.graphs import write_graphs
-from mt.kernels.int8 import int8_copy
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
-from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, Precision, SearchConfig
+from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, SearchConfig
 from mt.storage import write_json
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer
@@ -94,10 +94,8 @@ def evenly_spaced(items: Sequence[Item], count: int) -> list[Item]:
     return [items[i] for i in np.linspace(0, len(items) - 1, min(count, len(items))).astype(int)]
 
 
-def decode_by_mt(model: Seq2Seq, task: Task, vocabulary: int, precision: Precision) -> Tokens:
-    decoded = (
-        decode_ids(model, group, task.search, vocab_size=vocabulary, precision=precision) for group in task.groups
-    )
+def decode_by_mt(network: Network, task: Task) -> Tokens:
+    decoded = (decode_rows(network, group, task.search) for group in task.groups)
     return [list(hypotheses[0].tokens) for group in decoded for hypotheses in group]
 
 
@@ -113,12 +111,6 @@ def decode_plainly(model: Plain, task: Task) -> Tokens:
         else:
             decoded += model.greedy(batch.source, batch.source_mask, limits)
     return [hypothesis.tokens for hypothesis in decoded]
-
-
-def decode_by_onnx(networks: Networks, task: Task) -> Tokens:
-    return [
-        list(decode_ids_by_onnx(networks, source, task.search)[0].tokens) for group in task.groups for source in group
-    ]
 
 
 def export(model: Seq2Seq, config: Config) -> Networks | None:
@@ -144,10 +136,10 @@ def measure(model: Seq2Seq, task: Task, rounds: int, device: str, networks: Netw
     contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain_of(model).eval(), task)}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
-            contender = int8_copy(model) if precision == "int8" else model
-            contenders[precision] = partial(decode_by_mt, contender, task, len(model.decoder.output.weight), precision)
+            network = TorchNetwork(model, vocab_size=len(model.decoder.output.weight), precision=precision)
+            contenders[precision] = partial(decode_by_mt, network, task)
     if networks is not None and max(map(len, task.groups)) == 1:
-        contenders["onnx"] = partial(decode_by_onnx, networks, task)
+        contenders["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
     speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
     ratios = {name: ratio for name, ratio in speedups(speeds, PLAIN).items() if name != PLAIN}

@@ -22,7 +22,8 @@ from benchmarks.model import VOCABULARY, configure
 
 from mt.data.batches import Batch, collate
 from mt.data.tokenizer import EOS
-from mt.decoding.batches import decode_ids
+from mt.decoding.network import decode_rows
+from mt.decoding.torch_network import TorchNetwork
 from mt.device import choose, give_back_memory, peak_memory, reset_peak_memory
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
@@ -87,7 +88,7 @@ def decoding_cost(bench: Bench, width: int, length: int) -> Cost:
     model = bench.model.eval()
 
     def decode() -> int:
-        decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+        decoded = decode_rows(TorchNetwork(model, vocab_size=VOCABULARY), sources, search)
         return sum(len(hypotheses[0].tokens) for hypotheses in decoded)
 
     return measure(bench, decode)

@@ -5,7 +5,6 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.batches import decode_ids
 from mt.decoding.forced import forced_batches
 from mt.decoding.modes import decodes_hard, require_wait_k
 from mt.decoding.translator import Translator
@@ -14,12 +13,13 @@ from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
+from tests.decoding.decoded import decode_ids
 
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["two cats see houses", "three dogs", "the birds find bridges", "two big dogs"]
     expected, rows, encode = translator.translate(texts), [], translator.model.encode
-    monkeypatch.setattr("mt.decoding.batches.MAX_LOGITS", 2 * 3 * len(translator.tokenizers.target))
+    monkeypatch.setattr("mt.decoding.torch_network.MAX_LOGITS", 2 * 3 * len(translator.tokenizers.target))
     monkeypatch.setattr(
         translator.model, "encode", lambda source, mask: rows.append(len(source)) or encode(source, mask)
     )

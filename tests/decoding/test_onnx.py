@@ -15,7 +15,8 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.onnx import OnnxTranslator
+from mt.decoding.onnx import load_graphs
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.export.exportable import require_exportable
@@ -48,7 +49,7 @@ def lines(texts: Path) -> list[str]:
     return [*(texts / "test.en").read_text().splitlines(), *ODD]
 
 
-def require_same(one: Translator, other: OnnxTranslator, lines: list[str]) -> None:
+def require_same(one: Translator, other: Translator, lines: list[str]) -> None:
     for search in SEARCHES:
         for wanted, found in zip(one.n_best(lines, search=search), other.n_best(lines, search=search), strict=True):
             assert [t.ids for t in wanted] == [t.ids for t in found]
@@ -72,7 +73,7 @@ def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | 
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     if wanted:
         monkeypatch.setenv("OMP_NUM_THREADS", wanted)
-    networks = mt.load(exported, engine="onnx").networks
+    networks = mt.load(exported, engine="onnx").network.graphs
     found = [each.get_session_options().intra_op_num_threads for each in (networks._encoder, networks._step)]
     assert found == [1, threads]
 
@@ -108,7 +109,7 @@ def test_attentions_and_decoders(
     corpus.tokenizers.save(tmp_path)
     write_json(tmp_path / "config.json", config.model_dump(mode="json"))
     write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "float32")
-    require_same(Translator(model, corpus.tokenizers, config), OnnxTranslator(tmp_path), lines)
+    require_same(torch_translator(model, corpus.tokenizers, config), load_graphs(tmp_path), lines)
 
 
 def test_without_torch(exported: Path, lines: list[str]) -> None:
@@ -181,7 +182,7 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^search\.mode=hard is not what was exported, an attention that reads soft"):
         translator.translate("two", GreedyConfig(mode="hard"))
     with pytest.raises(UserError, match=r"^engine=tensorrt is an invalid choice: choices: onnx, torch$"):
-        mt.load(exported, engine="tensorrt")  # type: ignore[call-overload]
+        mt.load(exported, engine="tensorrt")  # type: ignore[arg-type]
     with pytest.raises(UserError, match=r"^device=cuda is not for engine=onnx, which computes on the CPU: leave it"):
         mt.load(exported, engine="onnx", device="cuda")
     with pytest.raises(
@@ -192,6 +193,12 @@ def test_refusals(trained: Path, exported: Path, tmp_path: Path) -> None:
         mt.load(trained, engine="onnx")
     with pytest.raises(UserError, match=r"was exported for engine=onnx, which translates and evaluates: choose that"):
         mt.load(exported)
+    with pytest.raises(
+        UserError, match=r"^engine=onnx translates and evaluates, and this needs the model in torch: load"
+    ):
+        translator.align("two", "zwei")
+    with pytest.raises(UserError, match=r"^search=online writes while it reads, which engine=onnx cannot: choose "):
+        translator.stream()
     with pytest.raises(UserError, match=r"^text 1 has 10001 words, and at most 10000 are read at once"):
         translator.translate("word " * 10_001)
 

@@ -10,6 +10,7 @@ import mt
 from mt.config import Config
 from mt.data.batches import collate
 from mt.data.corpus import Corpus
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -177,7 +178,7 @@ def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
 ) -> None:
     config = configure({"attention": {"name": "location", "max_source_length": 5}})
     model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
-    limited = Translator(model, corpus.tokenizers, config)
+    limited = torch_translator(model, corpus.tokenizers, config)
     assert len(limited.translate(["two cats see houses", ""], GREEDY)) == 2
     sentence = "^text 3 has 6 tokens, and this model reads at most 5: split it into sentences, one a line$"
     with pytest.raises(UserError, match=sentence):
@@ -215,6 +216,6 @@ def test_devices(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_evaluation_mode_whatever_came_before(translator: Translator, corpus: Corpus) -> None:
     model = translator.model
     model.train()
-    again = Translator(model, translator.tokenizers, translator.config)
+    again = torch_translator(model, translator.tokenizers, translator.config)
     assert not model.training
     assert same(again.translate(["two cats"])[0], again.translate(["two cats"])[0])

@@ -13,6 +13,7 @@ from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.data.tokenizer.training import proto_of
 from mt.decoding.load import load
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.score import evaluate
@@ -122,7 +123,9 @@ def test_a_log_holds_the_reference_that_is_compared() -> None:
 
 def test_units_of_a_sound_are_right_without_regard_to_case(configure: Callable[..., Config], corpus: Corpus) -> None:
     config = configure({})
-    translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
+    translator = torch_translator(
+        Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config
+    )
     [ids] = corpus.tokenizers.target.encode([corpus.split("dev").column("target")[0].lower()])
     text = corpus.tokenizers.target.decode(ids)
     words = text.split()

@@ -11,7 +11,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
-from mt.decoding.translator import Translator
+from mt.decoding.torch_network import torch_translator
 from mt.evaluation.report import report, samples, table, variant, weights_name
 from mt.evaluation.score import evaluate
 from mt.metrics.alignment import parse_pharaoh
@@ -167,7 +167,9 @@ def test_an_attention_that_uses_no_source_has_no_alignments(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     config = configure({"attention": {"name": "none"}, "search": {"name": "greedy"}})
-    translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
+    translator = torch_translator(
+        Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config
+    )
     table = corpus.split("test")._table
     with_gold = Split(table.drop_columns("links").append_column("links", [["0-0"] * len(table)]))
     results = report(translator, with_gold, "test", tmp_path)

@@ -10,7 +10,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
-from mt.decoding.translator import Translator
+from mt.decoding.torch_network import torch_translator
 from mt.errors import UserError
 from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
@@ -107,7 +107,9 @@ def test_attention_statistics_are_those_of_forced_targets(trained_hard: Path, co
 
 def test_an_attention_that_uses_no_source_has_no_statistics(configure: Callable[..., Config], corpus: Corpus) -> None:
     config = configure({"attention": {"name": "none"}})
-    translator = Translator(Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config)
+    translator = torch_translator(
+        Seq2Seq(config, *(len(side) for side in corpus.tokenizers)), corpus.tokenizers, config
+    )
     assert dev_scores(translator, corpus.split("dev"), 2).attention_stats == {}
 
 

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.decoding.batches import decode_ids
 from mt.models.attention import NEEDS_MORE_SOURCE
 from mt.models.attention.hard_steps import BLOCK
 from mt.models.attention.matcha import MAtChAConfig
@@ -19,6 +18,7 @@ from mt.models.encoders.recurrent import LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from tests.decoding.decoded import decode_ids
 from tests.search.searches import greedy
 
 VOCABULARY = 12

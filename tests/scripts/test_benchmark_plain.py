@@ -9,9 +9,9 @@ import torch
 
 from mt.config import Config
 from mt.data.batches import Batch, collate
-from mt.decoding.batches import decode_ids
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
+from tests.decoding.decoded import decode_ids
 
 sys.path.append(str(Path(__file__).parents[2] / "scripts"))
 from benchmarks.model import configure

@@ -15,7 +15,7 @@ import mt
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.batches import decode_ids
+from mt.decoding.torch_network import torch_translator
 from mt.search.config import GreedyConfig
 from mt.training import scaling
 from mt.training.loop import updates
@@ -24,6 +24,7 @@ from mt.training.saving import save_unsaved
 from mt.training.scaling import LossScale
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test
+from tests.decoding.decoded import decode_ids
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 
@@ -114,8 +115,8 @@ def test_a_run_in_float16_decodes_on_a_cpu_in_float32(
 ) -> None:
     there = mt.load(trained, device="cpu")
     config = configure({"precision": "fp16"})
-    assert mt.Translator(there.model, there.tokenizers, config).precision == "fp32"
-    assert mt.Translator(there.model, there.tokenizers, config, precision="bf16").precision == "bf16"
+    assert torch_translator(there.model, there.tokenizers, config).network.precision == "fp32"
+    assert torch_translator(there.model, there.tokenizers, config, precision="bf16").network.precision == "bf16"
     rows = [row.tolist() for row, _ in corpus.split("test").ids(range(10))]
     size = len(corpus.tokenizers.target)
     exact, near = (

@@ -57,7 +57,7 @@ def learn(config: Config, corpus: Corpus, training: Training, processes: Process
 
 def evaluate(run: Path, corpus: Corpus, processes: ProcessGroup, out: Path) -> dict[str, Any]:
     translator = load(run)
-    translator.processes = processes
+    translator.network.processes = processes
     dev = dev_scores(translator, corpus.split("dev"), None)
     results = report(translator, corpus.split("test"), "test", out)
     assert (out / "hypotheses").is_dir() == processes.is_first

@@ -21,6 +21,7 @@ import torch
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.model import DecodableModel, single_model
+from mt.decoding.modes import decodes_hard
 from mt.decoding.streaming.state import StreamState
 from mt.decoding.streaming.stepper import advance_streams
 from mt.decoding.streaming.words import TargetWords
@@ -150,6 +151,15 @@ class Session:
             self.words.append(word)
             self.delays.append(self._source.read)
             self.events.append(("write", word))
+
+
+def open_session(
+    model: DecodableModel, tokenizers: Tokenizers, search: SearchConfig, unit: Unit, field: Field
+) -> Session:
+    """Begins a session. Raises UserError where the search, or the model, needs the whole source before it writes."""
+    refuse_offline(model, search)
+    decodes_hard(search, model)  # raises where they do not go together
+    return Session(StreamingModel(single_model(model), tokenizers, search, unit, field))
 
 
 def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:

@@ -10,7 +10,6 @@ import torch
 
 from mt.data.fields import AudioConfig, AudioField
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
-from mt.decoding.batches import decode_ids
 from mt.decoding.streaming import Session, StreamingModel
 from mt.decoding.streaming.state import StreamState
 from mt.models.config import ModelConfig
@@ -21,6 +20,7 @@ from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Hypothesis
+from tests.decoding.decoded import decode_ids
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
 LOOK_AHEAD = {"lc_bilstm": {"chunk_size": 2, "look_ahead": 1}}

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from mt.data.tokenizer import EOS
-from mt.decoding.batches import decode_ids
 from mt.decoding.modes import decodes_hard
 from mt.decoding.streaming import refuse_offline
 from mt.decoding.streaming.state import StreamState
@@ -23,6 +22,7 @@ from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig, decode
 from mt.search.torch_stepper import TorchStepper
+from tests.decoding.decoded import decode_ids
 
 VOCABULARY, SIZE = 24, 6
 LIMITS = {"max_ratio": 1.0, "max_extra": 3, "min_length": 4}

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from mt.data.fields import AudioConfig, AudioField
-from mt.decoding.batches import decode_ids
 from mt.decoding.delays import delays
 from mt.decoding.streaming import Session, StreamingModel, finish, read
 from mt.evaluation.timing import written_units
 from mt.search.hypothesis import Hypothesis
+from tests.decoding.decoded import decode_ids
 
 RATE = 4000
 FIELD = AudioField(AudioConfig(rate=RATE))

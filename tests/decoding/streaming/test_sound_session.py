@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from mt.data.fields import AudioConfig, AudioField
-from mt.decoding.batches import decode_ids
 from mt.decoding.streaming import Session, StreamingModel, refuse_offline
 from mt.errors import UserError
 from mt.search.config import OnlineConfig
+from tests.decoding.decoded import decode_ids
 
 RATE = 4000
 FIELD = AudioField(AudioConfig(rate=RATE))

@@ -1,0 +1,75 @@
+"""What computes hypotheses, in torch or as exported graphs. The loop over batches is one. Needs no torch."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from mt.common.progress import Bar
+from mt.data.fields import Row
+from mt.search.config import SearchConfig, decode
+from mt.search.hypothesis import Hypothesis
+from mt.search.stepper import Stepper
+
+if TYPE_CHECKING:
+    from mt.decoding.torch_network import TorchNetwork
+
+BatchHypotheses = tuple[np.ndarray, Sequence[Sequence[Hypothesis]]]
+"""The indices of the sources of a batch, and the hypotheses of each source, best first."""
+
+
+class EncodedBatch(NamedTuple):
+    """A batch of sources that is ready to be searched."""
+
+    stepper: Stepper
+    lengths: Sequence[int]
+    """Of the sources, in vectors of the front-end, which of text are tokens; they limit the length of hypotheses."""
+    read_for: np.ndarray | None = None
+    """[B, S] int64: see `mt.search.online.online`."""
+
+
+class Network(Protocol):
+    """A trained model that reads rows of a field."""
+
+    max_source_length: int | None
+    """Most positions that it is defined for; None for any number."""
+    chunk_size: int | None
+    """How many positions a hard attention attends to; see `Attention`."""
+
+    def require(self, search: SearchConfig) -> None:
+        """Raises UserError where this search is not for this engine and precision."""
+
+    def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
+        """How many positions sources of these lengths, counted as their field does, have for the attention."""
+
+    def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
+        """The indices of the rows that are decoded together, of the batches that are this process's."""
+
+    def encoded(self, rows: Sequence[Row], search: SearchConfig) -> AbstractContextManager[EncodedBatch]:
+        """Encodes a batch; the context lasts while it is searched. Raises UserError where the search is not for the
+        model."""
+
+    def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
+        """Those of all processes, from those of this one."""
+
+    def in_torch(self) -> "TorchNetwork":
+        """Itself, for what needs the model: alignments, streams, statistics. Raises UserError where it is exported."""
+
+
+def decode_rows(
+    network: Network, rows: Sequence[Row], search: SearchConfig, *, progress: bool = False
+) -> list[Sequence[Hypothesis]]:
+    """Returns for each row its hypotheses, best first. Raises UserError as `Network.encoded` and `decode`."""
+    hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
+    batches = network.batches(rows, search)
+    share: list[BatchHypotheses] = []
+    with Bar("decoding", sum(map(len, batches)), "sentences", shown=progress, leave=False) as bar:
+        for indices in batches:
+            with network.encoded([rows[i] for i in indices], search) as batch:
+                share.append((indices, decode(search, batch.stepper, batch.lengths, batch.read_for)))
+            bar.update(len(indices))
+    for indices, batch_hypotheses in network.merged(share):
+        for i, best in zip(indices, batch_hypotheses, strict=True):
+            hypotheses[i] = best
+    return hypotheses
