@@ -174,6 +174,18 @@ def sizes(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]
             yield function.lineno, f"a constructor has {len(arguments) - 1} arguments"
 
 
+def no_packing(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
+    """One statement a line: `a, b = x, y` swaps what it names, and does not save lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+            targets = {
+                ast.unparse(one) for target in node.targets if isinstance(target, ast.Tuple) for one in target.elts
+            }
+            read = {ast.unparse(part) for part in ast.walk(node.value) if isinstance(part, ast.expr)}
+            if targets and not targets & read:
+                yield node.lineno, ast.unparse(node)
+
+
 def no_machine(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     """How a layer is computed on this machine is asked for in mt/kernels alone."""
     if not any(within(module, name) for name in ("mt.models", "mt.search", "mt.training", "mt.decoding", "mt.ops")):
@@ -204,7 +216,17 @@ def no_foreign_code(module: str, tree: ast.Module, text: str) -> Iterator[tuple[
             yield line, f"{name} in {module}"
 
 
-RULES: tuple[Rule, ...] = (layers, doors, no_state, no_kwargs, no_type_tests, sizes, no_machine, no_foreign_code)
+RULES: tuple[Rule, ...] = (
+    layers,
+    doors,
+    no_state,
+    no_kwargs,
+    no_type_tests,
+    sizes,
+    no_packing,
+    no_machine,
+    no_foreign_code,
+)
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -287,6 +309,8 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (sizes, "mt.new", LONG),
         (sizes, "mt.new", "x = 1\n" * 251),
         (sizes, "mt.new", "class A:\n    def __init__(self, a, b, c, d, *, e, f, g, h): ..."),
+        (no_packing, "mt.new", "a, b = x, y"),
+        (no_packing, "mt.new", "self.a, self.b = 0, []"),
         (no_machine, "mt.models.new", "if torch.compiler.is_compiling(): ..."),
         (no_machine, "mt.models.new", "os.environ['A']"),
         (no_machine, "mt.decoding.new", "torch.is_autocast_enabled('cpu')"),
@@ -301,6 +325,10 @@ LONG = "def f():\n" + "    x = 1\n" * 50
 )
 def test_a_rule_catches(rule: Rule, module: str, text: str):
     assert violations(rule, module, text)
+
+
+def test_names_may_be_swapped_and_unpacked():
+    assert not violations(no_packing, "mt.new", "a, b = b, a\na, b = f(x)\na, b = b, a + b")
 
 
 def test_an_exception_says_why():
