@@ -92,7 +92,9 @@ def _evaluated(
     translator: Translator, split: Split, options: argparse.Namespace, search: SearchConfig, folder: Path
 ) -> dict[str, Any]:
     """Evaluates a split, writes what `report` writes, and returns the results."""
-    name, unit, progress = options.split, options.latency_unit, sys.stderr.isatty()
+    name = options.split
+    unit = options.latency_unit
+    progress = sys.stderr.isatty()
     network = translator.network
     if isinstance(network, OnnxNetwork):
         if options.plot_format or options.plot_words:

@@ -42,7 +42,9 @@ WANTED = 0.95
 """The share of the faults that are seen at all which the short run must see."""
 SECONDS = 3600
 """Of a run of tests, after which a fault is taken to be seen, since it keeps something from ending."""
-SHORT, LONG, NEITHER = "short", "only the long run", "neither"
+SHORT = "short"
+LONG = "only the long run"
+NEITHER = "neither"
 
 
 class Fault(NamedTuple):

@@ -50,7 +50,8 @@ from mt.metrics.score import Score
 from mt.metrics.settings import PLAIN
 from mt.text_io import read_parallel
 
-SIMULTANEOUS, LIKELIHOOD = "simultaneous", "likelihood"
+SIMULTANEOUS = "simultaneous"
+LIKELIHOOD = "likelihood"
 OF_LOGS = ("unit", "spm_model", "no_use_ref_len")
 OF_RUNS = ("length_penalty", "checkpoint", "device")
 
@@ -172,7 +173,8 @@ def print_likelihoods(options: argparse.Namespace) -> None:
             each = " ".join(f"{log_prob:.6f}" for log_prob in one.token_log_probs)
             print(output(f"{one.score:.6f} ||| {one.log_prob:.6f} ||| {' '.join(one.tokens)} ||| {each}"))
     sys.stdout.flush()
-    total, count = sum(one.log_prob for one in found), sum(len(one.tokens) for one in found)
+    total = sum(one.log_prob for one in found)
+    count = sum(len(one.tokens) for one in found)
     mean = total / count
     told = f"{mean:.4f} a piece, perplexity {math.exp(min(-mean, 700.0)):.4f}"
     say(f"{len(found):,} pairs, {count:,} pieces: {told}", sys.stderr)

@@ -66,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 @contextlib.contextmanager
 def source(translator: Translator, audio: str | None) -> Iterator[Iterable[str | np.ndarray | None]]:
     """What arrives, with None at the end of each source. Raises UserError where the run reads something else."""
-    field, kind = translator.field, translator.config.dataset.field.name
+    field = translator.field
+    kind = translator.config.dataset.field.name
     if isinstance(field, AudioField):
         if audio is None:
             raise UserError(
@@ -111,7 +112,8 @@ def stream(
     translator: Translator, search: SearchConfig, parts: Iterable[str | np.ndarray | None], output: Lines | Show
 ) -> None:
     """parts: of sources, None at the end of each."""
-    session, cut = translator.stream(search), 0
+    session = translator.stream(search)
+    cut = 0
     for part in parts:
         known = len(session.events)
         if part is None:

@@ -86,7 +86,9 @@ def translate(
     links: TextIO | None,
     options: argparse.Namespace,
 ) -> None:
-    first, cut, place = 0, 0, f"{options.file or INPUT}, line"
+    first = 0
+    cut = 0
+    place = f"{options.file or INPUT}, line"
     while chunk := list(islice(lines, options.buffer_size)):
         translator.refuse_long(chunk, place, first + 1)
         found = translator.n_best(chunk, search=search)
@@ -136,7 +138,8 @@ def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:
 @contextlib.contextmanager
 def _alignments(options: argparse.Namespace) -> Iterator[TextIO | None]:
     """The file for word links, where one is asked for."""
-    path, source = options.alignments, options.file
+    path = options.alignments
+    source = options.file
     if path is None:
         yield None
         return

@@ -34,15 +34,18 @@ def aligned(
 def _aligned(
     translator: "Translator", sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None
 ) -> list[Translation]:
-    search, target = translator.config.search, translator.tokenizers.target
+    search = translator.config.search
+    target = translator.tokenizers.target
     if hard is not None:
         search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
     hard = decodes_hard(search, translator.model)
     require_texts(targets, "target")
     translator.refuse_long(targets)
-    rows, ids = translator.encoded(sources), target.encode(targets)
+    rows = translator.encoded(sources)
+    ids = target.encode(targets)
     results: dict[int, Translation] = {}
-    network, max_tokens = translator.network.in_torch(), translator.config.search.batch_tokens
+    network = translator.network.in_torch()
+    max_tokens = translator.config.search.batch_tokens
     for indices, loss in network.forced(rows, ids, hard=hard, wait_k=waits(search), max_tokens=max_tokens):
         scores = (-loss.token_losses.sum(1)).tolist()
         for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):

@@ -27,7 +27,9 @@ def delays(
 
     tokenizer: of the target. needed: see `Frontend.needed`.
     """
-    arrivals, whole, length = source.arrivals, len(source.labels), source.part * len(source.arrivals)
+    arrivals = source.arrivals
+    whole = len(source.labels)
+    length = source.part * len(source.arrivals)
     tokens_read = np.minimum(hypothesis.delays, whole)
     # Whether the last place was chosen, or taken because nothing follows, is not known: it is read with the end.
     read = source.part * words_read(needed(torch.from_numpy(tokens_read)).numpy(), arrivals)

@@ -23,7 +23,9 @@ _NARROWEST = 16
 _UNKNOWN = 80
 """Columns of what is no terminal, or does not say."""
 _JOINERS = "\u200c\u200d"
-_RISER, _BOLD, _PLAIN = "\x1b[33m", "\x1b[1m", "\x1b[0m"
+_RISER = "\x1b[33m"
+_BOLD = "\x1b[1m"
+_PLAIN = "\x1b[0m"
 
 
 class Staircase:
@@ -37,7 +39,9 @@ class Staircase:
         """width: columns to fit into; it may be assigned anew between events. colour: with escape sequences."""
         self.width = width
         self._colour = colour
-        self._left, self._lead, self._tread = 0, "", ""
+        self._left = 0
+        self._lead = ""
+        self._tread = ""
 
     def add(self, event: Event) -> list[str]:
         """The lines that this event finishes: one for each word written, and one for each that reading has filled."""
@@ -51,11 +55,14 @@ class Staircase:
     def end(self) -> list[str]:
         """The lines that are left at the end of a source; the next one starts new stairs."""
         left = [self._line()] if self._tread else []
-        self._left, self._lead, self._tread = 0, "", ""
+        self._left = 0
+        self._lead = ""
+        self._tread = ""
         return left
 
     def _read(self, word: str) -> list[str]:
-        longer, finished = f"{self._tread} {word}".lstrip(), []
+        longer = f"{self._tread} {word}".lstrip()
+        finished = []
         if not self._fits(longer):
             self._left = 0
         if not self._fits(longer):
@@ -71,11 +78,14 @@ class Staircase:
         if not self._fits(step):
             self._left = 0
         if not self._fits(step):
-            finished, self._lead, self._tread = [self._line()], "", ""
+            finished = [self._line()]
+            self._lead = ""
+            self._tread = ""
         gap, riser = (" ", "┓") if self._tread else ("", "┃")
         finished.append(f"{self._line()}{gap}{self._styled(riser, _RISER)} {self._styled(word, _BOLD)}")
         self._left += columns(self._lead + self._tread + gap)
-        self._lead, self._tread = "┗ ", ""
+        self._lead = "┗ "
+        self._tread = ""
         return finished
 
     def _line(self) -> str:
@@ -90,7 +100,8 @@ class Staircase:
         shown = "".join(" " if letter.isspace() else letter if _drawn(letter) else "�" for letter in word.strip())
         if columns(shown) <= room:
             return shown
-        kept, used = "", 1
+        kept = ""
+        used = 1
         for cluster in regex.findall(r"\X", shown):
             used += columns(cluster)
             if used > room:
@@ -107,7 +118,8 @@ class Show:
     lines are written when they are finished, as plain text."""
 
     def __init__(self, file: TextIO) -> None:
-        self._file, self._live = file, file.isatty() and os.environ.get("TERM") != "dumb"
+        self._file = file
+        self._live = file.isatty() and os.environ.get("TERM") != "dumb"
         self._stairs = Staircase(colour=self._live and not os.environ.get("NO_COLOR"))
 
     def add(self, events: Iterable[Event]) -> None:

@@ -104,7 +104,8 @@ class TorchNetwork:
 
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
-        model, online = self._search_model, is_online(search)
+        model = self._search_model
+        online = is_online(search)
         hard = decodes_hard(search, model)
         decoder = _FixedMode(partial(model.init_state, hard=hard), partial(model.step, hard=hard))
         precision = "fp32" if online else self.precision
@@ -114,7 +115,8 @@ class TorchNetwork:
             memory = _memory(model, batch, precision)
             read_for = None
             if online:
-                one, k = single_model(model), waits(search)
+                one = single_model(model)
+                k = waits(search)
                 memory = memory if k is None else one.wait(memory, k)
                 read_for = one.read_for(memory).cpu().numpy()
             stepper = TorchStepper(decoder, memory, len(rows), self.device)

@@ -93,7 +93,8 @@ class Translation:
             backdrop = replace(backdrop, boundaries=boundaries)
         title = self.text if title is None else title
         if words:
-            columns, rows = positions_of_words(self.source_units), positions_of_words(self.target_units)
+            columns = positions_of_words(self.source_units)
+            rows = positions_of_words(self.target_units)
             return draw(
                 weights_between_words(self.alignment, self.source_units, self.target_units),
                 [_joined(self.source_tokens, pieces) for pieces in columns],

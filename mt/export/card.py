@@ -72,7 +72,8 @@ class Card(NamedTuple):
         return {"task": task, "dataset": {"type": name, "name": name, "split": results["split"]}, "metrics": scores}
 
     def _model(self) -> Iterator[str]:
-        config, parameters = self.config, sum(parameter.numel() for parameter in self.model.parameters())
+        config = self.config
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
         averaged = self.meta.averaged
         which = f"average of updates {', '.join(map(str, averaged))}" if averaged else f"update {self.meta.update}"
         yield f"# {self._title}"

@@ -15,7 +15,8 @@ LENGTHS = (5, 7)
 
 def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
     """Raises UserError where this model has no graphs, in a sentence that names what has."""
-    attention, encoder = model.decoder.attention, model.encoder
+    attention = model.decoder.attention
+    encoder = model.encoder
     if dtype == "bfloat16":
         raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --dtype float32 or int8")
     if model.frontend.field != "text":

@@ -78,7 +78,8 @@ class _Encoder(nn.Module):
 
     def __init__(self, model: Seq2Seq, hard: bool) -> None:
         super().__init__()
-        self.model, self.hard = model, hard
+        self.model = model
+        self.hard = hard
 
     def forward(self, source: Tensor) -> tuple[Tensor, ...]:
         memory = self.model.encode(source, torch.ones_like(source, dtype=torch.bool))
@@ -91,7 +92,10 @@ class _Step(nn.Module):
     def __init__(self, model: Seq2Seq, hard: bool, memory: Any, state: Any) -> None:
         """memory, state: examples."""
         super().__init__()
-        self.model, self.hard, self.memory, self.state = model, hard, memory, state
+        self.model = model
+        self.hard = hard
+        self.memory = memory
+        self.state = state
 
     def forward(self, tokens: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
         count = len(tensors_of(self.memory))
@@ -109,7 +113,8 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
         memory = model.encode(source, torch.ones_like(source, dtype=torch.bool))
         examples.append((memory, model.init_state(memory, hard=hard)))
     counts = [len(tensors_of(part)) for part in examples[0]]
-    parts, longer = tensors_of(examples[0]), tensors_of(examples[1])
+    parts = tensors_of(examples[0])
+    longer = tensors_of(examples[1])
     places = Dim("places", min=2, max=model.max_source_length)
     rows = Dim("rows", min=1)
     names = [f"memory.{i}" for i in range(counts[0])] + [f"state.{i}" for i in range(counts[1])]
@@ -173,7 +178,8 @@ def _check(graph: nn.Module, given: tuple[Tensor, ...], path: Path) -> None:
             for own, wanted in zip(found, graph(*given), strict=True)
         )
     except Exception as error:  # its classes have none in common
-        same, fault = False, " ".join(str(error).split())[-150:]
+        same = False
+        fault = " ".join(str(error).split())[-150:]
     if not same:
         raise UserError(
             f"--format onnx cannot be had of this model: its {path.stem} does not compute in ONNX Runtime what it "

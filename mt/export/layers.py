@@ -42,7 +42,8 @@ def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
 
 def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
     """W, R and B of each layer: [D, G H, I], [D, G H, H] and [D, 2 G H], of D directions and G gates."""
-    order, directions = _GATES[layers.mode], 1 + layers.bidirectional
+    order = _GATES[layers.mode]
+    directions = 1 + layers.bidirectional
     for first in range(0, len(layers.all_weights), directions):
         parts = zip(*layers.all_weights[first : first + directions], strict=True)
         sides = (torch.stack([_reordered(side, order) for side in part]) for part in parts)
@@ -63,8 +64,10 @@ def _operations(
     mask: Tensor | None = None,
 ) -> tuple[Float[Tensor, "B T V"], State]:
     """As `layers(vectors, state, mask)`, where nothing is padding."""
-    outputs, after = vectors.transpose(0, 1), []
-    directions, parts = 1 + layers.bidirectional, 2 if layers.mode == "LSTM" else 1
+    outputs = vectors.transpose(0, 1)
+    after = []
+    directions = 1 + layers.bidirectional
+    parts = 2 if layers.mode == "LSTM" else 1
     last = (directions, vectors.shape[0], layers.hidden_size)
     attributes: dict[str, Any] = {"hidden_size": layers.hidden_size}
     attributes["direction"] = "bidirectional" if layers.bidirectional else "forward"

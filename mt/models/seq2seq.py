@@ -100,8 +100,7 @@ class Seq2Seq(SourceReader):
     def forward(
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
     ) -> Loss:
-        """Returns the loss of a batch under teacher forcing. label_smoothing: see `token_losses`; wait_k: see
-        `wait`."""
+        """Returns the loss under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
         encoded = self.encoder(*self.frontend(batch.source, batch.source_mask))
         memory = self.decoder.init_memory(encoded)
         if wait_k is not None:
@@ -112,13 +111,12 @@ class Seq2Seq(SourceReader):
         total, each = token_losses(
             readouts, output.weight, output.bias, batch.target_out, mask, smoothing=label_smoothing
         )
-        attention = self.decoder.attention
         source_mask = memory.attention.mask
         with autocast(total.device, "fp32"):
-            auxiliary = attention.auxiliary_loss(attended, each, source_mask, mask)
+            auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
             if self.doubly_stochastic_weight:
-                weights = attention.weights_for_loss(attended)
+                weights = self.decoder.attention.weights_for_loss(attended)
                 spread = doubly_stochastic_loss(weights, source_mask, mask).sum()
                 auxiliary = auxiliary + self.doubly_stochastic_weight * spread
             if self.ctc is not None:

@@ -6,7 +6,9 @@ from mt.search.config import SearchConfig
 
 FORMAT = 1
 """Raised whenever the graphs' inputs or outputs change."""
-MANIFEST, ENCODER, STEP = "onnx.json", "encoder.onnx", "step.onnx"
+MANIFEST = "onnx.json"
+ENCODER = "encoder.onnx"
+STEP = "step.onnx"
 
 
 class Manifest(Options):

@@ -29,7 +29,8 @@ class Networks:
         self.manifest = _verified(folder)
         # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
         # a tenth of the work, most of it one step after another.
-        self._encoder, self._step = _session(folder / ENCODER, 1), _session(folder / STEP, _threads())
+        self._encoder = _session(folder / ENCODER, 1)
+        self._step = _session(folder / STEP, _threads())
         self._step_inputs = {each.name for each in self._step.get_inputs()}
         self._encoded_names = [each.name for each in self._encoder.get_outputs()]
 
@@ -84,8 +85,10 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         order = np.argsort(-best, axis=1, kind="stable")
         best, tokens = np.take_along_axis(best, order, 1), np.take_along_axis(tokens, order, 1)
     else:
-        best, tokens = np.empty((len(log_probs), count), np.float32), np.empty((len(log_probs), count), np.int64)
-        flat, begins = log_probs.reshape(-1), np.arange(len(log_probs)) * log_probs.shape[1]
+        best = np.empty((len(log_probs), count), np.float32)
+        tokens = np.empty((len(log_probs), count), np.int64)
+        flat = log_probs.reshape(-1)
+        begins = np.arange(len(log_probs)) * log_probs.shape[1]
         for rank in range(count):
             # NaN is larger than any number.
             tokens[:, rank] = places = log_probs.argmax(1)

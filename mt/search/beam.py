@@ -84,7 +84,8 @@ def search(
     """
     ranking = _Ranking(length_penalty, n_best)
     sentences = [_Sentence(limit, beam_size) for limit in limits]
-    searched, history = sentences, History()
+    searched = sentences
+    history = History()
     count = len(sentences)
     opened = _Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
     prefix = np.zeros((count, 0), np.int64)
@@ -106,15 +107,20 @@ def _extended(
     length: tokens of a hypothesis with the new one.
     """
     candidates, places = _best(opened, step)
-    tokens, each = step.tokens.tolist(), step.tokens.shape[1]
-    going, after, begin = list[_Sentence](), _Open([], [], [], []), 0
+    tokens = step.tokens.tolist()
+    each = step.tokens.shape[1]
+    going = list[_Sentence]()
+    after = _Open([], [], [], [])
+    begin = 0
     for sentence, count, log_probs, best in zip(searched, opened.counts, candidates, places, strict=True):
-        ends, first = list[End](), len(after.tokens)
+        ends = list[End]()
+        first = len(after.tokens)
         for place in best[: sentence.slots]:
             log_prob = log_probs[place]
             if log_prob == -math.inf:
                 break
-            row, rank = begin + place // each, place % each
+            row = begin + place // each
+            rank = place % each
             token = tokens[row][rank]
             if token in (EOS, READ) or length == sentence.limit:
                 ends.append(End(ranking.score(log_prob, length), log_prob, length, row, token))
@@ -140,7 +146,8 @@ def _best(opened: _Open, step: Step) -> tuple[list[list[float]], list[list[int]]
     places, best first. The best of a sentence are among the best of each hypothesis."""
     # In float32, as the model's numbers.
     values = np.array(opened.log_probs, np.float32)[:, None] + step.log_probs
-    sentences, widest = len(opened.counts), max(opened.counts)
+    sentences = len(opened.counts)
+    widest = max(opened.counts)
     if widest * sentences > len(values):
         grid = np.full((sentences, widest, values.shape[1]), -np.inf, np.float32)
         grid[np.arange(widest) < np.array(opened.counts)[:, None]] = values

@@ -68,7 +68,9 @@ class History:
 
     def _path(self, end: End) -> tuple[list[int], list[int]]:
         """The row of a hypothesis in each step, and its tokens."""
-        row, rows, tokens = end.row, list[int](), [end.token]
+        row = end.row
+        rows = list[int]()
+        tokens = [end.token]
         for number in range(end.length - 1, -1, -1):
             step = self._steps[number]
             rows.append(row)
@@ -116,7 +118,8 @@ class _Alignment:
         # Joined, so that keeping one hypothesis does not keep a batch.
         if not self._first:
             return Windows.whole(np.stack(self._weights))
-        first, widths = np.array(self._first, np.int64), np.array(self._widths, np.int64)
+        first = np.array(self._first, np.int64)
+        widths = np.array(self._widths, np.int64)
         return Windows(np.concatenate(self._weights), first, widths)
 
 

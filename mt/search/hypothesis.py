@@ -7,7 +7,9 @@ import numpy as np
 from mt.search import limits
 from mt.search.windows import Windows
 
-PAD, BOS, EOS = 0, 2, limits.EOS
+PAD = 0
+BOS = 2
+EOS = limits.EOS
 NEVER_CHOSEN = (PAD, BOS)
 """Tokens that follow no token."""
 

@@ -18,9 +18,11 @@ EOS = 3
 MAX_LENGTH = 100_000
 """Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
 MAX_RATIO = 100.0
-RATIO, EXTRA = 2.0, 10
+RATIO = 2.0
+EXTRA = 10
 """The line where nobody chose one and no training pairs were looked at; EXTRA, too, beside a ratio that was chosen."""
-MARGIN, UNCOVERED = 1.5, 1000
+MARGIN = 1.5
+UNCOVERED = 1000
 """How many times as long as the training targets hypotheses may be, but for one target in so many."""
 
 

@@ -14,7 +14,8 @@ from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Attention, Step
 from mt.trees import select_rows
 
-BLOCK, MANY = 64, 1 << 16
+BLOCK = 64
+MANY = 1 << 16
 """Logits of which the largest is found first, and those from which on that is worth its calls; see `_largest`."""
 
 

@@ -23,7 +23,8 @@ class Windows(NamedTuple):
 
     def dense(self, width: int | None = None) -> np.ndarray:
         """[T, S] float32. width: S, beyond which weights are left out; by default as far as the windows reach."""
-        ends, steps = self.first + self.widths, np.arange(len(self.first))
+        ends = self.first + self.widths
+        steps = np.arange(len(self.first))
         reach = int(ends.max()) if len(ends) else 0
         rows = steps.repeat(self.widths)
         columns = np.arange(len(self.weights)) + (ends - self.widths.cumsum())[rows]

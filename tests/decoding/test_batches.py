@@ -18,7 +18,9 @@ from tests.decoding.decoded import decode_ids
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["two cats see houses", "three dogs", "the birds find bridges", "two big dogs"]
-    expected, rows, encode = translator.translate(texts), [], translator.model.encode
+    expected = translator.translate(texts)
+    rows = []
+    encode = translator.model.encode
     monkeypatch.setattr("mt.decoding.torch_network.MAX_LOGITS", 2 * 3 * len(translator.tokenizers.target))
     monkeypatch.setattr(
         translator.model, "encode", lambda source, mask: rows.append(len(source)) or encode(source, mask)
@@ -102,12 +104,14 @@ SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]
 
 def read_in_turn(model: Seq2Seq, source: list[int], search: WaitKConfig) -> list[int]:
     """Wait-k by hand: before each token one more of the source is read, of which the model is given the beginning."""
-    tokens, state = [2], None
+    tokens = [2]
+    state = None
     while tokens[-1] != 3 and len(tokens) <= 2 * len(source) + 10:
         begun = torch.tensor([source[: search.k + len(tokens) - 1]])
         memory = model.encode(begun, torch.ones_like(begun, dtype=torch.bool))
         prediction = model.step(torch.tensor(tokens[-1:]), memory, state or model.init_state(memory))
-        state, logits = prediction.state, prediction.logits[0]
+        state = prediction.state
+        logits = prediction.logits[0]
         logits[[0, 2]] = -torch.inf
         tokens.append(int(logits.argmax()))
     return tokens[1:]

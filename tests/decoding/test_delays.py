@@ -40,7 +40,8 @@ def test_a_word_is_written_with_the_token_that_begins_the_next(tokenizer: Tokeni
 def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer):
     [ids] = tokenizer.encode(["the tall tower"])
     read = np.arange(1, len(ids) + 1)
-    whole, cut = word_delays(tokenizer, ids, read, 99), word_delays(tokenizer, ids[:-1], read[:-1], 99)
+    whole = word_delays(tokenizer, ids, read, 99)
+    cut = word_delays(tokenizer, ids[:-1], read[:-1], 99)
     assert cut == (*whole[:-1], 99)
     assert word_delays(tokenizer, [EOS], np.array([5]), 9) == word_delays(tokenizer, [], np.array([]), 9) == ()
     assert word_delays(tokenizer, [UNK, UNK, EOS], np.array([1, 2, 3]), 9) == (2, 3)

@@ -64,7 +64,9 @@ def test_every_line_fits_is_final_and_nothing_is_lost(width: int) -> None:
     for _ in range(100):
         words = ["a", "word", "größer", "鳥", "彼女は", "e\u0301" * 5, "x" * draw.randint(1, 40)]
         events = [(draw.choice(["read", "write"]), draw.choice(words)) for _ in range(draw.randint(1, 30))]
-        lines, stairs, finished = staircase(events, width), Staircase(width), []
+        lines = staircase(events, width)
+        stairs = Staircase(width)
+        finished = []
         for event in events:
             finished += stairs.add(event)
             assert finished == lines[: len(finished)]

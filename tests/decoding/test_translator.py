@@ -103,7 +103,8 @@ def test_ids_at_hand_are_not_made_again(
     translator: Translator, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split = corpus.split("test")
-    texts, ids = split.column("source"), [source.tolist() for source, _ in split.ids(range(len(split)))]
+    texts = split.column("source")
+    ids = [source.tolist() for source, _ in split.ids(range(len(split)))]
     expected = translator.translate(texts)
     monkeypatch.setattr(type(translator.tokenizers.source), "encode", lambda *_: pytest.fail("encoded again"))
     found = translator.decode(ids, texts=texts)
@@ -123,11 +124,14 @@ def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> Non
     sources = ["the cats see houses", "two big dogs find green streets", "three birds leave bridges"]
     targets = ["die Katzen sehen Häuser", "zwei großen Hunde", "drei 鳥 verlassen grünen Brücken"]
     for source, target, found in zip(sources, targets, translator.align(sources, targets), strict=True):
-        (ids,), (wanted,) = translator.tokenizers.source.encode([source]), translator.tokenizers.target.encode([target])
+        (ids,) = translator.tokenizers.source.encode([source])
+        (wanted,) = translator.tokenizers.target.encode([target])
         batch = collate([(np.array(ids), np.array(wanted))])
         with torch.no_grad():
-            memory, total = translator.model.encode(batch.source, batch.source_mask), 0.0
-            state, rows = translator.model.init_state(memory), []
+            memory = translator.model.encode(batch.source, batch.source_mask)
+            total = 0.0
+            state = translator.model.init_state(memory)
+            rows = []
             for given, token in zip(batch.target_in[0], wanted, strict=True):
                 step = translator.model.step(given[None], memory, state)
                 total, state = total + step.logits[0].log_softmax(-1)[token].item(), step.state

@@ -38,7 +38,8 @@ def test_it_holds_what_decoding_needs_and_nothing_else(exported: dict[str, Path]
 
 
 def test_float32_translates_and_aligns_as_the_run(trained: Path, exported: dict[str, Path]) -> None:
-    run, copy = mt.load(trained, device="cpu"), mt.load(exported["float32"], device="cpu")
+    run = mt.load(trained, device="cpu")
+    copy = mt.load(exported["float32"], device="cpu")
     for one, other in zip(run.n_best(LINES, 2), copy.n_best(LINES, 2), strict=True):
         assert [(t.text, t.score, t.links) for t in one] == [(t.text, t.score, t.links) for t in other]
     aligned = [t.align(LINES[0], "zwei Katzen sehen Häuser").score for t in (run, copy)]
@@ -82,7 +83,8 @@ def test_a_stream_of_an_export(trained_hard: Path, tmp_path: Path) -> None:
 
 
 def test_the_card_has_data_scores_and_signatures(trained: Path, exported: dict[str, Path]) -> None:
-    card, results = (exported["float32"] / "README.md").read_text(), json.loads((trained / "results.json").read_text())
+    card = (exported["float32"] / "README.md").read_text()
+    results = json.loads((trained / "results.json").read_text())
     assert card.startswith("---\n") and "tiny, en to de, attention=general" in card
     assert f"| bleu | {results['bleu']['score']:.2f} | `{results['bleu']['signature']}` |".replace("|", "") in (
         card.replace("\\|", "").replace("|", "")
@@ -149,7 +151,8 @@ def test_nothing_is_left_of_an_export_that_failed(
 
 def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(exported["int8"], tmp_path / "copy"))
-    path, meta = folder / "model.safetensors", json.loads((folder / "meta.json").read_text())
+    path = folder / "model.safetensors"
+    meta = json.loads((folder / "meta.json").read_text())
     tensors = load_file(path)
     name = next(name for name in tensors if name.endswith(weights.SCALE))
 

@@ -75,7 +75,9 @@ def test_mode(call, write, trained_hard: Path, trained: Path) -> None:
 
 
 def test_unequal_counts_name_both_files(call, write, trained: Path) -> None:
-    source, target, gold = write("en", SOURCE), write("de", TARGET), write("gold", "0-0\n")
+    source = write("en", SOURCE)
+    target = write("de", TARGET)
+    gold = write("gold", "0-0\n")
     done = call("align", trained, "--source", source, "--target", write("short", "zwei\n"))
     assert done.status == 2
     counts = f"{source} has 3 lines but {source.with_name('short')} has 1"

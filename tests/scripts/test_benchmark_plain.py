@@ -45,7 +45,8 @@ def batch(sources: list[np.ndarray]) -> Batch:
 def test_the_loss_and_its_gradient(model: Seq2Seq, batch: Batch) -> None:
     plain = plain_of(model)
     plain.eval()
-    ours, theirs = model(batch).sum, plain(batch)
+    ours = model(batch).sum
+    theirs = plain(batch)
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-4)
     ours.backward(), theirs.backward()
     pairs = [

@@ -20,7 +20,8 @@ def test_runs_below_a_folder(call, runs: Path, corpora: Path, tmp_path: Path) ->
     cells = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
     assert [line.split("|")[1].strip() for line in done.out.splitlines() if line.startswith("|")] == cells
     assert done.out.endswith(f"\n\n{tmp_path / 'out/index.html'}\n")
-    rows, folders = json.loads((tmp_path / "out/comparison.json").read_text())["rows"], sorted(runs.iterdir())
+    rows = json.loads((tmp_path / "out/comparison.json").read_text())["rows"]
+    folders = sorted(runs.iterdir())
     first, second = (json.loads((path / "today/checkpoints/best/config.json").read_text()) for path in folders)
     names = [first["attention"]["name"], f"{second['attention']['name']} encoder=lstm"]
     assert [row["name"] for row in rows] == names

@@ -112,7 +112,8 @@ def test_a_longer_limit_is_more_than_the_source_would_allow(call, expanding: Pat
 
 
 def test_evaluations_count_what_was_cut(call, trained: Path, corpus: Corpus, corpora: Path, tmp_path: Path) -> None:
-    translator, split = mt.load(trained), corpus.split("test")
+    translator = mt.load(trained)
+    split = corpus.split("test")
     results = report(translator, split, "test", tmp_path, search=GreedyConfig(max_length=2))
     assert results["cut"] == len(split)
     assert table(results).endswith("unless they repeat themselves, decode with a larger --max-length or --max-ratio")

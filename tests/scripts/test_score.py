@@ -136,8 +136,11 @@ def test_tokenizer(write, capsys):
 
 
 def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_references(write, capsys):
-    text, other = "今天从早上开始下雨。\n", "今天从晚上开始下雨。\n"
-    hypotheses, plain, ending = write("hyp.txt", text), write("ref", other), write("test.zh_CN", other)
+    text = "今天从早上开始下雨。\n"
+    other = "今天从晚上开始下雨。\n"
+    hypotheses = write("hyp.txt", text)
+    plain = write("ref", other)
+    ending = write("test.zh_CN", other)
     packed = write("test.zh.gz", gzip.compress(other.encode()))
     zstd = write("test.jp.zst", pa.compress(other.encode(), codec="zstd", asbytes=True))
 
@@ -176,7 +179,9 @@ def test_line_ends_and_marks_do_not_count(write, capsys):
 
 
 def test_files_of_unequal_length_are_named_with_their_counts(write, capsys):
-    hypotheses, reference, short = write("hyp", "a\nb\n"), write("ref0", "a\nb\n"), write("ref1", "a\n")
+    hypotheses = write("hyp", "a\nb\n")
+    reference = write("ref0", "a\nb\n")
+    short = write("ref1", "a\n")
     message = refusal(capsys, "--task", "summarization", hypotheses, reference, short)
     assert message == (
         f"error: {hypotheses} has 2 lines but {short} has 1: line n of each must belong to the same example\n"
@@ -190,7 +195,9 @@ def test_invalid_utf8_is_found_by_line(write, capsys):
 
 
 def test_missing_and_empty_files(write, tmp_path, capsys):
-    good, empty, absent = write("hyp", "a\n"), write("empty", ""), str(tmp_path / "absent")
+    good = write("hyp", "a\n")
+    empty = write("empty", "")
+    absent = str(tmp_path / "absent")
     message = refusal(capsys, "--task", "translation", good, absent)
     assert message == f"error: {absent} cannot be read (No such file or directory): give an existing text file\n"
     assert "Is a directory" in refusal(capsys, "--task", "translation", str(tmp_path), good)

@@ -34,7 +34,9 @@ def test_a_blank_line_of_further_references_is_none(write, call):
             call("score", "--metrics", "bleu,chrf,ter,wer,accuracy,rouge", "--json", hypotheses, *files).out
         )
 
-    one, two, three = scored(first), scored(first, more), scored(more, first, third)
+    one = scored(first)
+    two = scored(first, more)
+    three = scored(more, first, third)
     assert two["bleu"]["score"] == one["bleu"]["score"] < 100 and two["bleu"]["signature"].startswith("nrefs:var|")
     assert two["accuracy"]["score"] == 0 and three["accuracy"]["score"] == pytest.approx(100 / 3)
     message = refusal(call, hypotheses, third)
@@ -70,7 +72,8 @@ def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(wri
 
 
 def test_a_metric_that_sees_little_says_so_whatever_its_score(write, call):
-    hypotheses, references = write("hyp", "他们昨天卖了3本书\n"), write("ref", "今天从早上开始下雨3度\n")
+    hypotheses = write("hyp", "他们昨天卖了3本书\n")
+    references = write("ref", "今天从早上开始下雨3度\n")
     summarize = ["--task", "summarization", hypotheses, references]
     out, err, _ = call("score", *summarize)
     assert out.startswith("rouge1    100.00  ") and err.startswith("note: ROUGE's tokenizer a-z0-9 sees 9% of the ")

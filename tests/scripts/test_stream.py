@@ -80,7 +80,8 @@ def start(trained_hard: Path, foreground: None) -> Iterator[Callable[..., subpro
 
 def available(number: int, enough: Callable[[bytes], bool], seconds: float = 100) -> bytes:
     """What can be read, until it is enough."""
-    found, end = b"", time.monotonic() + seconds
+    found = b""
+    end = time.monotonic() + seconds
     while not enough(found):
         assert select.select([number], [], [], max(0, end - time.monotonic()))[0], f"only {found!r} came"
         found += os.read(number, 1 << 16)
@@ -88,9 +89,11 @@ def available(number: int, enough: Callable[[bytes], bool], seconds: float = 100
 
 
 def test_what_is_certain_is_written_before_the_next_word_comes(start, translator: Translator) -> None:
-    process, early = start(), 0
+    process = start()
+    early = 0
     for sentence in SENTENCES:
-        session, line = translator.stream(), ""
+        session = translator.stream()
+        line = ""
         for word in [*sentence.split(), None]:
             written = session.finish() if word is None else session.read(word)
             for text in written:

@@ -17,7 +17,8 @@ def test_reads_and_writes_are_drawn_sentence_by_sentence(
     with (tmp_path / "source.txt").open() as source:
         monkeypatch.setattr(sys, "stdin", source)
         main([str(trained_hard), "--show"])
-    expected, translator = [], load(trained_hard, device="cpu")
+    expected = []
+    translator = load(trained_hard, device="cpu")
     for text in texts:
         session = translator.stream()
         for word in text.split():

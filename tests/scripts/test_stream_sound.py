@@ -169,15 +169,19 @@ def test_latency_is_in_milliseconds_and_its_log_is_of_speech(run: Path, translat
 
 def test_how_late_letters_are_and_where_attention_was(translator: Translator, sounds: Corpus, tmp_path: Path) -> None:
     """Of targets that are what is written: each letter ends 10 ms after the one before, and begins with the sound."""
-    split, search = sounds.split("test"), OnlineConfig(max_ratio=0.1)
+    split = sounds.split("test")
+    search = OnlineConfig(max_ratio=0.1)
     rows = [row for row, _ in split.ids(range(4))]
-    late, hits = [], []
-    texts, times = [], []
+    late = []
+    hits = []
+    texts = []
+    times = []
     for [found] in translator.decode(rows, search):
         count = len("".join(found.text.split()))
         texts.append(found.text)
         times.append(" ".join(f"0-{10 * (i + 1)}" for i in range(count)))
-        target, number = TargetWords(translator.tokenizers.target, "char"), 0
+        target = TargetWords(translator.tokenizers.target, "char")
+        number = 0
         for token, read, stop in zip(found.ids, found.words_read, found.stops, strict=True):
             if target.add(token):
                 number += 1

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import pytest
 import torch
 
-EOS, CHOICES = 3, 97
+EOS = 3
+CHOICES = 97
 
 
 class Reading(NamedTuple):
@@ -65,7 +66,9 @@ class Toy:
 
     def replay(self, sentence: int, tokens: tuple[int, ...]) -> tuple[float, list[list[float]]]:
         """The log-probability of a sentence, in float64, and the weights of its steps: no batch, no search."""
-        prefix, total, weights = 0, 0.0, []
+        prefix = 0
+        total = 0.0
+        weights = []
         for step, (given, token) in enumerate(itertools.pairwise((2, *tokens))):
             prefix = (prefix * 7 + given) % 10007
             weights.append([float(sentence), float(step), float(prefix)])

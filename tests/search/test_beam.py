@@ -14,7 +14,8 @@ LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 15])
 def literal(toy, sentence: int, width: int, longest: int, exponent: float) -> list[tuple[float, tuple[int, ...]]]:
     """Beam search over one sentence, without early stopping, on (log-probability, tokens) pairs."""
     words = [token for token in range(toy.tables.shape[2]) if token not in (0, 2)]
-    opened, ended = [()], []
+    opened = [()]
+    ended = []
     for length in range(1, longest + 1):
         extended = sorted(((toy.replay(sentence, (*p, w))[0], (*p, w)) for p in opened for w in words), reverse=True)
         opened = []

@@ -12,7 +12,9 @@ LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 30])
 
 def literal(toy, sentence: int, longest: int) -> tuple[int, ...]:
     """Greedy search as a loop over one sentence."""
-    prefix, given, tokens = 0, 2, []
+    prefix = 0
+    given = 2
+    tokens = []
     while len(tokens) < longest and given != 3:
         prefix = (prefix * 7 + given) % 10007
         logits = toy.tables[sentence, prefix % 97].clone()

@@ -61,7 +61,8 @@ def test_history_follows_the_back_pointers():
 
     history = History()
     rows = np.arange(2)
-    first, second = (np.array([[0.1], [0.2]], np.float32), np.array([[0.3], [0.4]], np.float32))
+    first = np.array([[0.1], [0.2]], np.float32)
+    second = np.array([[0.3], [0.4]], np.float32)
     history.append([2, 2], [0, 1], Attention(rows, first, np.array([5, 6])))
     history.append([8, 9], [1, 0], Attention(rows, second, np.array([7, 8])))
     ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]

@@ -36,7 +36,8 @@ def test_a_hypothesis_as_long_as_the_source_so_far_allows_waits(make_toy):
 def test_the_rest_is_greedy_search(make_toy):
     toy = make_toy(3, 7, seed=1)
     toy.stops = torch.zeros(3, 9, dtype=torch.int64)
-    lengths, limits = [2, 2, 2], [9, 9, 9]
+    lengths = [2, 2, 2]
+    limits = [9, 9, 9]
     found = online(toy, toy.memory(), source_lengths=lengths, limits=limits)
     for h, expected in zip(found, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor(limits)), strict=True):
         assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)

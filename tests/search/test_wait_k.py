@@ -9,7 +9,8 @@ from tests.search.searches import greedy, stepper, wait_k
 def test_delays_are_those_of_the_policy(make_toy):
     """g(t) = min(k + t - 1, |x|), of sources of 6, 1 and 4 tokens."""
     toy = make_toy(3, 7, seed=0, ending=-100.0)
-    lengths, limits = [6, 1, 4], [5] * 7
+    lengths = [6, 1, 4]
+    limits = [5] * 7
     for k, expected in {
         1: [[1, 2, 3, 4, 5], [1] * 5, [1, 2, 3, 4, 4]],
         3: [[3, 4, 5, 6, 6], [1] * 5, [3, 4, 4, 4, 4]],
@@ -28,7 +29,8 @@ def test_a_hypothesis_as_long_as_the_source_so_far_allows_waits(make_toy):
 
 
 def test_the_rest_is_greedy_search(make_toy):
-    toy, sources = make_toy(3, 7, seed=9), [3, 1, 2]
+    toy = make_toy(3, 7, seed=9)
+    sources = [3, 1, 2]
     config = WaitKConfig(k=2, max_ratio=2.0, max_extra=2)
     found = decode(config, stepper(toy, toy.memory(), 3), sources)
     for (h,), expected in zip(found, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor([8, 4, 6])), strict=True):

@@ -42,7 +42,8 @@ def owned(part: np.ndarray) -> bool:
 
 def test_a_search_keeps_windows_as_wide_as_they_are():
     """Two steps of three rows, of which one attends to three positions, one to one, one stops nowhere."""
-    history, rows = History(), np.arange(3)
+    history = History()
+    rows = np.arange(3)
     ones = np.array([[1.0], [1.0], [0.0]], np.float32)
     wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
     history.append([2, 2, 2], [0, 1, 2], Attention(rows, ones, np.array([4, 5, -1]), np.array([4, 5, 0]), rows + 10))

@@ -18,11 +18,13 @@ class Arrays:
     """A sentence of a toy language as a stepper in NumPy."""
 
     def __init__(self, toy, sentence: int) -> None:
-        self.toy, self.sentence = toy, sentence
+        self.toy = toy
+        self.sentence = sentence
         self.state = toy.init_state(toy.memory([sentence]))
 
     def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
-        prefix, (steps, *_) = self.state.prefix[parents], self.state.rest
+        prefix = self.state.prefix[parents]
+        (steps, *_) = self.state.rest
         state = type(self.state)(prefix, (steps[parents], (), None))
         said = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
         self.state = said.state
@@ -43,7 +45,8 @@ def same(one: Hypothesis, other: Hypothesis) -> bool:
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("ending", [-1.0, 1.5])
 def test_beams_are_those_of_torch(make_toy, beam_size: int, length_penalty: float, ending: float):
-    toy, longest = make_toy(6, 9, seed=beam_size, sharpness=1.5, ending=ending), [9, 1, 4, 12, 2, 7]
+    toy = make_toy(6, 9, seed=beam_size, sharpness=1.5, ending=ending)
+    longest = [9, 1, 4, 12, 2, 7]
     n_best = (beam_size + 1) // 2
     wanted = beam(
         toy,
@@ -69,7 +72,8 @@ def test_beams_are_those_of_torch(make_toy, beam_size: int, length_penalty: floa
 @pytest.mark.parametrize(("min_length", "n"), [(4, 0), (0, 1), (0, 2), (6, 1), (5, 2)])
 def test_constraints_are_those_of_torch(make_toy, min_length: int, n: int):
     toy = make_toy(5, 7, seed=3, ending=1.0)
-    constraints, longest = Constraints(min_length, n), torch.full((5,), 9)
+    constraints = Constraints(min_length, n)
+    longest = torch.full((5,), 9)
     narrow = greedy(toy, toy.memory(), 5, max_lengths=longest, constraints=constraints)
     wide = beam(toy, toy.memory(), 5, beam_size=4, max_lengths=longest, n_best=2, constraints=constraints)
     for sentence in range(5):

@@ -19,7 +19,9 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
     chunks: UTF-8, cut anywhere. name: what to call the text. Raises UserError where it is not UTF-8, holds a NUL, or
     has no blank for too long; what came before is yielded first.
     """
-    number, rest, blank = 1, "", True  # blank: whether nothing of the line has come
+    number = 1
+    rest = ""
+    blank = True  # whether nothing of the line has come
     for text in _decoded(chunks, name):
         if unit == "char":
             yield from text.removesuffix("\n")
@@ -45,11 +47,14 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
 
 def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
     """Text that is not empty, with a newline only at its end."""
-    decoder, number, column = codecs.getincrementaldecoder("utf-8")(), 1, 0
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    number = 1
+    column = 0
     for part in _lines(chunks):
         begin = column - len(decoder.getstate()[0])
         try:
-            text, fault = decoder.decode(part, final=not part), None
+            text = decoder.decode(part, final=not part)
+            fault = None
         except UnicodeDecodeError as error:
             text = error.object[: error.start].decode()
             fault = f"is not UTF-8 (byte {begin + error.start + 1} of the line): convert the text to UTF-8"

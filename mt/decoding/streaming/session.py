@@ -132,7 +132,8 @@ class Session:
 
     def _refuse_many(self, count: int) -> None:
         """Raises UserError where the model is not defined for so many positions more, and the end."""
-        model, written = self._streaming.model, self._streaming.field.written
+        model = self._streaming.model
+        written = self._streaming.field.written
         if model.max_source_length is None:
             return
         # The end of a text is a token.

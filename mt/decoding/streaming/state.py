@@ -16,7 +16,9 @@ class StreamState:
 
     def __init__(self, model: Seq2Seq, search: SearchConfig, field: Field = TEXT) -> None:
         """field: of the source."""
-        self.model, self.search, self.field = model, search, field
+        self.model = model
+        self.search = search
+        self.field = field
         self.wait = waits(search)
         """k of wait-k; None where a hard attention decides when to write."""
         self.complete = False
@@ -67,4 +69,6 @@ class StreamState:
 
     def end(self) -> None:
         """Nothing is kept for a hypothesis that has ended."""
-        self.ended, self.source, self.query = True, None, None
+        self.ended = True
+        self.source = None
+        self.query = None

@@ -50,7 +50,9 @@ def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]
 
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:
     """Encodes the next positions of sources that have all begun, or that all begin with them."""
-    model, wait, count = grown[0][0].model, grown[0][0].wait, len(grown)
+    model = grown[0][0].model
+    wait = grown[0][0].wait
+    count = len(grown)
     device = next(model.parameters()).device
     source, mask = grown[0][0].field.collate([np.asarray(row) for _, row in grown])
     complete = torch.tensor([one.complete for one, _ in grown], device=device)
@@ -170,5 +172,6 @@ def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     if length == attention.mask.shape[1]:
         return one
     keys = tuple(key[:, :length].clone() for key in attention.keys)
-    values, mask = attention.values[:, :length].clone(), attention.mask[:, :length].clone()
+    values = attention.values[:, :length].clone()
+    mask = attention.mask[:, :length].clone()
     return one._replace(attention=attention._replace(keys=keys, values=values, mask=mask))

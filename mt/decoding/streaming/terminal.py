@@ -17,8 +17,10 @@ from mt.data.tokenizer import Unit
 from mt.errors import Interrupted, UserError
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?")  # of arrows and the like
-_CTRL_D, _DELETE = "\x04", "\x7f\b"
-_DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
+_CTRL_D = "\x04"
+_DELETE = "\x7f\b"
+_DIM = "\x1b[2m"
+_PLAIN = "\x1b[0m"
 
 
 @contextlib.contextmanager
@@ -88,7 +90,8 @@ def _typed(chunks: Iterator[bytes], unit: Unit) -> Iterator[bytes]:
     It is echoed on standard error, dimmed, so that it stands beside what is written, and not in it.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    word, blank = "", ""  # before the next word
+    word = ""
+    blank = ""  # what stands before the next word
     for chunk in chunks:
         for key in _ESCAPES.sub("", decoder.decode(chunk)):
             if key == _CTRL_D:

@@ -10,7 +10,8 @@ class TargetWords:
     """
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
-        self._tokenizer, self._unit = tokenizer, unit
+        self._tokenizer = tokenizer
+        self._unit = unit
         self._ids: list[int] = []  # of the last word, which may go on
         self._blank = self._begun = False  # whether a blank is due before the next character, and whether there is any
 

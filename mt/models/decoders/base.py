@@ -148,15 +148,14 @@ class Decoder(OptIn, nn.Module):
         """Returns the readout of a step and the state after it."""
 
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
-        """tokens: the previous token of each target (BOS first)."""
+        """Returns the prediction of one step. tokens: the previous token of each target (BOS first)."""
         query = self.make_query(tokens, state)
-        attended = self.attend(query, memory, hard=hard)
-        return self.read_out(query, attended)
+        return self.read_out(query, self.attend(query, memory, hard=hard))
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        """All steps under teacher forcing. tokens: BOS first. Returns the readouts and the attention. This default is
+        """Returns the readouts and the attention of all steps under teacher forcing. tokens: BOS first. This default is
         the law itself; an override is only faster."""
         state = self.init_state(memory, hard=hard)
         readouts = []

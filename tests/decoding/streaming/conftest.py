@@ -109,7 +109,8 @@ class Tokens(dict[StreamState, list[int]]):
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> Tokens:
     """The tokens that hypotheses have gone on with."""
-    tokens, take = Tokens(), StreamState.take
+    tokens = Tokens()
+    take = StreamState.take
 
     def recorded(progress: StreamState, token: int) -> None:
         tokens.setdefault(progress, []).append(token)

@@ -24,7 +24,8 @@ from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig, decode
 from mt.search.torch_stepper import TorchStepper
 from tests.decoding.decoded import decode_ids
 
-VOCABULARY, SIZE = 24, 6
+VOCABULARY = 24
+SIZE = 6
 LIMITS = {"max_ratio": 1.0, "max_extra": 3, "min_length": 4}
 READERS: dict[str, list[dict[str, Any]]] = {
     "none": [{"context": "last"}],
@@ -93,14 +94,17 @@ def ids() -> list[list[int]]:
 def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]], seed: int) -> list[tuple[int, ...]]:
     """The hypotheses of sources that arrive side by side, one to three tokens at a time, and their ends with the last
     of them or alone."""
-    draw, all_of_them = random.Random(seed), [StreamState(model, search) for _ in sources]
-    left, written = [[*source] for source in sources], [list[int]() for _ in sources]
+    draw = random.Random(seed)
+    all_of_them = [StreamState(model, search) for _ in sources]
+    left = [[*source] for source in sources]
+    written = [list[int]() for _ in sources]
     while any(left):
         now = []
         for index, rest in enumerate(left):
             if rest and not all_of_them[index].ended:
                 count = min(draw.randint(1, 3), len(rest) - 1) or 1
-                part, left[index] = rest[:count], rest[count:]
+                part = rest[:count]
+                left[index] = rest[count:]
                 all_of_them[index].complete = not left[index]
                 now.append((index, part))
             else:
@@ -192,7 +196,8 @@ def test_steps_before_anything_is_encoded_attend_to_nothing(
     model = build(attention, encoder, {"name": "luong", "input_feeding": True}, init_hidden="zeros")
     if not model.supports_wait_k:
         return
-    search, sources = WaitKConfig(k=k, **LIMITS), ids()
+    search = WaitKConfig(k=k, **LIMITS)
+    sources = ids()
     width = max(map(len, sources))
     source = torch.tensor([one + [0] * (width - len(one)) for one in sources])
     lengths = torch.tensor([len(one) for one in sources])

@@ -38,7 +38,8 @@ def cut(sound: np.ndarray, draw: random.Random) -> Iterator[np.ndarray]:
 
 
 def offline(ours: StreamingModel, given: list[np.ndarray]) -> list[Hypothesis]:
-    rows, size = FIELD.encode(given, None), len(ours.tokenizers.target)
+    rows = FIELD.encode(given, None)
+    size = len(ours.tokenizers.target)
     found = decode_ids(ours.model, rows, ours.search, vocab_size=size, precision="fp32", field=FIELD)
     return [hypotheses[0] for hypotheses in found]
 
@@ -53,8 +54,11 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(
     policy, changes, hearing: Hearing, noises: Noises, taken
 ) -> None:
     """But for what is known with the last place, which may come up to 30 ms before the end."""
-    ours, given, early = hearing(policy, **changes), noises(3), 0
-    target, needed = ours.tokenizers.target, ours.model.frontend.needed
+    ours = hearing(policy, **changes)
+    given = noises(3)
+    early = 0
+    target = ours.tokenizers.target
+    needed = ours.model.frontend.needed
     for sound, hypothesis in zip(given, offline(ours, given), strict=True):
         session, _ = streamed(ours, cut(sound, random.Random(len(sound))))
         assert taken.of(session) == hypothesis.tokens
@@ -73,7 +77,8 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(
 
 @pytest.mark.parametrize("policy", ["mocha", "milk", "wait-5"])
 def test_any_cutting_gives_the_same(policy, hearing: Hearing, noises: Noises) -> None:
-    ours, (sound,) = hearing(policy), noises(1, seconds=2.0)
+    ours = hearing(policy)
+    (sound,) = noises(1, seconds=2.0)
     whole, _ = streamed(ours, [sound])
     assert whole.words
     for seed in range(3):
@@ -86,7 +91,9 @@ def test_any_cutting_gives_the_same(policy, hearing: Hearing, noises: Noises) ->
 
 @some_models
 def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises) -> None:
-    ours, given, draw = hearing(policy, **changes), noises(4, seconds=0.6), random.Random(1)
+    ours = hearing(policy, **changes)
+    given = noises(4, seconds=0.6)
+    draw = random.Random(1)
     alone = [streamed(ours, [sound])[0] for sound in given]
     sessions = [Session(ours) for _ in given]
     for turn in zip_longest(*(cut(sound, draw) for sound in given)):
@@ -99,7 +106,9 @@ def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises)
 
 @some_models
 def test_nothing_written_depends_on_later_samples(policy, changes, hearing: Hearing, noises: Noises) -> None:
-    ours, (sound,), early = hearing(policy, **changes), noises(1), 0
+    ours = hearing(policy, **changes)
+    (sound,) = noises(1)
+    early = 0
     for number, future in enumerate(noises(3, seconds=0.5, seed=1)):
         now = (number + 1) * len(sound) // 4
         session = Session(ours)

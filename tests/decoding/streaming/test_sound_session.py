@@ -28,9 +28,11 @@ def streamed(ours: StreamingModel, pieces: Any) -> tuple[Session, list[list[str]
 
 
 def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises: Noises) -> None:
-    ours, (sound,) = hearing("mocha"), noises(1, seconds=2.0)
+    ours = hearing("mocha")
+    (sound,) = noises(1, seconds=2.0)
     whole, _ = streamed(ours, [sound])
-    session, count = Session(ours), 0
+    session = Session(ours)
+    count = 0
 
     def arriving() -> Iterator[np.ndarray]:
         nonlocal count
@@ -48,7 +50,8 @@ def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises:
 
 def test_events_name_seconds_where_something_is_written(hearing: Hearing, noises: Noises) -> None:
     session, _ = streamed(hearing("mocha"), noises(1, seconds=2.0))
-    now, delays_ = 0.0, []
+    now = 0.0
+    delays_ = []
     for before, (kind, word) in zip([("write", ""), *session.events], session.events, strict=False):
         assert kind == "write" or before[0] == "write"
         now = float(word) if kind == "read" else now
@@ -66,7 +69,8 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing,
         return torch.randn(*queries.shape[:2], keys.shape[1], generator=generator)
 
     monkeypatch.setattr(type(ours.model.decoder.attention), "noisy_energy", energy)
-    session, kept = Session(ours), []
+    session = Session(ours)
+    kept = []
     for sound in noises(60, seconds=0.2):
         session.read(sound)
         kept.append(session.kept)
@@ -97,7 +101,8 @@ def test_little_or_nothing(hearing: Hearing) -> None:
     ],
 )
 def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises) -> None:
-    session, (sound,) = Session(hearing("monotonic")), noises(1)
+    session = Session(hearing("monotonic"))
+    (sound,) = noises(1)
     with pytest.raises(UserError, match=sentence):
         session.read(given)
     expected, _ = streamed(hearing("monotonic"), [sound])

@@ -29,7 +29,8 @@ def test_source_words_are_cut_as_the_text(tokenizer) -> None:
         for _ in range(300):
             words = ["".join(draw.choices("abcäß,!-漢あz鳥٣", k=draw.randint(1, 5))) for _ in range(draw.randint(0, 4))]
             text = draw.choice([" ", "  ", "\t", "\u3000"]).join(words)
-            source, ids = ArrivingText(tokenizer, unit), []
+            source = ArrivingText(tokenizer, unit)
+            ids = []
             for word in source.parts(text):
                 ids += source.row(word)
             assert [*ids, EOS] == tokenizer.encode([text])[0], (unit, text)
@@ -42,7 +43,8 @@ def test_target_words_are_the_decoded_text(tokenizer) -> None:
         blank = "" if unit == "char" else " "
         for _ in range(300):
             ids = draw.choices(ordinary, k=draw.randint(0, 12))
-            target, written = TargetWords(tokenizer, unit), []
+            target = TargetWords(tokenizer, unit)
+            written = []
             for count, token in enumerate(ids, start=1):
                 written += target.add(token)
                 # However it goes on, what was written is the beginning.
