@@ -42,11 +42,11 @@ def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link]
     lines = split.links()[: len(hypotheses)]
     golds = parse_pharaoh(lines, "the gold alignments")
     targets = split.column("target")[: len(hypotheses)]
-    found: list[Collection[Link] | None] = []
+    links: list[Collection[Link] | None] = []
     for line, gold, target, hypothesis in zip(lines, golds, targets, hypotheses, strict=True):
         places = _shared_words(target, hypothesis)
-        found.append({(i, places[j]) for i, j in gold.possible if j in places} if line else None)
-    return found
+        links.append({(i, places[j]) for i, j in gold.possible if j in places} if line else None)
+    return links
 
 
 def _shared_words(target: str, hypothesis: str) -> dict[int, int]:

@@ -118,22 +118,22 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     def cell_by_cell(self, inputs: Tensor, state: State | None, mask: Tensor | None = None) -> tuple[Tensor, State]:
         """Computes one position after another, from a state on, without a gradient; in float32 under autocast, too."""
         assert state is not None
-        outputs = inputs.type_as(self.all_weights[0][0])
+        weights = self.all_weights  # looked up once: torch collects them anew each time
+        outputs = inputs.type_as(weights[0][0])
         before = zip(*(_layers_first(part).type_as(outputs).unbind() for part in state), strict=True)
         after = []
         for number, layer in enumerate(before):
             steps = []
             for vectors in outputs.unbind(1):
-                layer = self._cell(number, vectors, layer)
+                layer = self._cell(number, vectors, layer, weights[number])
                 steps.append(layer[0])
             outputs = _stacked(steps, 1)
             after.append(layer)
         return outputs, tuple(_stacked(part, 0).transpose(0, 1) for part in zip(*after, strict=True))
 
-    def _cell(self, number: int, vectors: Tensor, layer: State) -> State:
+    def _cell(self, number: int, vectors: Tensor, layer: State, weights: Sequence[Tensor]) -> State:
         if self.rounded is not None:
             return self.rounded[number](vectors, layer)
-        weights = self.all_weights[number]
         if len(layer) == 2:
             return torch.lstm_cell(vectors, layer, *weights)
         return (torch.gru_cell(vectors, *layer, *weights),)
