@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from benchmarks.harness import (
     add_device_and_size,
+    add_number,
     add_rounds,
     in_turn,
     medians,
@@ -29,10 +30,9 @@ from benchmarks.harness import (
     speedups,
     timed,
 )
-from benchmarks.model import add_corpus, build, configure, prepared_corpus
+from benchmarks.model import add_corpus, configure, prepared_corpus, start_training
 from benchmarks.plain import Hypothesis, Plain, plain_of
 
-from mt.cli.parser import whole_number
 from mt.config import Config
 from mt.data.batches import collate, fixed_order
 from mt.data.corpus import Corpus
@@ -41,15 +41,11 @@ from mt.data.tokenizer import EOS
 from mt.decoding.network import Network, decode_rows
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.torch_network import TorchNetwork
-from mt.device import choose
 from mt.export.graphs import write_graphs
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, SearchConfig
 from mt.storage import write_json
-from mt.training.loop import updates
-from mt.training.optimizer import build_optimizer
-from mt.training.progress import Progress
 
 SEARCHES: dict[str, SearchConfig] = {
     "beam5": BeamConfig(beam_size=5, batch_tokens=1 << 20),
@@ -124,8 +120,8 @@ def export(model: Seq2Seq, config: Config) -> Networks | None:
 
 
 def train(config: Config, corpus: Corpus) -> Seq2Seq:
-    model = build(config, corpus).to(choose(config.device))
-    for _ in updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress()):
+    model, made = start_training(config, corpus)
+    for _ in made:
         pass
     return model.eval()
 
@@ -159,13 +155,7 @@ def main(arguments: Sequence[str]) -> None:
     add_corpus(parser)
     add_device_and_size(parser)
     add_rounds(parser, 7)
-    parser.add_argument(
-        "--updates",
-        type=whole_number(1, 1_000_000),
-        default=120,
-        metavar="N",
-        help="with which the model is trained (default: 120)",
-    )
+    add_number(parser, "--updates", 120, "with which the model is trained")
     options = parser.parse_args(arguments)
     with prepared_corpus(options.corpus) as folder:
         corpus = Corpus.open(folder)

@@ -22,17 +22,20 @@ def option_parser(benchmark: str, description: str | None) -> Parser:
     return parser
 
 
-def add_rounds(parser: Parser, default: int) -> None:
+def add_number(parser: Parser, option: str, default: int, what: str, *, least: int = 1, most: int = 1_000_000) -> None:
+    """Adds an option whose value is a whole number. what: is said of it in the help, with the default."""
     parser.add_argument(
-        "--rounds", type=whole_number(1, 10_000), default=default, metavar="N", help=f"in turn (default: {default})"
+        option, type=whole_number(least, most), default=default, metavar="N", help=f"{what} (default: {default})"
     )
+
+
+def add_rounds(parser: Parser, default: int) -> None:
+    add_number(parser, "--rounds", default, "in turn", most=10_000)
 
 
 def add_device_and_size(parser: Parser) -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument(
-        "--size", type=whole_number(1, 100_000), default=512, metavar="N", help="of the hidden layers (default: 512)"
-    )
+    add_number(parser, "--size", 512, "of the hidden layers", most=100_000)
 
 
 class Timed(NamedTuple, Generic[Result]):

@@ -14,7 +14,12 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.dataset import PHRASEBOOK
+from mt.device import choose
 from mt.models.seq2seq import Seq2Seq
+from mt.training.loop import updates
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
+from mt.training.update import Update
 
 VOCABULARY = 8000
 DECODERS: dict[str, dict[str, Any]] = {
@@ -49,6 +54,12 @@ def build(config: Config, corpus: Corpus) -> Seq2Seq:
     half of the work."""
     torch.manual_seed(1)
     return Seq2Seq(config, *(max(VOCABULARY, size) for size in corpus.tokenizers.sizes[:2]))
+
+
+def start_training(config: Config, corpus: Corpus) -> tuple[Seq2Seq, Iterator[Update]]:
+    """Returns a new model on its device, and its updates, each made when it is asked for."""
+    model = build(config, corpus).to(choose(config.device))
+    return model, updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
 
 
 def add_corpus(parser: Parser) -> None:

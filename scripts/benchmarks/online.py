@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from benchmarks.harness import add_rounds, exponent, in_turn, option_parser
+from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser
 from torch import Tensor
 
 from mt.cli.parser import whole_number
@@ -219,20 +219,8 @@ def main(arguments: Sequence[str]) -> None:
         default=LENGTHS,
         help="of source and target",
     )
-    parser.add_argument(
-        "--size",
-        type=whole_number(1, 100_000),
-        default=512,
-        metavar="N",
-        help="of values, queries and the decoder's state",
-    )
-    parser.add_argument(
-        "--vocabulary",
-        type=whole_number(4, 1_000_000),
-        default=1000,
-        metavar="N",
-        help="tokens that the decoder chooses from",
-    )
+    add_number(parser, "--size", 512, "of values, queries and the decoder's state", most=100_000)
+    add_number(parser, "--vocabulary", 1000, "tokens that the decoder chooses from", least=4)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios: .png, .pdf or .svg")
     options = parser.parse_args(arguments)
     lengths = sorted(set(options.lengths))

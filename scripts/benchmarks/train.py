@@ -27,7 +27,7 @@ from benchmarks.harness import (
     speedups,
     timed,
 )
-from benchmarks.model import add_corpus, build, configure, prepared_corpus
+from benchmarks.model import add_corpus, build, configure, prepared_corpus, start_training
 from benchmarks.plain import Plain, plain_of
 
 from mt.config import Config
@@ -36,9 +36,6 @@ from mt.data.corpus import Corpus
 from mt.device import choose, peak_memory
 from mt.errors import UserError
 from mt.kernels.programs import keep_programs
-from mt.training.loop import updates
-from mt.training.optimizer import build_optimizer
-from mt.training.progress import Progress
 
 Setting = tuple[str, str]
 """A decoder and a precision."""
@@ -61,8 +58,7 @@ Train = Callable[[int], int]
 
 def train_by_mt(config: Config, corpus: Corpus) -> Train:
     keep_programs(step_by_step=config.decoder.step_by_step)
-    model = build(config, corpus).to(choose(config.device))
-    made = updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
+    _, made = start_training(config, corpus)
     return lambda count: sum(next(made).tokens for _ in range(count))
 
 
