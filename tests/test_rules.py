@@ -54,7 +54,7 @@ DOORS = {
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
-    "numba": ("mt.kernels.numba_loops",),
+    "numba": ("mt.kernels.compiled",),
     "triton": ("mt.kernels.triton_alignment",),
     "simuleval": ("mt.simuleval_agent",),
     "huggingface_hub": ("mt.export.hub",),
@@ -63,7 +63,7 @@ DOORS = {
     "onnxruntime": ("mt.onnx.networks", "mt.export.graphs"),
 }
 NEEDED = {
-    "mt.kernels": {"torch", "numba", "triton", "jaxtyping", *sys.stdlib_module_names},
+    "mt.kernels": {"torch", "numpy", "numba", "triton", "jaxtyping", *sys.stdlib_module_names},
     "mt.ops": {"torch", "jaxtyping", *sys.stdlib_module_names},
 }
 NAMES = {*ATTENTIONS, *ENCODERS}
@@ -94,7 +94,8 @@ def home(module: str) -> tuple[str, int]:
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Imports go down the house only; mt/ops needs torch and a notation of shapes alone, mt/kernels compilers, too."""
+    """Imports go down the house only; mt/ops needs torch and a notation of shapes alone, mt/kernels compilers and their
+    arrays, too."""
     package, floor = home(module)
     for line, name in imported(tree):
         if any(within(name, root) for root in ("mt", "data_prep", "scripts", "train")):

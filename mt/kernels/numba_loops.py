@@ -1,91 +1,51 @@
-"""Loops over single cells for CPUs, compiled by numba: the expected alignment and the additive energy.
+"""Loops over single cells for CPUs (see `compiled`): the expected alignment and the additive energy."""
 
-Each has a backend in plain PyTorch beside it, for other devices and for where numba is not available.
-"""
-
-from collections.abc import Callable, Sequence
 from functools import cache, partial
-from types import ModuleType
-from typing import Any, no_type_check
+from typing import no_type_check
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from mt.kernels.compiled import Array, Loop, compiled
 from mt.kernels.threads import at_once
 
-Array = Any
-"""A contiguous array of numpy, sharing the memory of a tensor."""
-Kernel = Callable[..., None]
+ANY_ORDER = {"reassoc", "contract", "nsz"}
+"""Lets sums be taken in any order, so that they are vectorised. NaN and infinity keep their meaning."""
 THREAD = 2**20
 """Hidden units of the additive energy for each thread at least: about half a millisecond."""
 
 
 @cache
-def alignment_kernels(dtype: torch.dtype) -> tuple[Kernel, Kernel] | None:
-    """Returns the loops of the expected alignment, forward and backward, for one dtype; None where numba cannot.
-
-    The first call of a process loads numba, and compiles what is not in numba's cache on disk.
-    """
-    if (numba := _numba()) is None:
-        return None
-    scalar = numba.float64 if dtype == torch.float64 else numba.float32
-    row = numba.float64[::1]
-    matrix = scalar[:, ::1]
-    table = scalar[:, :, ::1]
-    forward = numba.void(table, matrix, table, table, row)
-    backward = numba.void(table, table, table, table, matrix, row)
-    return _compiled(numba, ((forward, _alignment_forward), (backward, _alignment_backward)))
+def alignment_kernels(dtype: torch.dtype) -> tuple[Loop, ...] | None:
+    """Returns the loops of the expected alignment, forward and backward, for one dtype; None where numba cannot."""
+    number = "float64" if dtype == torch.float64 else "float32"
+    row = "float64[::1]"
+    matrix = f"{number}[:, ::1]"
+    table = f"{number}[:, :, ::1]"
+    forward = f"void({table}, {matrix}, {table}, {table}, {row})"
+    backward = f"void({table}, {table}, {table}, {table}, {matrix}, {row})"
+    return compiled([(forward, _alignment_forward), (backward, _alignment_backward)])
 
 
 @cache
-def additive_kernels() -> tuple[Kernel, Kernel] | None:
+def additive_kernels() -> tuple[Loop, ...] | None:
     """Returns the loops of the additive energy, forward and backward, for float32; None where numba cannot."""
-    if (numba := _numba()) is None:
-        return None
-    row = numba.float32[::1]
-    matrix = numba.float32[:, ::1]
-    table = numba.float32[:, :, ::1]
-    forward = numba.void(row, table, table, table)
-    backward = numba.void(table, table, table, table, table, matrix)
-    try:
-        numba.extending.register_jitable(error_model="numpy")(_tanh)
-    except Exception:
-        return None
-    # Sums in any order, so that they are vectorised. NaN and infinity keep their meaning.
-    fastmath = {"reassoc", "contract", "nsz"}
-    return _compiled(numba, ((forward, _additive_forward), (backward, _additive_backward)), fastmath)
-
-
-def _numba() -> ModuleType | None:
-    try:
-        import numba  # Not above: it takes as long as importing torch.
-        import numba.extending
-    except Exception:  # Missing, or incompatible with the installed numpy.
-        return None
-    return numba
-
-
-def _compiled(
-    numba: ModuleType, loops: Sequence[tuple[Any, Kernel]], fastmath: bool | set[str] = False
-) -> tuple[Kernel, Kernel] | None:
-    """Each loop, compiled for its signature."""
-    for caching in (True, False):  # The cache may be damaged, its disk full, or no folder writable.
-        options = {"cache": caching, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
-        try:
-            forward, backward = (numba.njit(signature, **options)(loop) for signature, loop in loops)
-            return forward, backward
-        except Exception:  # Of any kind: PyTorch gives the same result.
-            continue
-    return None
+    row = "float32[::1]"
+    matrix = "float32[:, ::1]"
+    table = "float32[:, :, ::1]"
+    forward = f"void({row}, {table}, {table}, {table})"
+    backward = f"void({table}, {table}, {table}, {table}, {table}, {matrix})"
+    loops = [(forward, _additive_forward), (backward, _additive_backward)]
+    return compiled(loops, helpers=[rational_tanh], fastmath=ANY_ORDER)
 
 
 class CompiledAlignment(Function):
     """`expected_alignment` of p_choose [B, T, S] and start [B, S] by the kernels of their dtype."""
 
     @staticmethod
-    def forward(ctx, p_choose: Tensor, start: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
+    def forward(ctx, p_choose: Tensor, start: Tensor, forward: Loop, backward: Loop) -> Tensor:
         p_choose = p_choose.contiguous()
         q = torch.empty_like(p_choose)
         alpha = torch.empty_like(p_choose)
@@ -108,7 +68,7 @@ class CompiledAdditive(Function):
     """`additive_energy` of float32 tensors by the kernels, in as many threads as PyTorch has."""
 
     @staticmethod
-    def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor, forward: Kernel, backward: Kernel) -> Tensor:
+    def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor, forward: Loop, backward: Loop) -> Tensor:
         queries = queries.contiguous()
         keys = keys.contiguous()
         direction = direction.contiguous()
@@ -138,7 +98,7 @@ def _arrays(*tensors: Tensor) -> list[Array]:
     return [tensor.detach().numpy() for tensor in tensors]
 
 
-def _by_sentence(kernel: Kernel, *tensors: Tensor) -> None:
+def _by_sentence(kernel: Loop, *tensors: Tensor) -> None:
     """Calls the kernel on slices of the sentences of the tensors [B, ...], each slice in a thread.
 
     tensors: queries [B, T, H], keys [B, S, H], and others.
@@ -208,7 +168,7 @@ Q = tuple(
 
 
 @no_type_check
-def _tanh(x):
+def rational_tanh(x):
     if x > LIMIT:
         x = LIMIT
     elif x < -LIMIT:
@@ -226,7 +186,7 @@ def _additive_forward(direction, queries, keys, energy) -> None:
             for j in range(keys.shape[1]):
                 total = direction.dtype.type(0)
                 for h in range(queries.shape[2]):
-                    total += direction[h] * _tanh(queries[b, i, h] + keys[b, j, h])
+                    total += direction[h] * rational_tanh(queries[b, i, h] + keys[b, j, h])
                 energy[b, i, j] = total
 
 
@@ -239,7 +199,7 @@ def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad
             for j in range(keys.shape[1]):
                 grad = grad_energy[b, i, j]
                 for h in range(queries.shape[2]):
-                    tanh = _tanh(queries[b, i, h] + keys[b, j, h])
+                    tanh = rational_tanh(queries[b, i, h] + keys[b, j, h])
                     slope = grad - grad * tanh * tanh
                     grad_direction[b, h] += grad * tanh
                     grad_queries[b, i, h] += slope

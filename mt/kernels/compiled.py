@@ -1,0 +1,102 @@
+"""Loops over single numbers, written in Python and compiled by numba for CPUs.
+
+What has such loops has a form in plain PyTorch beside them, for other devices and for where numba is not available. A
+function that asks for them keeps them (`functools.cache`): at the first call of a process numba is loaded, and what is
+not in its cache on disk is compiled.
+
+A loop sees tensors as numpy's arrays, or by their addresses: an array costs a microsecond until a loop has it, which is
+what a step of attention may take, and an address (`Tensor.data_ptr`) a tenth of one.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, no_type_check
+
+Array = Any
+"""A contiguous array of numpy, sharing the memory of a tensor."""
+Loop = Callable[..., Any]
+Pointer = Any
+"""Numbers from an address on, by their places."""
+
+
+def compiled(
+    loops: Sequence[tuple[str, Loop]], *, helpers: Sequence[Loop] = (), fastmath: bool | set[str] = False
+) -> tuple[Loop, ...] | None:
+    """Returns the loops, compiled; None where numba is missing or cannot.
+
+    loops: each with its signature in numba's words, such as `void(float32[:, ::1], int64)`. helpers: functions that
+    loops call. fastmath: what may be done with floating-point numbers that their standard forbids, in LLVM's words.
+    """
+    if (numba := _numba()) is None:
+        return None
+    for caching in (True, False):  # The cache may be damaged, its disk full, or no folder writable.
+        options = {"cache": caching, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
+        try:
+            for helper in helpers:
+                _register(numba, helper)
+            return tuple(numba.njit(signature, **options)(loop) for signature, loop in loops)
+        except Exception:  # Of any kind: PyTorch gives the same result.
+            continue
+    return None
+
+
+def float32_at(address: int) -> Pointer:
+    """Returns the numbers from an address on, within a loop."""
+    raise NotImplementedError
+
+
+def int64_at(address: int) -> Pointer:
+    """Returns the numbers from an address on, within a loop."""
+    raise NotImplementedError
+
+
+def uint8_at(address: int) -> Pointer:
+    """Returns the bytes from an address on, within a loop: of a mask 0 or 1."""
+    raise NotImplementedError
+
+
+def _numba() -> ModuleType | None:
+    try:
+        import numba  # Not above: it takes as long as importing torch.
+        import numba.extending
+
+        _register_pointers(numba)
+    except Exception:  # Missing, or incompatible with the installed numpy.
+        return None
+    return numba
+
+
+@cache
+def _register(numba: ModuleType, helper: Loop) -> None:
+    """Lets loops call a function. Their cache on disk does not see that a helper in another file has changed."""
+    numba.extending.register_jitable(error_model="numpy")(helper)
+
+
+@cache
+def _register_pointers(numba: ModuleType) -> None:
+    for function in (float32_at, int64_at, uint8_at):
+        number = getattr(numba.types, function.__name__.removesuffix("_at"))
+        numba.extending.overload(function)(_cast(numba, numba.types.CPointer(number)))
+
+
+def _cast(numba: ModuleType, pointer: Any) -> Loop:
+    """Returns what numba compiles a function from an address to a pointer of this type by."""
+
+    @numba.extending.intrinsic
+    @no_type_check
+    def cast(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(numba.types.int64), generate
+
+    @no_type_check
+    def typed(address):
+        @no_type_check
+        def from_address(address):
+            return cast(address)
+
+        return from_address
+
+    return typed
