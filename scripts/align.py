@@ -19,7 +19,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from mt.cli.arguments import add_mode_option, add_run_options, in_flags, loaded
+from mt.cli.arguments import add_mode_option, add_run_options, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.data.tokenizer import LinkUnit, units
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sources, targets, *gold = read_parallel(paths, "pair")
         unit: LinkUnit = "spaced" if options.words == "blanks" else "word"
         links_of_gold = _read(options, gold[0], sources, targets, unit) if gold else []
-        translator = loaded(options)
+        translator = load_translator(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")
         if gold or options.words:

@@ -30,7 +30,7 @@ from mt.cli.arguments import (
     chosen_checkpoint,
     chosen_search,
     in_flags,
-    loaded_in,
+    load_translator,
 )
 from mt.cli.parser import Parser
 from mt.common.terminal import say
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     with reported(), in_flags():
-        translator = loaded_in(options)
+        translator = load_translator(options)
         usual = translator.config.search
         search = chosen_search(options, usual)
         if options.latency_unit and not is_online(search):

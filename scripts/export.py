@@ -4,7 +4,7 @@
     python scripts/export.py RUN DIR --format onnx [--int8]
 
 DIR gets the weights, the tokenizers, config.json, a model card (README.md: data, scores and their signatures) and the
-LICENSE. `mt.load` and the other scripts take it as they take RUN.
+LICENSE. `mt.load` and the other scripts take it as they take RUN, and OWNER/NAME where it was uploaded.
 
 --format onnx writes graphs of the encoder and of a decoder's step instead, for ONNX Runtime (extra onnx), which decodes
 with them: `load(DIR, engine="onnx")` and scripts/translate.py --engine onnx, both also where there is no torch, and
@@ -23,7 +23,7 @@ from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.errors import UserError, reported, visible
 from mt.export.folder import FORMATS, export, files
-from mt.export.hub import push, require_name
+from mt.hub import push, require_name
 from mt.models.weights import Form
 
 DTYPES: dict[str, Form] = {"float32": "float32", "bf16": "bfloat16", "bfloat16": "bfloat16", "int8": "int8"}
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             format=options.format,
             dtype=dtype,
             licence=options.licence,
+            repository=options.push,
         )
         sizes = files(options.folder)
         for name, size in [*sizes, ("together", sum(size for _, size in sizes))]:

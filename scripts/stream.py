@@ -31,7 +31,7 @@ from itertools import chain
 
 import numpy as np
 
-from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, loaded
+from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import output
 from mt.data.fields import AudioField
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--show", action="store_true", help="draw what is read and written as a staircase")
     options = parser.parse_args(arguments)
     with reported(), in_flags():
-        translator = loaded(options)
+        translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
         translator.stream(search)  # refuses before anything is read
         with source(translator, options.audio) as parts:

@@ -38,7 +38,7 @@ from mt.cli.arguments import (
     add_search_options,
     chosen_search,
     in_flags,
-    loaded_in,
+    load_translator,
 )
 from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import output
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # What is no folder at the end is the text.
     options.file = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     with reported():
-        translator = loaded_in(options)
+        translator = load_translator(options)
         lines = _lines(options.file, translator.field.endings)
         search = chosen_search(options, translator.config.search)
         with _alignments(options) as links, in_flags():

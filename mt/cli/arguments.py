@@ -1,4 +1,4 @@
-"""The command lines of scripts: options that several share, and errors in the words of the command line."""
+"""Adds and reads the options that several scripts share, and puts errors into the words of the command line."""
 
 import argparse
 import contextlib
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 from mt.cli.startup import leaving_at_interrupt, loading
 from mt.common.backdrop import PlotFormat
-from mt.decoding.load import ENGINES, load
+from mt.decoding.load import ENGINES, folders, load
 from mt.errors import UserError
 from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 
@@ -29,19 +29,20 @@ FLAGS = {
     "mode": "--mode",
     "k": "--k",
 }
-"""Options of search and what they are called on a command line."""
+"""The options of search, and their flags on a command line."""
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> None:
-    """Adds which model, and where it runs. several: what to say of several runs, where they are allowed."""
-    help_text = "the folder that training printed" + (f"; {several}" if several else "")
+    """Adds which model, and where it runs. several: the help about several runs, where they are allowed."""
+    help_text = "the folder that training printed, or OWNER/NAME on the Hugging Face hub"
+    help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
     parser.add_argument("--checkpoint", help="best, where none is named, last, or average where the run made one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Adds how to decode; what is left out stays as the run was configured."""
+    """Adds how to decode; options that are left out stay as the run was configured."""
     parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
     parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
     parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
@@ -59,10 +60,12 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
+    """Adds how a monotonic attention reads."""
     parser.add_argument(FLAGS["mode"], choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
 
 
 def add_engine_option(parser: argparse.ArgumentParser) -> None:
+    """Adds what computes the model, and in what precision."""
     parser.add_argument(
         "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what scripts/export.py --format onnx made"
     )
@@ -78,26 +81,25 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
         parser.add_argument("--plot-words", action="store_true", help="heatmaps of words, in place of pieces")
 
 
-def loaded(options: argparse.Namespace) -> "Translator":
-    """Loads the translator of `add_run_options`. Raises UserError as `load`."""
-    with in_flags(), leaving_at_interrupt(), loading():
-        return load(options.run, checkpoint=chosen_checkpoint(options), device=options.device)
+def load_translator(options: argparse.Namespace) -> "Translator":
+    """Loads the translator of `add_run_options`, by the engine of `add_engine_option` where there is that option.
 
-
-def loaded_in(options: argparse.Namespace) -> "Translator":
-    """Likewise, in the engine of `add_engine_option`."""
+    In the place of repositories `options.run` has the downloaded folders afterwards. Raises UserError as `load`.
+    """
+    options.run = folders(options.run) if isinstance(options.run, list) else folders(options.run)[0]
+    typed = vars(options)
     with in_flags(), leaving_at_interrupt(), loading():
         return load(
             options.run,
             checkpoint=chosen_checkpoint(options),
             device=options.device,
-            engine=options.engine,
-            precision=options.precision,
+            engine=typed.get("engine", "torch"),
+            precision=typed.get("precision"),
         )
 
 
 def chosen_checkpoint(options: argparse.Namespace) -> str:
-    """Raises UserError where --checkpoint is to choose in a folder that is a single one."""
+    """Returns the name of the checkpoint. Raises UserError where --checkpoint is typed for a folder that is one."""
     runs = options.run if isinstance(options.run, list) else [options.run]
     single = [run for run in runs if (run / "config.json").is_file()]
     if options.checkpoint is not None and single:
@@ -109,7 +111,7 @@ def chosen_checkpoint(options: argparse.Namespace) -> str:
 
 
 def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
-    """A run's search with the options of `add_search_options`, and of --n-best where there is one.
+    """Returns a run's search with the options of `add_search_options`, and of --n-best where there is one.
 
     Raises UserError where they do not go together, or not with the search: none is accepted and ignored.
     """
@@ -134,7 +136,7 @@ def chosen_search(options: argparse.Namespace, config: SearchConfig) -> SearchCo
 
 @contextlib.contextmanager
 def in_flags() -> Iterator[None]:
-    """Errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
+    """Makes errors inside name options as a command line does (`--beam 3`), not as YAML does (`search.beam_size=3`).
 
     Options that have no flag keep their names: they can only have come from the run's own configuration; and so does
     what a `config.json` is blamed for.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from mt.errors import UserError, invalid_choice
+from mt.hub import download, is_repository
 from mt.onnx.manifest import MANIFEST
 from mt.search.config import PRECISIONS, Precision
 
@@ -25,8 +26,9 @@ def load(
     engine: Engine = "torch",
     precision: Precision | None = None,
 ) -> "Translator":
-    """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder; of several, in
-    torch, their ensemble, with the configuration of the first.
+    """The translator of a run folder, of one of its checkpoints' folders, or of an exported folder, which may be a
+    repository of the Hugging Face hub (OWNER/NAME, see `folders`); of several, in torch, their ensemble, with the
+    configuration of the first.
 
     checkpoint: best, last, or average where the run made one; a folder that was exported holds one. engine: onnx for
     a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and rounds
@@ -80,10 +82,11 @@ def _require_names(options: Mapping[str, object]) -> None:
 
 
 def folders(run: Runs) -> list[Path]:
-    """The folders of a run or of several. Raises UserError for what names none."""
+    """Returns the folders of a run or of several; of OWNER/NAME, where no folder OWNER is here, the downloaded files of
+    this repository of the Hugging Face hub. Raises UserError for what names none."""
     runs: list[object] = [run] if isinstance(run, str | bytes | Path) or not isinstance(run, Iterable) else list(run)
     for one in runs:
         if not isinstance(one, str | Path) or not str(one):
             kind = "empty" if isinstance(one, str) else f"of type {type(one).__name__}"
             raise UserError(f"run is {kind}: give the folder that training printed, a str or a Path, or a list of them")
-    return [Path(str(one)) for one in runs]
+    return [download(str(one)) if is_repository(str(one)) else Path(str(one)) for one in runs]

@@ -1,5 +1,5 @@
-"""The model card of an export: what it is, what it learnt from, how good it is and on whose terms (Mitchell et al.
-2019), with the front matter by which the Hugging Face hub files it."""
+"""Writes the model card of an export: what the model is, what it learnt from, how good it is, and its licence (Mitchell
+et al. 2019), with the front matter by which the Hugging Face hub files it."""
 
 import json
 import re
@@ -20,20 +20,26 @@ _FORMS = {
     "int8": "int8: each row of a matrix is rounded to 255 levels of its own scale; vectors are float32",
 }
 _HUB_NAMES = {"bleu": "bleu", "chrf": "chrf", "ter": "ter", "wer": "wer", "cer": "cer", "rougeL": "rouge"}
-"""Of metrics that the hub knows."""
+"""The names that the hub has for metrics that it knows."""
 
 
 class Card(NamedTuple):
+    """What the model card of an export is written from."""
+
     config: Config
     meta: Meta
     results: Mapping[str, Any] | None
-    """Of these weights on the test split, or on dev; None where they were not scored."""
+    """`results.json` of these weights on the test split, or on dev; None where they were not scored."""
     model: Seq2Seq
     dtype: Form
     format: str
     licence: Path | None
+    """A file; None for the licence of this project."""
+    repository: str | None
+    """The name under which the hub has it; None where it is not uploaded."""
 
     def lines(self) -> list[str]:
+        """Returns the lines of the card, in Markdown."""
         parts = (self._front_matter(), self._model(), self._use(), self._data(), self._scores(), self._terms())
         return [line for part in parts for line in part]
 
@@ -55,13 +61,13 @@ class Card(NamedTuple):
             **({"datasets": [data.hub.id]} if data.hub and data.folder is None else {}),
         }
         if self.results and self.dtype == "float32":
-            fields["model-index"] = [{"name": self._title, "results": [self._index(self.results)]}]
+            fields["model-index"] = [{"name": self._title, "results": [self._model_index(self.results)]}]
         yield "---"
         yield from (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())  # is YAML
         yield "---"
 
-    def _index(self, results: Mapping[str, Any]) -> dict[str, Any]:
-        """As the hub's `model-index` has it."""
+    def _model_index(self, results: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the scores as the hub's `model-index` has them."""
         name = self.config.dataset.name
         scores = [
             {"type": _HUB_NAMES[metric], "name": metric, "value": round(score["score"], 2)}
@@ -87,11 +93,13 @@ class Card(NamedTuple):
     def _use(self) -> Iterator[str]:
         engine = ', engine="onnx"' if self.format == "onnx" else ""
         command = " --engine onnx" if self.format == "onnx" else ""
-        yield from ("", "## Use", "", f"With mt {self.meta.versions['mt']}, on a copy of this folder:", "")
+        name = self.repository or "FOLDER"
+        where = "which downloads it" if self.repository else "on a copy of this folder"
+        yield from ("", "## Use", "", f"With mt {self.meta.versions['mt']}, {where}:", "")
         yield "    from mt import load"
-        yield f'    print(load("FOLDER"{engine}).translate("...").text)'
+        yield f'    print(load("{name}"{engine}).translate("...").text)'
         yield ""
-        yield f"or `mt-translate FOLDER{command} < source > target`."
+        yield f"or `mt-translate {name}{command} < source > target`."
 
     def _data(self) -> Iterator[str]:
         data = self.config.dataset
@@ -122,14 +130,14 @@ class Card(NamedTuple):
 
 
 def finished_results(run: Path, meta: Meta) -> dict[str, Any] | None:
-    """What `results.json` of a run says, where it is of the weights of this checkpoint."""
+    """Returns `results.json` of a run; None where there is none, or it is of other weights than this checkpoint."""
     path = run / "results.json"
     if not path.is_file():
         return None
-    found = read_json(path, "restore it, or move it away to export without scores")
-    tested = found.get("checkpoint", {})
-    same = (tested.get("update"), tested.get("averaged")) == (meta.update, meta.averaged)
-    return found if same else None
+    results = read_json(path, "restore it, or move it away to export without scores")
+    tested = results.get("checkpoint", {})
+    same_weights = (tested.get("update"), tested.get("averaged")) == (meta.update, meta.averaged)
+    return results if same_weights else None
 
 
 def _scores(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -1,4 +1,4 @@
-"""A run as a folder that holds what decoding needs and nothing else, complete or absent."""
+"""Exports a run to a folder that holds what decoding needs and nothing else; the folder is complete or absent."""
 
 from importlib.metadata import distributions
 from pathlib import Path
@@ -26,11 +26,13 @@ def export(
     format: Format = "safetensors",
     dtype: Form = "float32",
     licence: Path | None = None,
+    repository: str | None = None,
 ) -> None:
     """Writes a new folder, which `load` and the scripts take as they take a run.
 
-    licence: a text that the weights are given to others under; by default that of this project. Raises UserError where
-    the folder holds anything, where the run is none, and where it cannot be exported so.
+    licence: a text that the weights are given to others under; by default that of this project. repository: OWNER/NAME
+    where the folder is to be uploaded, for the model card. Raises UserError where the folder holds anything, where the
+    run is none, and where it cannot be exported so.
     """
     for option, value, known in (("format", format, FORMATS), ("dtype", dtype, FORMS)):
         if value not in known:
@@ -40,7 +42,7 @@ def export(
     source = locate(run, checkpoint)
     model, tokenizers, config = load_model(source, checkpoint)
     meta = load_meta(source)
-    card = Card(config, meta, finished_results(run, meta), model, dtype, format, licence)
+    card = Card(config, meta, finished_results(run, meta), model, dtype, format, licence, repository)
     try:
         with replaced_folder(folder) as draft:
             write_json(draft / CONFIG, config.model_dump(mode="json"))
@@ -63,11 +65,12 @@ def export(
 
 
 def files(folder: Path) -> list[tuple[str, int]]:
-    """The files of a folder and their bytes."""
+    """Returns the names of the files of a folder, with their sizes in bytes."""
     return [(path.name, path.stat().st_size) for path in sorted(folder.iterdir())]
 
 
 def _require_new(folder: Path) -> None:
+    """Raises UserError where a folder holds anything, or is a file or a link."""
     refuse_link(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         kind = "is not empty" if folder.is_dir() else "is a file"
@@ -75,10 +78,11 @@ def _require_new(folder: Path) -> None:
 
 
 def _terms(licence: Path | None) -> str:
+    """Returns the text of a licence, by default that of this project."""
     if licence is None:
-        # A clone that was installed is found twice, and only one of the two has the file.
-        found = (one.read_text("licenses/LICENSE") for one in distributions(name="mt"))
-        return next(filter(None, found), "MIT\n")
+        # A clone that was installed is listed twice, and only one of the two has the file.
+        texts = (distribution.read_text("licenses/LICENSE") for distribution in distributions(name="mt"))
+        return next(filter(None, texts), "MIT\n")
     try:
         return read_text(licence)
     except (OSError, UnicodeDecodeError) as error:
