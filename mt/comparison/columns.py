@@ -1,4 +1,4 @@
-"""Columns side by side, as a table for a terminal, and for Markdown, LaTeX and spreadsheets."""
+"""Lays columns out as a table for a terminal, and for Markdown, LaTeX and spreadsheets."""
 
 import csv
 import io
@@ -22,14 +22,18 @@ _LATEX = {
 
 
 class Column(NamedTuple):
+    """A column of a table of runs."""
+
     heading: str
     cells: Sequence[str]
-    """Of each row; `-` where the run does not say."""
+    """The text of each row; `-` where the run's files do not hold the value."""
     values: Sequence[float | None] = ()
+    """The number of each row; empty for a column of text."""
     higher_is_better: bool | None = None
+    """None where neither direction is better."""
 
     def best(self) -> set[int]:
-        """The rows with the best value; none where neither direction is better, or all are alike."""
+        """Returns the rows with the best value; none where neither direction is better, or all are alike."""
         known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
         if self.higher_is_better is None or len(set(known.values())) < 2:
             return set()
@@ -38,22 +42,22 @@ class Column(NamedTuple):
 
 
 def as_text(columns: Sequence[Column]) -> list[str]:
-    """The lines of a table for a terminal. The first two columns hold text, the others numbers."""
+    """Returns the lines of a table for a terminal. The first two columns hold text, the others numbers."""
     return _laid_out(_cells(columns))
 
 
 def as_markdown(columns: Sequence[Column]) -> list[str]:
-    """The same lines, in which nothing is taken for Markdown or HTML but the table itself."""
+    """Returns the lines of `as_text`, in which nothing is taken for Markdown or HTML but the table itself."""
     return _laid_out([[escaped(cell).replace("|", "\\|") for cell in column] for column in _cells(columns)])
 
 
 def _cells(columns: Sequence[Column]) -> list[list[str]]:
-    """Headings and cells, each on one line whatever a run says."""
+    """Returns heading and cells of each column, each on one line whatever text a run holds."""
     return [[visible(cell) for cell in (column.heading, *column.cells)] for column in columns]
 
 
 def as_latex(columns: Sequence[Column]) -> list[str]:
-    """The lines of a `tabular` for LaTeX's package booktabs, with the best value of each column in bold."""
+    """Returns the lines of a `tabular` for LaTeX's package booktabs, with the best value of each column in bold."""
     best = [column.best() for column in columns]
     count = len(columns[0].cells)
     rows = [
@@ -79,12 +83,12 @@ def _bold(text: str, bold: bool) -> str:
 
 
 def for_latex(text: str) -> str:
-    """Text in which nothing is taken for a command of LaTeX."""
+    """Returns text in which nothing is taken for a command of LaTeX."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
 def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
-    """Rows for a spreadsheet, as RFC 4180 has it but for the ends of lines; what is not known is empty.
+    """Returns rows for a spreadsheet, as in RFC 4180 but for the ends of lines; None is an empty cell.
 
     A text that a spreadsheet would take for a formula begins with an apostrophe.
     """
@@ -104,5 +108,5 @@ def _laid_out(columns: Sequence[Sequence[str]]) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text in which nothing is taken for Markdown or HTML."""
+    """Returns text in which nothing is taken for Markdown or HTML."""
     return _MARKUP.sub(r"\\\g<0>", escape(text, quote=False))

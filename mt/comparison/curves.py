@@ -1,4 +1,4 @@
-"""Learning curves as inline SVG: one chart of several runs, which needs no other file and no script."""
+"""Draws learning curves of several runs as inline SVG, which needs no other file and no script."""
 
 import math
 from collections.abc import Sequence
@@ -20,26 +20,27 @@ _TICKS = 5
 
 
 def chart(title: str, names: Sequence[str], curves: Sequence[Curve]) -> str:
-    """A value of each run over its updates. An empty curve draws nothing, and keeps its run's colour for itself."""
+    """Returns a chart of one score of each run over its updates, as SVG. An empty curve draws nothing, and no other run
+    gets its colour."""
     points = [(x, y) for curve in curves for x, y in curve.items()]
     across = _Axis([x for x, _ in points], _LEFT, _WIDTH - _RIGHT)
     up = _Axis([y for _, y in points], _HEIGHT - _BOTTOM, _TOP)
     parts = [f'<text x="{_LEFT}" y="14" class="title">{escape(title)}</text>']
     for value in up.ticks():
-        y = up.place(value)
+        y = up.coordinate(value)
         parts.append(f'<path class="line" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{up.label(value)}</text>')
     for value in across.ticks():
-        x = across.place(value)
+        x = across.coordinate(value)
         parts.append(
             f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 14}" text-anchor="middle">{across.label(value)}</text>'
         )
     parts.append(f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 3}" text-anchor="end">updates</text>')
     for number, (name, curve) in enumerate(zip(names, curves, strict=True)):
-        placed = [(across.place(x), up.place(y), x, y) for x, y in sorted(curve.items())]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in placed)
+        marks = [(across.coordinate(x), up.coordinate(y), x, y) for x, y in sorted(curve.items())]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in marks)
         parts.append(f'<polyline points="{line}" fill="none" {_stroke(number)}/>')
-        for x, y, update, value in placed:
+        for x, y, update, value in marks:
             tip = escape(f"{name}, update {update}: {value:.4g}")
             parts.append(
                 f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{colour(number)}"><title>{tip}</title></circle>'
@@ -49,7 +50,7 @@ def chart(title: str, names: Sequence[str], curves: Sequence[Curve]) -> str:
 
 
 def legend(names: Sequence[str]) -> str:
-    """Which line is whose."""
+    """Returns an HTML list of which line is whose."""
     entries = (
         f'<li><svg viewBox="0 0 28 8" class="key"><path d="M1 4H27" {_stroke(number)}/></svg>{escape(name)}</li>'
         for number, name in enumerate(names)
@@ -58,7 +59,7 @@ def legend(names: Sequence[str]) -> str:
 
 
 class _Axis:
-    """Where values are drawn: between `start` and `end`, the smallest and the largest of them."""
+    """Maps values to coordinates: the smallest to `start`, the largest to `end`."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         self.low = float(min(values))
@@ -67,19 +68,20 @@ class _Axis:
         self.end = end
         size = max(abs(self.high), 1)
         if self.high - self.low <= 1e-9 * size:
-            self.low, self.high = self.low - size / 2, self.high + size / 2
+            self.low -= size / 2
+            self.high += size / 2
         # The largest of 1, 2 and 5 times a power of ten that leaves so many ticks.
         rough = (self.high - self.low) / _TICKS
         power = 10.0 ** math.floor(math.log10(rough))
         self.step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
 
-    def place(self, value: float) -> float:
+    def coordinate(self, value: float) -> float:
         return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[float]:
-        first = math.ceil(self.low / self.step)
-        last = math.floor(self.high / self.step)
-        return [number * self.step for number in range(first, last + 1)]
+        lowest = math.ceil(self.low / self.step)
+        highest = math.floor(self.high / self.step)
+        return [number * self.step for number in range(lowest, highest + 1)]
 
     def label(self, value: float) -> str:
         if abs(value) >= 1000:
@@ -88,7 +90,7 @@ class _Axis:
 
 
 def colour(number: int) -> str:
-    """Of the line of this number, from 0."""
+    """Returns the colour of the line of this number, from 0."""
     return _COLOURS[number % len(_COLOURS)]
 
 

@@ -1,4 +1,4 @@
-"""The page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps side by side."""
+"""Writes the page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps."""
 
 import os
 from base64 import b64encode
@@ -43,9 +43,7 @@ def write(
     for ending in get_args(PlotFormat):
         (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if online:
-        for ending in dict.fromkeys(("png", plot_format or "png")):
-            online.draw(folder / f"tradeoff.{ending}")
-    shown = min(sentences, len(sources))
+        online.write(folder / "tradeoff", plot_format or "png")
     title = "Comparison of " + escape(", ".join(row.name for row in comparison.rows))
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
@@ -55,14 +53,14 @@ def write(
         _tradeoff(online, picture) if online else "",
         _curves(comparison),
         _options(comparison),
-        *(_sentence(comparison, i, sources[i], references[i]) for i in range(shown)),
+        *(_sentence(comparison, i, sources[i], references[i]) for i in range(min(sentences, len(sources)))),
         f'<dialog aria-label="alignment"></dialog><script>{SCRIPT}</script></body></html>',
     ]
     write_text(folder / "index.html", [part for part in parts if part])
 
 
 def _table(comparison: Comparison, folder: Path) -> str:
-    """The table with the best value of each column in bold, and each run's name leading to its folder."""
+    """Returns the table with the best value of each column in bold, and each run's name leading to its folder."""
     columns = comparison.columns()
     best = [column.best() for column in columns]
     header = "".join(
@@ -83,13 +81,13 @@ def _table(comparison: Comparison, folder: Path) -> str:
 
 
 def _sort_key(column: Column, row: int) -> str:
-    """The number that a cell is sorted by, as an attribute; text is sorted as it is shown."""
+    """Returns the number that a cell is sorted by, as an attribute of HTML; text is sorted as it is shown."""
     value = column.values[row] if column.values else None
     return "" if value is None else f" data-value={value!r}"
 
 
 def _tradeoff(online: Tradeoff, picture: Path) -> str:
-    """Quality over latency as a picture, and the numbers behind it."""
+    """Returns quality over latency as a picture, and the numbers behind it."""
     header, *rows = zip(*([column.heading, *column.cells] for column in online.columns()), strict=True)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -100,12 +98,12 @@ def _tradeoff(online: Tradeoff, picture: Path) -> str:
 
 
 def _embedded(picture: Path) -> str:
-    """A PNG file as the address of an image."""
+    """Returns a PNG file as the address of an image."""
     return f"data:image/png;base64,{b64encode(read_bytes(picture)).decode()}"
 
 
 def _curves(comparison: Comparison) -> str:
-    """A chart of each score on dev that any run logged, over updates."""
+    """Returns a chart of each score on dev that any run logged, over updates."""
     names = [row.name for row in comparison.rows]
     headings = {score: heading for metric in METRICS.values() for score, heading in metric.headings().items()}
     logged = dict.fromkeys(name for row in comparison.rows for name in row.run.curves)
@@ -117,7 +115,7 @@ def _curves(comparison: Comparison) -> str:
 
 
 def _options(comparison: Comparison) -> str:
-    """The options in which the runs differ."""
+    """Returns a table of the options in which the runs differ."""
     differing = differences([row.run for row in comparison.rows])
     if not differing:
         return ""
@@ -131,6 +129,7 @@ def _options(comparison: Comparison) -> str:
 
 
 def _sentence(comparison: Comparison, number: int, source: str, references: Sequence[str]) -> str:
+    """Returns a test sentence with its references, and below it what each run wrote and drew."""
     texts = [("source", source), *(("reference", reference) for reference in references)]
     lines = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in texts)
     figures = "\n".join(_figure(row, number) for row in comparison.rows)
@@ -138,7 +137,7 @@ def _sentence(comparison: Comparison, number: int, source: str, references: Sequ
 
 
 def _figure(row: Row, number: int) -> str:
-    """What a run wrote for a test sentence, and the heatmap that it drew of it, where it drew one."""
+    """Returns what a run wrote for a test sentence, and the heatmap that it drew of it, where it drew one."""
     path = row.run.folder / "alignments" / f"{number:04d}.png"
     picture = '<p class="none">no heatmap was drawn</p>'
     if not row.run.results.attends:

@@ -1,4 +1,4 @@
-"""Finished runs: found on disk, read without their models, and named by what tells them apart."""
+"""Finds finished runs on disk, reads them without their models, and names them by what tells them apart."""
 
 import json
 from collections import Counter
@@ -17,17 +17,17 @@ from mt.text_io import read_lines
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run left for people, and the configuration that it was trained with."""
+    """The results of a run, and the configuration that it was trained with."""
 
     folder: Path
     config: Config
     results: Results
     hypotheses: Sequence[str]
-    """Of the split that it was scored on, in its order."""
+    """Its translations of the split that it was scored on, in the order of the data."""
     curves: Mapping[str, Curve]
-    """Of the loss and the main score of each metric, on dev."""
+    """The loss and the main score of each metric on dev, over updates."""
     evaluations: Sequence[Results] = ()
-    """What scripts/evaluate.py found of the best checkpoint on the same split, by other searches."""
+    """Results of scripts/evaluate.py for the best checkpoint on the same split, by other searches."""
 
     @property
     def attention(self) -> str:
@@ -49,17 +49,17 @@ def names(runs: Sequence[FinishedRun]) -> list[str]:
     Where that leaves two the same, each option in which those differ is added, and the folder's name as a last resort.
     """
     folders = [str(run.folder) for run in runs]
-    return told_apart([run.attention for run in runs], [options_of(run) for run in runs], folders)
+    return distinct_names([run.attention for run in runs], [options_of(run) for run in runs], folders)
 
 
-def told_apart(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folders: Sequence[str]) -> list[str]:
-    """Returns names that begin as `bases`; see `names`. options: by dotted names."""
+def distinct_names(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folders: Sequence[str]) -> list[str]:
+    """Returns distinct names that begin as `bases`; see `names`. options: of each, by dotted names."""
     extended = list(bases)
     for key in ("encoder.name", "decoder.name", "dataset.name"):
-        [(usual, _)] = Counter(own[key] for own in options).most_common(1)
-        for i, own in enumerate(options):
-            if own[key] not in (usual, own["attention.name"]):
-                extended[i] = _extended(extended[i], own, [key])
+        [(usual, _)] = Counter(settings[key] for settings in options).most_common(1)
+        for i, settings in enumerate(options):
+            if settings[key] not in (usual, settings["attention.name"]):
+                extended[i] = _extended(extended[i], settings, [key])
     for name, group in _repeated(extended):
         differing = _differing([options[i] for i in group])
         for i in group:
@@ -72,9 +72,11 @@ def told_apart(bases: Sequence[str], options: Sequence[Mapping[str, Any]], folde
 
 
 def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
-    """The options in which any of the runs differ, with the value in each: "-" where it has no such option."""
+    """Returns the options in which any of the runs differ, with the value in each: "-" where it has no such option."""
     options = [options_of(run) for run in runs]
-    return {key: [shown(own[key]) if key in own else "-" for own in options] for key in _differing(options)}
+    return {
+        key: [shown(settings[key]) if key in settings else "-" for settings in options] for key in _differing(options)
+    }
 
 
 def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> int:
@@ -95,6 +97,7 @@ def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> in
 
 
 def _below(path: Path) -> list[Path]:
+    """Returns the folders of finished runs at a path and below it. Raises UserError where there is none."""
     if (path / "checkpoints").is_dir():
         if not (path / "results.json").is_file():
             raise UserError(
@@ -103,13 +106,13 @@ def _below(path: Path) -> list[Path]:
             )
         return [path]
     # What scripts/evaluate.py writes has results too, but no checkpoints.
-    found = sorted(file.parent for file in path.rglob("results.json") if (file.parent / "checkpoints").is_dir())
-    if not found:
+    folders = sorted(file.parent for file in path.rglob("results.json") if (file.parent / "checkpoints").is_dir())
+    if not folders:
         raise UserError(
             f"{path} holds no finished run (a folder with checkpoints/ and results.json): give the folder that "
             "training printed, or one above several"
         )
-    return found
+    return folders
 
 
 def _read(folder: Path) -> FinishedRun:
@@ -124,11 +127,12 @@ def _read(folder: Path) -> FinishedRun:
 
 
 def options_of(run: FinishedRun) -> dict[str, Any]:
-    """Returns all that makes a run, by dotted names."""
+    """Returns the whole configuration of a run but for its device, by dotted names."""
     return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 
 def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the single options of nested ones, by dotted names."""
     for key, value in options.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
@@ -137,21 +141,22 @@ def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
-    keys = dict.fromkeys(key for own in options for key in own)
-    return [key for key in keys if any(own.get(key) != options[0].get(key) for own in options)]
+    """Returns the names of the options that are not the same in all."""
+    keys = dict.fromkeys(key for settings in options for key in settings)
+    return [key for key in keys if any(settings.get(key) != options[0].get(key) for settings in options)]
 
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The name with options as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
+    """Returns a name with options behind it as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
     return " ".join([name, *(f"{key.removesuffix('.name')}={shown(options[key])}" for key in keys if key in options)])
 
 
 def shown(value: Any) -> str:
-    """As it is written on a command line: `true`, `null`, `[0.9,0.98]`."""
+    """Returns a value as it is written on a command line: `true`, `null`, `[0.9,0.98]`."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _repeated(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Each name that several have, and who."""
+    """Returns each name that several have, with the indices of those."""
     groups = [(name, [i for i, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)]
     return [(name, group) for name, group in groups if len(group) > 1]

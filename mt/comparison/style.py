@@ -1,4 +1,4 @@
-"""How the page of a comparison looks, and the few lines of script that sort its table and enlarge its pictures."""
+"""Holds the style of the page of a comparison, and the script that sorts its table and enlarges its pictures."""
 
 STYLE = """
 body { margin: 2.5rem auto; max-width: 1560px; padding: 0 1.5rem; background: #fff; color: #1f2933;

@@ -1,4 +1,4 @@
-"""Runs side by side: scores with their intervals and significance, and what they cost, as one table."""
+"""Compares runs in one table: scores with their intervals and significance, and what the runs cost."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,11 +22,16 @@ class Fact(NamedTuple):
     """A number that `results.json` may hold, and how it is shown."""
 
     heading: str
-    of: Callable[[Results], float | None]
+    value: Callable[[Results], float | None]
     form: str = ".1f"
     scale: float = 1.0
     higher_is_better: bool | None = False
-    """None where neither is."""
+    """None where neither direction is better."""
+
+    def scaled(self, results: Results) -> float | None:
+        """Returns the number in the unit of the heading; None where the results do not hold it."""
+        value = self.value(results)
+        return None if value is None else value * self.scale
 
 
 def _latency(key: str, results: Results) -> float | None:
@@ -47,9 +52,12 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Row:
+    """A run of a comparison."""
+
     name: str
     run: FinishedRun
     scores: Mapping[str, Paired]
+    """Its scores, each compared with that of the baseline, by their headings."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +68,12 @@ class Comparison:
     """The name of one of them."""
     rows: Sequence[Row]
     directions: Mapping[str, bool]
-    """For the heading of each score whether higher is better."""
+    """Whether a higher score is better, by the heading of the score."""
     tradeoff: Tradeoff | None
     """None where no run was decoded online."""
 
     def columns(self) -> list[Column]:
+        """Returns the columns of the table: name, search, scores, and the facts that any run states."""
         rows = self.rows
         named = [f"{row.name} (baseline)" if row.name == self.baseline else row.name for row in rows]
         columns = [Column("run", named), Column("decoding", [str(row.run.results.search) for row in rows])]
@@ -72,43 +81,43 @@ class Comparison:
             scores = [row.scores[heading] for row in rows]
             columns.append(Column(heading, [_score(s) for s in scores], [s.score for s in scores], higher))
         for fact in FACTS:
-            values = [fact.of(row.run.results) for row in rows]
+            values = [fact.value(row.run.results) for row in rows]
             if any(value is not None for value in values):
                 cells = ["-" if value is None else f"{value * fact.scale:{fact.form}}" for value in values]
                 columns.append(Column(fact.heading, cells, values, fact.higher_is_better))
         return columns
 
     def notes(self) -> list[str]:
-        """What the marks mean, and the signature of each score."""
-        first = self.rows[0].run
+        """Returns what the marks mean, and the signature of each score."""
+        run = self.rows[0].run
         headings: dict[str, list[str]] = {}
         for heading, score in self.rows[0].scores.items():
             headings.setdefault(score.signature, []).append(heading)
         return [
             f"± half the width of the 95 % interval; * differs from {self.baseline} with p below {LEVEL} "
-            f"(paired bootstrap, {SAMPLES} samples of the {len(first.hypotheses)} {first.results.split} sentences)",
+            f"(paired bootstrap, {SAMPLES} samples of the {len(run.hypotheses)} {run.results.split} sentences)",
             *(f"{', '.join(group)}: {signature}" for signature, group in headings.items()),
         ]
 
     def text(self) -> str:
-        """The tables and their notes for a terminal."""
+        """Returns the tables and their notes for a terminal."""
         online = ["", *as_text(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
         return "\n".join([*as_text(self.columns()), "", *self.notes(), *online])
 
     def markdown(self) -> str:
-        """The tables and their notes, in which nothing that a run says is taken for Markdown or HTML."""
+        """Returns the tables and their notes, in which no text of a run is taken for Markdown or HTML."""
         notes = [f"{escaped(note)}  " for note in self.notes()]
         online = ["", *as_markdown(self.tradeoff.columns()), "", self.tradeoff.note()] if self.tradeoff else []
         return "\n".join([*as_markdown(self.columns()), "", *notes, *online])
 
     def latex(self) -> str:
-        """The table for LaTeX's package booktabs, with the notes as comments."""
+        """Returns the table for LaTeX's package booktabs, with the notes as comments."""
         notes = [f"% {note}" for note in self.notes()]
         return "\n".join([*as_latex(self.columns()), *notes])
 
     def csv(self) -> str:
-        """A row for each run, with numbers at their full precision: of each score the score itself, half the width of
-        its interval, and whether it differs from the baseline's (1, or 0)."""
+        """Returns a row for each run, with numbers at their full precision: of each score itself, half the width of its
+        interval, and whether it differs from the baseline's (1, or 0)."""
         headings = ["run", "folder", "decoding"]
         for heading in self.directions:
             headings += [heading, f"{heading} ±", f"{heading} differs"]
@@ -119,19 +128,19 @@ class Comparison:
             for heading in self.directions:
                 score = row.scores[heading]
                 line += [score.score, score.ci, int(score.significant)]
-            line += [_scaled(fact, row.run.results) for fact in FACTS]
+            line += [fact.scaled(row.run.results) for fact in FACTS]
             lines.append(line)
         return as_csv(lines)
 
     def plain(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Returns the whole comparison as plain data."""
         rows = [
             {
                 "name": row.name,
                 "folder": str(row.run.folder),
                 "decoding": str(row.run.results.search),
                 "scores": {heading: asdict(score) for heading, score in row.scores.items()},
-                "facts": {fact.heading: _scaled(fact, row.run.results) for fact in FACTS},
+                "facts": {fact.heading: fact.scaled(row.run.results) for fact in FACTS},
             }
             for row in self.rows
         ]
@@ -164,23 +173,18 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     directions: dict[str, bool] = {}
     for metric in shared_metrics(runs):
         headings = metric.headings()
-        for name, found in metric.compare(systems, references).items():
-            scores[headings[name]] = found
+        for name, paired in metric.compare(systems, references).items():
+            scores[headings[name]] = paired
             directions[headings[name]] = metric.higher_is_better
     rows = [
-        Row(name, run, {heading: found[name] for heading, found in scores.items()})
+        Row(name, run, {heading: paired[name] for heading, paired in scores.items()})
         for name, run in zip(known, runs, strict=True)
     ]
     return Comparison(known[chosen], rows, directions, measure(runs))
 
 
-def _scaled(fact: Fact, results: Results) -> float | None:
-    value = fact.of(results)
-    return None if value is None else value * fact.scale
-
-
 def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
-    """By what runs are compared. Raises UserError as `metrics_of`."""
+    """Returns the metrics by which runs are compared. Raises UserError as `metrics_of`."""
     lowercase = any(Tokenizers.load(locate(run.folder, "best")).target.lowercases for run in runs)
     return metrics_of(runs[0].config.dataset, lowercase=lowercase)
 

@@ -1,4 +1,4 @@
-"""Quality against latency: what runs reach that are decoded online, beside those that read the whole source first.
+"""Measures quality against latency of runs that are decoded online, beside those that read the whole source first.
 
 Each online result of a run is a point: its own, and each evaluation of its best checkpoint on the test split. Points
 that differ only in what trades the one for the other (`KNOBS`) are one policy, which a figure draws as a line (figures
@@ -15,58 +15,61 @@ from typing import Any, NamedTuple
 from mt.comparison.columns import Column
 from mt.comparison.curves import colour
 from mt.comparison.results import LATENCIES
-from mt.comparison.runs import FinishedRun, flat, options_of, shown, told_apart
+from mt.comparison.runs import FinishedRun, distinct_names, flat, options_of, shown
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 
 KNOBS = ("attention.latency_weight", "search.k")
 """The options by which a policy waits longer or shorter."""
 DRAWN = ("al", "dal")
-# How a search is run, and not what it finds.
-_ASIDE = ("seed", "search.batch_tokens", "search.mode")
+"""The measures of latency that a figure has an axis for."""
+# These change how a search is run, and not its results.
+_WITHOUT_EFFECT = ("seed", "search.batch_tokens", "search.mode")
 
 
 class Measurement(NamedTuple):
-    """One result of a run."""
+    """Quality and latency of one result of a run."""
 
     folder: str
     quality: float
     latency: Mapping[str, float]
     """By the keys of `LATENCIES`; empty where the whole source was read first."""
     unit: str | None
-    """What it is counted in; None where it is empty."""
+    """The unit of the latency; None where there is none."""
     signature: str = ""
-    """Of the quality."""
+    """The settings of the metric of quality."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What runs of one setting reached, which differ at most in their seed."""
+    """Measurements of runs of one setting, which differ at most in their seed."""
 
     setting: str
-    """The knobs: `latency_weight=0.1`; empty where there are none."""
+    """The values of the knobs, such as `latency_weight=0.1`; empty where the policy has none."""
     measurements: Sequence[Measurement]
 
     @property
     def quality(self) -> float:
+        """Returns the mean quality."""
         return fmean(measurement.quality for measurement in self.measurements)
 
     @property
     def latency(self) -> dict[str, float]:
-        """The mean of each measure that all of the runs have."""
+        """Returns the mean of each measure that all of the runs have."""
         keys = [key for key in LATENCIES if all(key in measurement.latency for measurement in self.measurements)]
         return {key: fmean(measurement.latency[key] for measurement in self.measurements) for key in keys}
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Points that differ in their setting alone; one point without latency, where the whole source is read first."""
+    """Points that differ in their setting alone, or one without latency where the whole source is read first."""
 
     name: str
     points: Sequence[Point]
 
     @property
     def online(self) -> bool:
+        """Returns whether it writes while it reads."""
         return bool(self.points[0].latency)
 
 
@@ -75,13 +78,13 @@ class Tradeoff:
     """Policies over the same test split, those first that write while they read."""
 
     quality: str
-    """The heading of the metric: the first of the dataset."""
+    """The heading of the score, which is that of the dataset's first metric."""
     unit: str
-    """What delays count of the source: words, or tokens."""
+    """The unit of the source in which delays are counted: words or tokens."""
     policies: Sequence[Policy]
 
     def columns(self) -> list[Column]:
-        """A row for each point."""
+        """Returns the columns of a table with a row for each point."""
         rows = [(policy, point) for policy in self.policies for point in policy.points]
         measured = [key for key in LATENCIES if any(key in point.latency for _, point in rows)]
         texts = [("policy", [policy.name for policy, _ in rows]), ("setting", [point.setting for _, point in rows])]
@@ -93,6 +96,7 @@ class Tradeoff:
         return [*columns, Column("runs", [str(len(point.measurements)) for _, point in rows])]
 
     def note(self) -> str:
+        """Returns what the numbers of the table mean."""
         points = [point for policy in self.policies for point in policy.points]
         alike = len({each.signature for point in points for each in point.measurements}) < 2
         return (
@@ -101,9 +105,10 @@ class Tradeoff:
             + ("" if alike else f"; {self.quality} was not measured alike: see its signatures in comparison.json")
         )
 
-    def draw(self, path: Path) -> None:
-        """Draws quality over AL and over DAL; the ending of the file's name says how."""
-        from mt.plots import save  # Not above: most comparisons need no picture, and matplotlib takes a second.
+    def write(self, path: Path, plot_format: str) -> None:
+        """Draws quality over AL and over DAL to <path>.png, and where another format is chosen beside it in that."""
+        # Not above: most comparisons need no picture, and matplotlib takes a second.
+        from mt.plots import save_with_png
         from mt.plots.tradeoff import Line, tradeoff
 
         lines = []
@@ -116,10 +121,10 @@ class Tradeoff:
             level = None if policy.online else policy.points[0].quality
             lines.append(Line(policy.name, colour(number), points, level))
         delays = [f"{LATENCIES[key]} (source {self.unit})" for key in DRAWN]
-        save(tradeoff(lines, delays, self.quality), path)
+        save_with_png(tradeoff(lines, delays, self.quality), path, plot_format)
 
     def plain(self) -> list[dict[str, Any]]:
-        """All of it as plain data."""
+        """Returns a record for each point as plain data."""
         return [
             {
                 "policy": policy.name,
@@ -134,30 +139,30 @@ class Tradeoff:
 
 
 def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
-    """The trade-off of runs over the same test split; None where none was decoded online.
+    """Returns the trade-off of runs over the same test split; None where none was decoded online.
 
     Raises UserError where latency was counted in different units.
     """
     metric = metrics_of(runs[0].config.dataset)[0]
     options: dict[str, dict[str, Any]] = {}
-    found: dict[str, dict[str, list[Measurement]]] = {}
+    measured: dict[str, dict[str, list[Measurement]]] = {}  # by policy and setting
     for run in runs:
-        for own, measurement in _measurements(run, metric.main()):
+        for settings, measurement in _measurements(run, metric.main()):
             # Offline, no knob trades anything: each value is a line of its own.
-            knobs = [key for key in KNOBS if key in own and measurement.latency]
-            shared = {key: value for key, value in own.items() if key not in (*knobs, *_ASIDE)}
-            setting = " ".join(f"{key.rpartition('.')[2]}={shown(own[key])}" for key in knobs)
+            knobs = [key for key in KNOBS if key in settings and measurement.latency]
+            shared = {key: value for key, value in settings.items() if key not in (*knobs, *_WITHOUT_EFFECT)}
+            setting = " ".join(f"{key.rpartition('.')[2]}={shown(settings[key])}" for key in knobs)
             policy = json.dumps(shared)
             options.setdefault(policy, shared)
-            found.setdefault(policy, {}).setdefault(setting, []).append(measurement)
+            measured.setdefault(policy, {}).setdefault(setting, []).append(measurement)
     unit = _unit(
-        measurement for group in found.values() for measurements in group.values() for measurement in measurements
+        measurement for group in measured.values() for measurements in group.values() for measurement in measurements
     )
     if unit is None:
         return None
-    groups = [[Point(setting, measurements) for setting, measurements in group.items()] for group in found.values()]
-    bases = [_base(own, group[0]) for own, group in zip(options.values(), groups, strict=True)]
-    names = told_apart(bases, list(options.values()), [group[0].measurements[0].folder for group in groups])
+    groups = [[Point(setting, measurements) for setting, measurements in group.items()] for group in measured.values()]
+    bases = [_base(settings, group[0]) for settings, group in zip(options.values(), groups, strict=True)]
+    names = distinct_names(bases, list(options.values()), [group[0].measurements[0].folder for group in groups])
     policies = [Policy(name, sorted(group, key=_by_delay)) for name, group in zip(names, groups, strict=True)]
     heading = metric.headings()[metric.main()]
     # What is not counted in tokens of both sides is counted in words of the source, whatever the unit of the target.
@@ -174,26 +179,27 @@ def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, An
     offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]
     for each in (*online.values(), *offline):
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
-        own = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
+        settings = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None
         score = each.scores[quality]
-        yield own, Measurement(str(run.folder), score.score, each.latency, unit, score.signature)
+        yield settings, Measurement(str(run.folder), score.score, each.latency, unit, score.signature)
 
 
 def _unit(measurements: Iterable[Measurement]) -> str | None:
-    """Returns what all of them count latency in; None where none has any."""
+    """Returns the unit in which all measurements count latency; None where none has any. Raises UserError where they
+    differ."""
     units = {measurement.unit: measurement.folder for measurement in measurements if measurement.unit}
     if len(units) > 1:
-        (first, one), (second, other), *_ = units.items()
+        (unit, folder), (other_unit, other_folder), *_ = units.items()
         raise UserError(
-            f"{one} counts latency in {first}s and {other} in {second}s: evaluate both in one unit, with "
+            f"{folder} counts latency in {unit}s and {other_folder} in {other_unit}s: evaluate both in one unit, with "
             "scripts/evaluate.py"
         )
     return next(iter(units), None)
 
 
 def _base(options: Mapping[str, Any], point: Point) -> str:
-    """Returns what a policy is called, but for what tells it from another."""
+    """Returns the name of a policy, without what tells it from others that begin alike."""
     attention = options["attention.name"]
     search = options["search.name"]
     if not point.latency:
@@ -202,4 +208,5 @@ def _base(options: Mapping[str, Any], point: Point) -> str:
 
 
 def _by_delay(point: Point) -> float:
+    """Returns the key by which points are sorted."""
     return point.latency.get(DRAWN[0], 0.0)

@@ -195,10 +195,9 @@ def weights_name(checkpoint: Mapping[str, Any]) -> str:
 
 def _write_alignment(translation: Translation, figure: "Figure", path: Path, plot_format: str) -> None:
     """Writes <path>.png, which a comparison shows, and the heatmap in another format beside it; and <path>.npz."""
-    from mt.plots import save  # Not above: a training draws late, and matplotlib takes long to load.
+    from mt.plots import save_with_png  # Not above: a training draws late, and matplotlib takes long to load.
 
-    for ending in dict.fromkeys(("png", plot_format)):
-        save(figure, path.with_suffix(f".{ending}"))
+    save_with_png(figure, path, plot_format)
     source, target = (np.array(tokens) for tokens in (translation.source_tokens, translation.tokens))
     with replaced(path.with_suffix(".npz")) as file:
         np.savez_compressed(file, weights=translation.alignment, source=source, target=target)

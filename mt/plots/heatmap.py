@@ -111,6 +111,13 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(file, format=ending, metadata=date)
 
 
+def save_with_png(figure: Figure, path: Path, plot_format: str) -> None:
+    """Write <path>.png, which the page of a comparison shows, and where another format is chosen the figure in that
+    beside it."""
+    for ending in dict.fromkeys(("png", plot_format)):
+        save(figure, path.with_suffix(f".{ending}"))
+
+
 def _head(axes: Axes, heading: str) -> None:
     axes.set_title(heading, loc="left", pad=10, font=font(LABEL_POINTS + 2, [heading]), parse_math=False)
 
