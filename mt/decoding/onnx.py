@@ -1,6 +1,7 @@
 """Exported graphs as a network that decodes with ONNX Runtime; torch need not be installed."""
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,8 +72,14 @@ class OnnxNetwork:
 
 def load_graphs(folder: Path) -> Translator:
     """Returns the translator of an exported folder. Raises UserError where it is damaged, or holds no such export."""
-    network = OnnxNetwork(Networks(folder))
+    network = OnnxNetwork(Networks(folder, step_threads()))
     path = folder / "config.json"
     plain = without_removed(read_json(path, "copy the folder again"))
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
     return Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
+
+
+def step_threads() -> int:
+    """Returns how many threads share a step of a single sentence: as many as OMP_NUM_THREADS says, otherwise two."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
+    return int(asked) if asked.isdecimal() else min(2, os.cpu_count() or 1)

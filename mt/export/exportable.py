@@ -1,4 +1,4 @@
-"""Which models have graphs (`mt.export.graphs`)."""
+"""Decides which models can be written as graphs (`mt.export.graphs`)."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from mt.models.seq2seq import Seq2Seq
 from mt.models.weights import Form
 
 LENGTHS = (5, 7)
-"""Of example sources: what differs between them is as long as the source."""
+"""The lengths of two example sources. Dimensions in which their tensors differ are as long as the source."""
 
 
 def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
-    """Raises UserError where this model has no graphs, in a sentence that names what has."""
+    """Raises UserError where this model cannot be written as graphs, in a sentence that names what can."""
     attention = model.decoder.attention
     encoder = model.encoder
     if dtype == "bfloat16":
@@ -24,11 +24,11 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
             "without --format onnx"
         )
-    for option, chosen, loops in (
+    for option, chosen, has_loop in (
         ("attention", config.attention.name, attention.data_dependent_loop),
         ("encoder", config.encoder.name, encoder.data_dependent_loop),
     ):
-        if loops:
+        if has_loop:
             attentions, encoders = (_without_loops(table) for table in (ATTENTIONS, ENCODERS))
             raise UserError(
                 f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
@@ -42,4 +42,5 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
 
 
 def _without_loops(table: Mapping[str, type[Attention] | type[Encoder]]) -> str:
+    """Returns the names of the parts whose steps are a fixed number of operations."""
     return ", ".join(name for name, part in table.items() if not part.data_dependent_loop)

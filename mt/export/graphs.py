@@ -1,4 +1,4 @@
-"""The one door to the writing of ONNX: a model's encoder and one step of its decoder as graphs for ONNX Runtime.
+"""The one door to the writing of ONNX: writes a model's encoder and one step of its decoder as graphs for ONNX Runtime.
 
 Exported are models that read text and whose step is a fixed number of operations, whatever the source: those that
 `require_exportable` lets pass. `mt.onnx.manifest` says what goes in and comes out.
@@ -32,14 +32,14 @@ from mt.storage import write_json
 from mt.trees import tensors_of, with_tensors
 
 ROWS = 3
-"""Of an example step; sizes of 0 and 1 would be taken for constants."""
+"""Hypotheses of an example step; the exporter would take sizes of 0 and 1 for constants."""
 
 
 def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mapping[str, Any], dtype: Form) -> None:
     """Writes the two graphs and their manifest beside the files that `folder` holds.
 
-    checkpoint: whose weights they are, for the manifest. Raises UserError where the model cannot be exported, and where
-    the extra `onnx` is not installed.
+    checkpoint: which checkpoint the weights are of, for the manifest. Raises UserError where the model cannot be
+    exported, and where the extra `onnx` is not installed.
     """
     require_exportable(model, config, dtype)
     try:
@@ -74,7 +74,7 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
 
 
 class _Encoder(nn.Module):
-    """From a source, all of whose positions are real, to what its steps need: memory and first state, flattened."""
+    """Computes memory and first state, flattened, of a source without padding."""
 
     def __init__(self, model: Seq2Seq, hard: bool) -> None:
         super().__init__()
@@ -87,10 +87,10 @@ class _Encoder(nn.Module):
 
 
 class _Step(nn.Module):
-    """From the last tokens, memory and state, flattened, to log-probabilities, attention and the next state."""
+    """Computes log-probabilities, attention and the next state of the last tokens, memory and state, all flattened."""
 
     def __init__(self, model: Seq2Seq, hard: bool, memory: Any, state: Any) -> None:
-        """memory, state: examples."""
+        """memory, state: examples, for the structure that the flattened tensors are of."""
         super().__init__()
         self.model = model
         self.hard = hard
@@ -101,12 +101,14 @@ class _Step(nn.Module):
         count = len(tensors_of(self.memory))
         memory = with_tensors(self.memory, parts[:count])
         state = with_tensors(self.state, parts[count:])
-        said = self.model.step(tokens, memory, state, hard=self.hard)
-        found = [part for part in (said.stops, said.first) if part is not None]
-        return (said.logits.float().log_softmax(-1), said.weights, *found, *tensors_of(said.state))
+        prediction = self.model.step(tokens, memory, state, hard=self.hard)
+        window = [part for part in (prediction.stops, prediction.first) if part is not None]
+        log_probs = prediction.logits.float().log_softmax(-1)
+        return (log_probs, prediction.weights, *window, *tensors_of(prediction.state))
 
 
 def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
+    """Writes both graphs and checks them on a source of another length."""
     examples = []
     sources = [_source(model, length) for length in LENGTHS]
     for source in sources:
@@ -115,47 +117,57 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     counts = [len(tensors_of(part)) for part in examples[0]]
     parts = tensors_of(examples[0])
     longer = tensors_of(examples[1])
-    places = Dim("places", min=2, max=model.max_source_length)
+    positions = Dim("places", min=2, max=model.max_source_length)
     rows = Dim("rows", min=1)
     names = [f"memory.{i}" for i in range(counts[0])] + [f"state.{i}" for i in range(counts[1])]
     graph: nn.Module = _Encoder(model, hard)
     with onnx_layers(model.encoder):
-        _export(graph, (sources[0],), {"source": {1: places}}, ["source"], names, folder / ENCODER)
+        _export(graph, (sources[0],), {"source": {1: positions}}, ["source"], names, folder / ENCODER)
     _check(graph, (sources[1],), folder / ENCODER)
 
     # What differs between the two sources is as long as they are.
     shapes = [
         {0: rows}
-        | {axis: places for axis, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)) if one != other}
-        for a, b in zip(parts, longer, strict=True)
+        | {
+            axis: positions
+            for axis, (size, longer_size) in enumerate(zip(part.shape, longer_part.shape, strict=True))
+            if size != longer_size
+        }
+        for part, longer_part in zip(parts, longer, strict=True)
     ]
     tokens = torch.full((ROWS,), BOS)
-    given = (tokens, *(part.expand(ROWS, *part.shape[1:]).contiguous() for part in parts))
-    told = ["log_probs", "weights", *(["stops", "first"] if hard else [])]
-    told += [f"next.{i}" for i in range(counts[1])]
+    inputs = (tokens, *(part.expand(ROWS, *part.shape[1:]).contiguous() for part in parts))
+    outputs = ["log_probs", "weights", *(["stops", "first"] if hard else [])]
+    outputs += [f"next.{i}" for i in range(counts[1])]
     dynamic = {"tokens": {0: rows}, "parts": tuple(shapes)}
     graph = _Step(model, hard, *examples[0])
     with onnx_layers(model.decoder, gru=False):
-        _export(graph, given, dynamic, ["tokens", *names], told, folder / STEP)
+        _export(graph, inputs, dynamic, ["tokens", *names], outputs, folder / STEP)
     _check(graph, (tokens[:1], *longer), folder / STEP)
 
 
 def _source(model: Seq2Seq, length: int) -> Tensor:
-    """An example, [1, S]. Its tokens differ: of two alike a hard attention may choose either."""
+    """Returns an example source, [1, S]. Its tokens differ: of two alike a hard attention may choose either."""
     assert isinstance(model.frontend, WordVectors)
     return torch.arange(length)[None] % model.frontend.table.num_embeddings
 
 
 def _export(
-    graph: nn.Module, given: tuple[Tensor, ...], dynamic: Any, names: list[str], told: list[str], path: Path
+    graph: nn.Module,
+    inputs: tuple[Tensor, ...],
+    dynamic_shapes: Any,
+    input_names: list[str],
+    output_names: list[str],
+    path: Path,
 ) -> None:
+    """Writes a module as a graph. inputs: examples. dynamic_shapes: as `torch.onnx.export` takes them."""
     with _quiet():
         program = torch.onnx.export(
             graph.eval(),
-            given,
-            input_names=names,
-            output_names=told,
-            dynamic_shapes=dynamic,
+            inputs,
+            input_names=input_names,
+            output_names=output_names,
+            dynamic_shapes=dynamic_shapes,
             dynamo=True,
             verbose=False,
         )
@@ -163,19 +175,19 @@ def _export(
         program.save(path)
 
 
-def _check(graph: nn.Module, given: tuple[Tensor, ...], path: Path) -> None:
+def _check(graph: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
     """Raises UserError where a written graph does not give what the model gives for an input of another length: the
     exporter may take a length for a constant without saying so."""
     import onnxruntime
 
     try:
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        pairs = [(each.name, part.numpy()) for each, part in zip(session.get_inputs(), given, strict=True)]
-        found = session.run(None, dict(pairs))
+        pairs = [(node.name, tensor.numpy()) for node, tensor in zip(session.get_inputs(), inputs, strict=True)]
+        outputs = session.run(None, dict(pairs))
         fault = "other numbers"
         same = all(
-            torch.allclose(torch.from_numpy(own), wanted, rtol=1e-4, atol=1e-5)
-            for own, wanted in zip(found, graph(*given), strict=True)
+            torch.allclose(torch.from_numpy(output), expected, rtol=1e-4, atol=1e-5)
+            for output, expected in zip(outputs, graph(*inputs), strict=True)
         )
     except Exception as error:  # its classes have none in common
         same = False
@@ -214,15 +226,15 @@ def _untie(graph: Any) -> None:
             copy = graph.initializer.add()
             copy.CopyFrom(table)
             copy.name = node.input[0] = f"{table.name}.{node.name}"
-    used = {name for node in graph.node for name in node.input}
-    kept = [tensor for tensor in graph.initializer if tensor.name in used]
+    names = {name for node in graph.node for name in node.input}
+    used = [tensor for tensor in graph.initializer if tensor.name in names]
     del graph.initializer[:]
-    graph.initializer.extend(kept)
+    graph.initializer.extend(used)
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the exporters say to their developers."""
+    """Suppresses what the exporters print for their developers."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

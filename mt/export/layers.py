@@ -1,4 +1,4 @@
-"""Recurrent layers as ONNX's own operations LSTM and GRU.
+"""Writes recurrent layers as ONNX's own operations LSTM and GRU.
 
 Left to itself the exporter takes the length of the example for a constant in what is computed from an encoder's
 outputs, and, from the second model on that a process exports, everywhere. A step of a decoder's LSTM is one operation
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers, State
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
-"""Of torch's gates, those that ONNX has first, second, ...: i, o, f, c of i, f, g, o; z, r, h of r, z, n."""
+"""The indices of torch's gates in the order of ONNX: i, o, f, c of i, f, g, o; z, r, h of r, z, n."""
 
 
 @contextlib.contextmanager
@@ -27,31 +27,33 @@ def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
 
     gru: whether GRUs are operations; else they are computed cell by cell, whose matrices can be rounded to int8.
     """
-    layers = [each for each in module.modules() if isinstance(each, RecurrentLayers) and type(each) in (LSTM, GRU)]
+    recurrent = [part for part in module.modules() if isinstance(part, RecurrentLayers) and type(part) in (LSTM, GRU)]
     try:
-        for each in layers:
-            forward: Any = each.cell_by_cell
-            if gru or each.mode == "LSTM":
-                forward = partial(_operations, each, list(_weights(each)))
-            each.forward = forward  # type: ignore[method-assign]
+        for layers in recurrent:
+            forward: Any = layers.cell_by_cell
+            if gru or layers.mode == "LSTM":
+                forward = partial(_operations, layers, list(_weights(layers)))
+            layers.forward = forward  # type: ignore[method-assign]
         yield
     finally:
-        for each in layers:
-            del each.forward
+        for layers in recurrent:
+            del layers.forward
 
 
 def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
-    """W, R and B of each layer: [D, G H, I], [D, G H, H] and [D, 2 G H], of D directions and G gates."""
+    """Yields W, R and B of each layer: [D, G H, I], [D, G H, H] and [D, 2 G H], of D directions and G gates."""
     order = _GATES[layers.mode]
     directions = 1 + layers.bidirectional
     for first in range(0, len(layers.all_weights), directions):
-        parts = zip(*layers.all_weights[first : first + directions], strict=True)
-        sides = (torch.stack([_reordered(side, order) for side in part]) for part in parts)
-        w_input, w_hidden, *biases = sides
+        of_directions = zip(*layers.all_weights[first : first + directions], strict=True)
+        w_input, w_hidden, *biases = (
+            torch.stack([_reordered(weight, order) for weight in weights]) for weights in of_directions
+        )
         yield w_input, w_hidden, torch.cat(biases, 1)
 
 
 def _reordered(weight: Tensor, order: tuple[int, ...]) -> Tensor:
+    """Returns a weight with its gates in another order."""
     gates = weight.detach().chunk(len(order))
     return torch.cat([gates[gate] for gate in order])
 
@@ -63,26 +65,26 @@ def _operations(
     state: State | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Float[Tensor, "B T V"], State]:
-    """As `layers(vectors, state, mask)`, where nothing is padding."""
+    """Returns what `layers(vectors, state, mask)` returns where nothing is padding."""
     outputs = vectors.transpose(0, 1)
-    after = []
+    last_states = []
     directions = 1 + layers.bidirectional
     parts = 2 if layers.mode == "LSTM" else 1
-    last = (directions, vectors.shape[0], layers.hidden_size)
+    state_shape = (directions, vectors.shape[0], layers.hidden_size)
     attributes: dict[str, Any] = {"hidden_size": layers.hidden_size}
     attributes["direction"] = "bidirectional" if layers.bidirectional else "forward"
     if layers.mode == "GRU":
         attributes["linear_before_reset"] = 1  # torch's reset gate is after the product
-    before = () if state is None else tuple(part.transpose(0, 1) for part in state)
+    initial = () if state is None else tuple(part.transpose(0, 1) for part in state)
     for layer, weight in enumerate(weights):
-        begin = (part.narrow(0, layer * directions, directions) for part in before)
+        initial_states = (part.narrow(0, layer * directions, directions) for part in initial)
         values, *states = torch.onnx.ops.symbolic_multi_out(
             layers.mode,
-            (outputs, *weight, None, *begin),  # None: no lengths
+            (outputs, *weight, None, *initial_states),  # None: no lengths
             attributes,
             dtypes=[vectors.dtype] * (1 + parts),
-            shapes=[(outputs.shape[0], *last), *[last] * parts],
+            shapes=[(outputs.shape[0], *state_shape), *[state_shape] * parts],
         )
         outputs = values.transpose(1, 2).flatten(2)  # [T, B, D H]: directions side by side
-        after.append(states)
-    return outputs.transpose(0, 1), tuple(torch.cat(part).transpose(0, 1) for part in zip(*after, strict=True))
+        last_states.append(states)
+    return outputs.transpose(0, 1), tuple(torch.cat(part).transpose(0, 1) for part in zip(*last_states, strict=True))

@@ -1,5 +1,5 @@
-"""Several models as one, which predicts the mean of their probabilities of the next token. It has a model's verbs, so
-that search and evaluation know no difference."""
+"""An ensemble predicts the mean of several models' probabilities of the next token. It has a model's verbs, so that
+search and evaluation know no difference."""
 
 import math
 from collections.abc import Sequence
@@ -31,22 +31,25 @@ class Ensemble(nn.Module):
         self.uses_source = any(model.uses_source for model in models)
         self.chunk_size = models[0].chunk_size
         self.single: Seq2Seq | None = None
-        """It is several, which would each stop elsewhere, and reads whole sources."""
+        """None, since its models would stop at different positions: an ensemble reads whole sources."""
         limits = [model.max_source_length for model in models if model.max_source_length is not None]
         self.max_source_length = min(limits, default=None)
 
     @property
     def frontend(self) -> Frontend:
-        """Of the first model, as are `encoded_lengths`."""
+        """Returns the front-end of the first model."""
         return self.models[0].frontend
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        """Returns the lengths of the first model's encoded sources."""
         return self.models[0].encoded_lengths(lengths)
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> tuple[DecoderMemory, ...]:
+        """Returns the memory of each model."""
         return tuple(model.encode(source, mask) for model in self.models)
 
     def init_state(self, memory: tuple[DecoderMemory, ...], *, hard: bool = False) -> tuple[Any, ...]:
+        """Returns the first state of each model. memory: of each."""
         pairs = zip(self.models, memory, strict=True)
         return tuple(model.init_state(part, hard=hard and model.supports_hard) for model, part in pairs)
 
@@ -60,12 +63,13 @@ class Ensemble(nn.Module):
     ) -> Prediction:
         """Returns a prediction whose logits are the logarithms of the mean probabilities."""
         predictions = [
-            model.step(tokens, part, before, hard=hard and model.supports_hard)
-            for model, part, before in zip(self.models, memory, state, strict=True)
+            model.step(tokens, part, model_state, hard=hard and model.supports_hard)
+            for model, part, model_state in zip(self.models, memory, state, strict=True)
         ]
-        logits = _mean([one.logits.float().log_softmax(-1) for one in predictions])
-        weights = self._weights([one.weights for one in predictions], hard)
-        return predictions[0]._replace(logits=logits, weights=weights, state=tuple(one.state for one in predictions))
+        logits = _mean([prediction.logits.float().log_softmax(-1) for prediction in predictions])
+        weights = self._weights([prediction.weights for prediction in predictions], hard)
+        states = tuple(prediction.state for prediction in predictions)
+        return predictions[0]._replace(logits=logits, weights=weights, state=states)
 
     def forward(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss:
         """Returns the loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.
@@ -73,18 +77,19 @@ class Ensemble(nn.Module):
         wait_k: None, since there is no such ensemble.
         """
         losses = [model(batch, hard=hard and model.supports_hard) for model in self.models]
-        each = -_mean([-loss.token_losses for loss in losses])
-        first: Loss = losses[0]
+        token_losses = -_mean([-loss.token_losses for loss in losses])
+        loss_of_first: Loss = losses[0]
         weights = self._weights([loss.attention.weights for loss in losses], hard)
-        return first._replace(
-            sum=each.sum(),
-            auxiliary=each.new_zeros(()),
-            token_losses=each,
-            attention=first.attention._replace(weights=weights),
+        return loss_of_first._replace(
+            sum=token_losses.sum(),
+            auxiliary=token_losses.new_zeros(()),
+            token_losses=token_losses,
+            attention=loss_of_first.attention._replace(weights=weights),
         )
 
     def _weights(self, weights: Sequence[Tensor], hard: bool) -> Tensor:
-        if (hard and self.supports_hard) or len({one.shape for one in weights}) > 1:
+        """Returns the mean attention of the models; that of the first where shapes differ or a model reads hard."""
+        if (hard and self.supports_hard) or len({part.shape for part in weights}) > 1:
             return weights[0]
         return torch.stack(list(weights)).mean(0)
 

@@ -1,4 +1,4 @@
-"""What an exported folder says of its graphs, for who writes it and who decodes with it; needs no torch."""
+"""Defines the description of an exported folder's graphs, for the export and for decoding; needs no torch."""
 
 from mt.common.options import Options
 from mt.data.dataset import DatasetConfig
@@ -21,20 +21,20 @@ class Manifest(Options):
 
     format: int
     hard: bool
-    """Whether the attention chooses one position."""
+    """Whether the attention reads hard, so that a step returns where it stopped."""
     chunk_size: int | None
     """How many positions a hard attention attends to; None where it is one, or no fixed number."""
     max_source_length: int | None
     dtype: str
-    """Of the matrices: float32 or int8."""
+    """The type of the matrices: float32 or int8."""
     checkpoint: dict[str, int | str | list[int]]
-    """Which weights they are, as `results.json` says it."""
+    """Which checkpoint the weights are of, as in `results.json`."""
     sha256: dict[str, str]
-    """Of the other files that decoding reads."""
+    """The sums of the other files that decoding reads, by name."""
 
 
 class ExportedConfig(Options):
-    """What decoding needs of the `config.json` of a run."""
+    """The part of the `config.json` of a run that decoding needs."""
 
     dataset: DatasetConfig
     search: SearchConfig

@@ -1,7 +1,6 @@
-"""The one door to ONNX Runtime: the graphs of an exported folder, verified and run."""
+"""The one door to ONNX Runtime: verifies and runs the graphs of an exported folder."""
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,58 +17,62 @@ from mt.search.stepper import Attention, Step
 
 _REMEDY = "copy the folder again"
 FEW = 16
-"""Largest numbers up to which looking for one after another is faster than a partition of all."""
+"""So many largest numbers are faster looked for one after another than by a partition of all."""
 
 
 class Networks:
     """The encoder and the step of one model, on the CPU."""
 
-    def __init__(self, folder: Path) -> None:
-        """Raises UserError where the folder is damaged, of another format, or ONNX Runtime is not installed."""
+    def __init__(self, folder: Path, step_threads: int) -> None:
+        """step_threads: threads that share the products of a step. Raises UserError where the folder is damaged, of
+        another format, or ONNX Runtime is not installed."""
         self.manifest = _verified(folder)
         # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
         # a tenth of the work, most of it one step after another.
         self._encoder = _session(folder / ENCODER, 1)
-        self._step = _session(folder / STEP, _threads())
-        self._step_inputs = {each.name for each in self._step.get_inputs()}
-        self._encoded_names = [each.name for each in self._encoder.get_outputs()]
+        self._step = _session(folder / STEP, step_threads)
+        self._step_inputs = {node.name for node in self._step.get_inputs()}
+        self._encoded_names = [node.name for node in self._encoder.get_outputs()]
 
     def stepper(self, ids: np.ndarray, beam_size: int) -> "OnnxStepper":
-        """Encodes a source; returns what takes its steps, of up to `beam_size` hypotheses. ids: [S], EOS last."""
+        """Encodes a source; returns the stepper of up to `beam_size` hypotheses. ids: [S], EOS last."""
         source = {"source": ids[None].astype(np.int64)}
         encoded = dict(zip(self._encoded_names, self._encoder.run(None, source), strict=True))
         return OnnxStepper(self._step, self._step_inputs, encoded, self.manifest.hard, beam_size)
 
 
 class OnnxStepper:
-    """Steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
+    """Takes the steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
 
     def __init__(
         self, network: Any, inputs: set[str], encoded: dict[str, np.ndarray], hard: bool, beam_size: int
     ) -> None:
-        """network: of a step. inputs: their names. encoded: what the encoder gave. hard: see `Manifest`."""
+        """network: the session of a step. inputs: the names of its inputs. encoded: the encoder's outputs by their
+        names. hard: see `Manifest`."""
         self._network = network
         self._hard = hard
         # Repeated once: a step of fewer hypotheses sees the first rows of it.
         self._memory = {name: encoded[name].repeat(beam_size, 0) for name in inputs if name.startswith("memory.")}
         states = sorted((name for name in encoded if name.startswith("state.")), key=lambda name: int(name[6:]))
         self._state = [encoded[name] for name in states]
-        self._read_states = [(place, name) for place, name in enumerate(states) if name in inputs]
+        self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
 
     def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
         if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
             self._state = [part[parents] for part in self._state]
-        given = {name: part[: len(tokens)] for name, part in self._memory.items()}
-        given |= {name: self._state[place] for place, name in self._read_states}
-        log_probs, weights, *rest = self._network.run(None, given | {"tokens": np.array(tokens)})
-        stops, first = (rest.pop(0), rest.pop(0)) if self._hard else (None, None)
+        inputs = {name: part[: len(tokens)] for name, part in self._memory.items()}
+        inputs |= {name: self._state[index] for index, name in self._read_states}
+        inputs["tokens"] = np.array(tokens)
+        log_probs, weights, *rest = self._network.run(None, inputs)
+        stops = rest.pop(0) if self._hard else None
+        first = rest.pop(0) if self._hard else None
         self._state = rest
         attention = Attention(None, weights, stops, first)
         return Step(*top_k(log_probs, count, forbidden), attention)
 
 
 def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` largest of each row, largest first, and where they are, both [N, count]; as
+    """Returns the `count` largest of each row, largest first, and their tokens, both [N, count]; as
     `mt.search.torch_stepper.top_k`.
 
     log_probs: [N, V] float32; used up. Raises UserError where they are not finite.
@@ -83,7 +86,8 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         tokens = np.argpartition(-log_probs, count - 1, axis=1)[:, :count]
         best = np.take_along_axis(log_probs, tokens, 1)
         order = np.argsort(-best, axis=1, kind="stable")
-        best, tokens = np.take_along_axis(best, order, 1), np.take_along_axis(tokens, order, 1)
+        best = np.take_along_axis(best, order, 1)
+        tokens = np.take_along_axis(tokens, order, 1)
     else:
         best = np.empty((len(log_probs), count), np.float32)
         tokens = np.empty((len(log_probs), count), np.int64)
@@ -91,16 +95,17 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         begins = np.arange(len(log_probs)) * log_probs.shape[1]
         for rank in range(count):
             # NaN is larger than any number.
-            tokens[:, rank] = places = log_probs.argmax(1)
-            places += begins
-            best[:, rank] = flat[places]
-            flat[places] = -np.inf
+            tokens[:, rank] = indices = log_probs.argmax(1)
+            indices += begins
+            best[:, rank] = flat[indices]
+            flat[indices] = -np.inf
     if not math.isfinite(best[:, 0].sum()):
         raise not_finite()
     return best, tokens
 
 
 def _verified(folder: Path) -> Manifest:
+    """Reads the manifest of a folder. Raises UserError where a file is not the one that was exported."""
     path = folder / MANIFEST
     if not path.is_file():
         raise UserError(
@@ -121,12 +126,6 @@ def _verified(folder: Path) -> Manifest:
     if missing := {ENCODER, STEP, "config.json"} - set(manifest.sha256):
         raise UserError(f"{path} lists no SHA-256 of {min(missing)}: {_REMEDY}")
     return manifest
-
-
-def _threads() -> int:
-    """For a step of a single sentence, whose products are shared by as many as OMP_NUM_THREADS says, otherwise two."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
-    return int(asked) if asked.isdecimal() else min(2, os.cpu_count() or 1)
 
 
 def _session(path: Path, threads: int) -> Any:

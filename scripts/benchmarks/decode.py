@@ -39,7 +39,7 @@ from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.data.tokenizer import EOS
 from mt.decoding.network import Network, decode_rows
-from mt.decoding.onnx import OnnxNetwork
+from mt.decoding.onnx import OnnxNetwork, step_threads
 from mt.decoding.torch_network import TorchNetwork
 from mt.export.graphs import write_graphs
 from mt.models.seq2seq import Seq2Seq
@@ -116,7 +116,7 @@ def export(model: Seq2Seq, config: Config) -> Networks | None:
     with tempfile.TemporaryDirectory() as root:
         write_json(Path(root) / "config.json", {})
         write_graphs(Path(root), model, config, {}, "int8")
-        return Networks(Path(root))
+        return Networks(Path(root), step_threads())
 
 
 def train(config: Config, corpus: Corpus) -> Seq2Seq:

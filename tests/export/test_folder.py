@@ -1,6 +1,7 @@
 """What a run is exported to: equal where it must be, small where it may, and nothing half-written."""
 
 import json
+import resource
 import shutil
 from pathlib import Path
 
@@ -137,15 +138,14 @@ def test_refusals(trained: Path, tmp_path: Path) -> None:
     assert not target.exists()
 
 
-def test_nothing_is_left_of_an_export_that_failed(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("mt.export.folder.write_text", full)
-    with pytest.raises(UserError, match=r"No space left on device: free disk space$"):
-        export(trained, tmp_path / "new" / "export")
+def test_nothing_is_left_of_an_export_that_failed(trained: Path, tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # bytes of a file, as on a disk that is nearly full
+    try:
+        with pytest.raises(UserError, match=r"File too large: free disk space$"):
+            export(trained, tmp_path / "new" / "export")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list((tmp_path / "new").iterdir())
 
 
