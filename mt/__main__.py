@@ -36,8 +36,9 @@ def _open_run(composed: dict[str, Any], overrides: list[str], processes: "Proces
     """Opens the run that the command line names: an earlier one, or a new one."""
     from data_prep.stream import open_corpus
     from mt import checkpoint
-    from mt.cli.command import agreed, merged, save_composed
-    from mt.cli.start import started
+    from mt.cli.command import save_composed
+    from mt.cli.resume import continued_config, resumed_config
+    from mt.cli.start import with_earlier_model
     from mt.common.options import parse
     from mt.config import Config
     from mt.training.folder import run_of
@@ -50,14 +51,14 @@ def _open_run(composed: dict[str, Any], overrides: list[str], processes: "Proces
     processes.require_shared(CORPORA)
     if resumed not in (None, AUTO):
         run_folder = run_of(Path(resumed))
-        config = merged(checkpoint.load_config(run_folder), overrides)
+        config = resumed_config(checkpoint.load_config(run_folder), overrides)
         corpus = open_corpus(config.dataset, CORPORA, inherited_tokenizers(run_folder), processes)
         return resume(config, corpus, run_folder, processes)
     if resumed == AUTO and processes.decided_by_first(lambda: checkpoint.newest(folder)):
         trained = checkpoint.load_config(folder)
         if composed["init_from"] is not None:  # which may be gone by now
-            composed = started(composed, overrides, trained)
-        config = agreed(parse(composed, Config), trained, folder)
+            composed = with_earlier_model(composed, overrides, trained)
+        config = continued_config(parse(composed, Config), trained, folder)
         corpus = open_corpus(config.dataset, CORPORA, inherited_tokenizers(folder), processes)
         return resume(config, corpus, folder, processes)
     composed, folder, tokenizers = _with_init_from(composed, overrides, folder)
@@ -77,19 +78,19 @@ def _with_init_from(
     if composed["init_from"] is None:
         return composed, folder, None
     from data_prep.vocabulary import extended
-    from mt.cli.start import renamed, started
+    from mt.cli.start import folder_of_attention, with_earlier_model
     from mt.common.options import parse
     from mt.config import Config
     from mt.training.initialisation import load_earlier, require_same_sizes
 
     earlier = load_earlier(composed["init_from"], folder)
-    composed = started(composed, overrides, earlier.config)
+    composed = with_earlier_model(composed, overrides, earlier.config)
     config = parse(composed, Config)
     require_same_sizes(earlier, config)
     tokenizers = earlier.tokenizers
     if config.init.vocabulary == "extend":
         tokenizers = extended(config.dataset, tokenizers, config.init.new_pieces)
-    return composed, renamed(folder, overrides, composed), tokenizers
+    return composed, folder_of_attention(folder, overrides, composed), tokenizers
 
 
 def command() -> None:
@@ -97,7 +98,7 @@ def command() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
     leave_at_once()
-    from mt.cli.command import compose, composed
+    from mt.cli.command import compose, compose_unreported
 
     if int(os.environ.get("WORLD_SIZE") or 1) == 1:  # as `torchrun` sets it
         compose(main, "config")
@@ -106,12 +107,12 @@ def command() -> None:
 
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # torch would tell of a process that is gone, at length
     with reported():
-        from mt.cli.processes import joined
+        from mt.cli.processes import process_group
 
-        with joined() as processes:
+        with process_group() as processes:
             if {"-m", "--multirun"} & {*sys.argv[1:]}:
                 raise UserError("-m starts several jobs, and torchrun the processes of a single one: leave one out")
-            composed(functools.partial(main, processes=processes), "config")
+            compose_unreported(functools.partial(main, processes=processes), "config")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from mt.cli.metric_options import OF_TEXTS, add_metric_options, chosen_metrics, given, settings_of
+from mt.cli.metric_options import OF_TEXTS, add_metric_options, chosen_metrics, settings_of, typed_flags
 from mt.cli.parser import Parser
 from mt.common.comparable import is_blank
 from mt.common.terminal import output, say
@@ -144,7 +144,7 @@ def print_likelihoods(options: argparse.Namespace) -> None:
     from mt.evaluation.likelihood import likelihoods
 
     _refuse(options, OF_LOGS, SIMULTANEOUS)
-    for flag in given(options, (*OF_TEXTS, "lead")):
+    for flag in typed_flags(options, (*OF_TEXTS, "lead")):
         raise UserError(f"{flag} is about texts that are compared, which --task {LIKELIHOOD} does not: leave it out")
     if len(options.references) < 2:
         raise UserError("--task likelihood takes a run, or several, and two files: RUN sources.txt targets.txt")
@@ -181,7 +181,7 @@ def print_likelihoods(options: argparse.Namespace) -> None:
 
 
 def _refuse(options: argparse.Namespace, names: Sequence[str], task: str) -> None:
-    for flag in given(options, names):
+    for flag in typed_flags(options, names):
         raise UserError(f"{flag} is an option of --task {task}: leave it out, or add that")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mt.cli.command import agreed, compose, merged
+from mt.cli.command import compose
+from mt.cli.resume import continued_config, resumed_config
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -190,9 +191,9 @@ def test_a_fault_of_the_program_is_none_of_the_user(monkeypatch: pytest.MonkeyPa
 
 def test_a_resumed_run_may_be_told_to_go_on_for_longer():
     before = Config(seed=5)
-    after = merged(before, ["resume=RUN", "folder=x", "training.epochs=99", "search.beam_size=2", "device=cpu"])
+    after = resumed_config(before, ["resume=RUN", "folder=x", "training.epochs=99", "search.beam_size=2", "device=cpu"])
     assert (after.training.epochs, after.search.beam_size, after.device) == (99, 2, "cpu")
-    assert merged(before, ["training.patience=null"]) == before
+    assert resumed_config(before, ["training.patience=null"]) == before
     assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before
 
 
@@ -200,21 +201,21 @@ def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
     given = Config(seed=5).model_dump(mode="json")
     changed = {"training": given["training"] | {"epochs": 99}, "search": {"name": "greedy"}, "device": "cpu"}
     config = parse(given | changed, Config)
-    assert agreed(config, Config(seed=5), Path("run")) == config
+    assert continued_config(config, Config(seed=5), Path("run")) == config
     sentence = (
         "^run was trained with optimizer.betas=[0.9,0.98], and optimizer.betas=[0.5,0.98] would be another run: leave "
         "it as it was, or give another folder=$"
     ).replace("[", r"\[")
     other = parse(given | {"optimizer": given["optimizer"] | {"betas": [0.5, 0.98]}}, Config)
     with pytest.raises(UserError, match=sentence):
-        agreed(other, Config(seed=5), Path("run"))
+        continued_config(other, Config(seed=5), Path("run"))
 
 
 @pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "training.batch_tokens=9"])
 def test_a_resumed_run_stays_the_run_that_it_is(override: str):
     key = override.partition("=")[0]
     with pytest.raises(UserError, match=rf"^{re.escape(key)} cannot change when a run is resumed, since it would be"):
-        merged(Config(), [override])
+        resumed_config(Config(), [override])
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from pydantic import BaseModel
 
-from mt.cli.choices import RECIPE_KEYS, implied
+from mt.cli.choices import RECIPE_KEYS, recipe_lines
 from mt.cli.command import CONF
-from mt.cli.overrides import parsed as read
+from mt.cli.overrides import parse_overrides as read
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
@@ -85,7 +85,7 @@ def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         # Of the dataset: every recipe is also tried with datasets that are not its own.
         own = [override for override in overrides if not override.startswith("recipe=")]
-        further = implied(read(own, [CONF]), [CONF]) if root == "config" else []
+        further = recipe_lines(read(own, [CONF]), [CONF]) if root == "config" else []
         found = compose(root, [*overrides, *further])
     # Values alone: the names of runs come from parts of Hydra that a test has not.
     plain = OmegaConf.to_container(found, resolve=False)

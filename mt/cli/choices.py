@@ -1,7 +1,6 @@
-"""`group=choice`: which groups and choices there are, and the refusal of all others before anything is composed."""
+"""Knows the groups and choices of `group=choice`, and refuses all others before anything is composed."""
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,71 +12,78 @@ from mt.errors import UserError, invalid_choice
 # In the wheel it is a part of the package, in a clone it stands beside it.
 CONF = next(path for parent in Path(__file__).parents[1:3] if (path := parent / "conf").is_dir())
 RECIPE_KEYS = ("choices", "with")
-"""What of a recipe says what else is chosen, and what is set with some choices: Hydra lets no file that it finds by
-interpolation say so."""
+"""The keys of a recipe that choose other groups, and that set options with some choices: Hydra lets no file that it
+finds by interpolation do so."""
 OPTIONAL = ("recipe", "experiment")
-"""Groups of which nothing need be chosen."""
+"""Groups in which there may be no choice."""
+
+
+def search_path(roots: Sequence[Path]) -> list[str]:
+    """Returns the override by which Hydra finds folders of configuration files that are not ours; none without them."""
+    paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
+    return [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
 
 
 def groups(roots: Sequence[Path]) -> list[str]:
-    """Groups such as `attention` and `attention/energy`, below any of the folders of configuration files."""
-    found = {path.relative_to(root).as_posix() for root in roots for path in root.rglob("*") if path.is_dir()}
+    """Returns groups such as `attention` and `attention/energy`, below any of the folders of configuration files."""
+    folders = {path.relative_to(root).as_posix() for root in roots for path in root.rglob("*") if path.is_dir()}
     # What is chosen in Hydra's own groups is Hydra's to check.
-    return sorted(group for group in found if "__pycache__" not in group and group.split("/")[0] != "hydra")
+    return sorted(group for group in folders if "__pycache__" not in group and group.split("/")[0] != "hydra")
 
 
 def choices(group: str, roots: Sequence[Path]) -> list[str]:
+    """Returns the choices of a group: the names of its files."""
     return sorted({path.stem for root in roots for path in (root / group).glob("*.yaml")})
 
 
-def having(key: str, roots: Sequence[Path]) -> list[str]:
-    """The choices, such as `attention=mocha`, that have an option of this dotted name. Data sets have the same ones."""
+def choices_with_option(key: str, roots: Sequence[Path]) -> list[str]:
+    """Returns the choices, such as `attention=mocha`, that have an option of this dotted name; none of data sets, which
+    all have the same options."""
     for group in sorted({*groups(roots)} - {*OPTIONAL, "dataset"}, key=len, reverse=True):
         prefix = group.replace("/", ".") + "."
         if key.startswith(prefix):
-            files = {choice: path for root in roots for choice, path in _files(group, root).items()}
-            path = key.removeprefix(prefix)
-            loaded = {choice: OmegaConf.load(file) for choice, file in sorted(files.items())}
-            found = [f"{group}={one}" for one, options in loaded.items() if _has(options, path.split("."))]
-            if found:
-                return found
+            files = {path.stem: path for root in roots for path in (root / group).glob("*.yaml")}
+            names = key.removeprefix(prefix).split(".")
+            fitting = [f"{group}={choice}" for choice, file in sorted(files.items()) if _has_option(file, names)]
+            if fitting:
+                return fitting
     return []
 
 
-def _files(group: str, root: Path) -> dict[str, Path]:
-    return {path.stem: path for path in (root / group).glob("*.yaml")}
-
-
-def _has(options: Any, path: Sequence[str]) -> bool:
-    """Whether there is an option of this name, of itself or below others; without the interpolations of others."""
-    plain = OmegaConf.to_container(options, resolve=False)
-    for name in path:
-        if not isinstance(plain, dict) or name not in plain:
+def _has_option(file: Path, names: Sequence[str]) -> bool:
+    """Returns whether a file has an option of these names, each below the one before; interpolations have none."""
+    options: Any = OmegaConf.to_container(OmegaConf.load(file), resolve=False)
+    for name in names:
+        if not isinstance(options, dict) or name not in options:
             return False
-        plain = plain[name]
+        options = options[name]
     return True
 
 
-def implied(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
-    """What the recipe of the data set says beyond values, as arguments: under `choices` the choice of other groups, as
-    sound needs another front-end than text; under `with`, where no experiment is chosen, what is to be set with a
-    choice, as few have the same options. What `overrides` say goes before it."""
-    given = {override.key_or_group: None if override.is_delete() else override.value() for override in overrides}
-    recipe = given.get("recipe", given.get("dataset"))
-    files = [root / "recipe" / f"{recipe}.yaml" for root in roots]
-    for file in files:
-        if file.is_file():
-            read = OmegaConf.to_container(OmegaConf.load(file))
-            named, fitting = (cast(dict[str, Any], read).get(key, {}) for key in RECIPE_KEYS)
-            chosen = [f"{group}={choice}" for group, choice in {**named, **given}.items()]
-            further = [] if given.get("experiment") else chain(*(fitting.get(one, []) for one in chosen))
-            lines = [*(f"{group}={choice}" for group, choice in named.items()), *further]
-            return [line for line in lines if line.partition("=")[0] not in given]
-    return []
+def recipe_lines(overrides: Sequence[Override], roots: Sequence[Path]) -> list[str]:
+    """Returns the arguments that the recipe of a data set adds to a command line.
+
+    Under `choices` a recipe chooses in other groups, as sound needs another front-end than text; under `with` it sets
+    options with a choice, as few choices have the same options, unless an experiment is chosen. What `overrides` set is
+    left as it is.
+    """
+    typed = {override.key_or_group: None if override.is_delete() else override.value() for override in overrides}
+    recipe = typed.get("recipe", typed.get("dataset"))
+    files = (root / "recipe" / f"{recipe}.yaml" for root in roots)
+    file = next((path for path in files if path.is_file()), None)
+    if file is None:
+        return []
+    options = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(file)))
+    chosen, with_choice = (options.get(key, {}) for key in RECIPE_KEYS)
+    lines = [f"{group}={choice}" for group, choice in chosen.items()]
+    if not typed.get("experiment"):
+        for group, choice in {**chosen, **typed}.items():
+            lines += with_choice.get(f"{group}={choice}", [])
+    return [line for line in lines if line.partition("=")[0] not in typed]
 
 
 def check_choice(override: Override, roots: Sequence[Path]) -> None:
-    """Refuses `group=choice` where the group has no such file; Hydra would ignore it in an optional group.
+    """Raises UserError for `group=choice` where the group has no such file; Hydra would ignore it in an optional group.
 
     override: of one job; those of a sweep are expanded before.
     """

@@ -1,4 +1,4 @@
-"""The flags of `train.py` and of preparation, which are Hydra's, and the refusal of what they cannot do."""
+"""Reads the flags of `train.py` and of preparation, which are Hydra's, and refuses what they cannot do."""
 
 import argparse
 import contextlib
@@ -12,7 +12,7 @@ from hydra._internal.utils import get_args_parser
 from mt.cli.parser import Parser
 from mt.errors import UserError, shown
 
-_DOINGS = {"--cfg": "cfg", "--info": "info", "--run": "run", "--multirun": "multirun", "--shell-completion": ""}
+_ACTIONS = {"--cfg": "cfg", "--info": "info", "--run": "run", "--multirun": "multirun", "--shell-completion": ""}
 _COMPLETIONS = ("install=", "uninstall=", "query=")
 
 
@@ -28,23 +28,22 @@ def read_flags() -> argparse.Namespace:
     for flag in ("resolve", "package"):
         if getattr(options, flag) and not (options.cfg or options.info):
             raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
-    doings = [flag for flag, name in _DOINGS.items() if getattr(options, name or "shell_completion")]
-    if len(doings) > 1:
-        raise UserError(f"{' and '.join(doings)} do not go together: give one of them")
+    actions = [flag for flag, name in _ACTIONS.items() if getattr(options, name or "shell_completion")]
+    if len(actions) > 1:
+        raise UserError(f"{' and '.join(actions)} do not go together: give one of them")
     for flag, folder in (("dir", options.config_dir), ("path", options.config_path)):
         if folder is not None and not Path(folder).is_dir():
             raise UserError(f"--config-{flag} {shown(folder)} is no folder: give one of configuration files")
     if options.shell_completion:
-        actions = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
-        if len(actions) != 1 or (actions[0].startswith("query=") and "COMP_LINE" not in os.environ):
+        shells = [line for line in options.overrides if line.startswith(_COMPLETIONS)]
+        if len(shells) != 1 or (shells[0].startswith("query=") and "COMP_LINE" not in os.environ):
             raise UserError("--shell-completion is for one shell: add install=bash, install=zsh or install=fish")
     return options
 
 
 @contextlib.contextmanager
 def require_package(package: str | None) -> Iterator[None]:
-    """Around what shows a part of the configuration: where there is none of this name, Hydra's own line becomes a
-    UserError."""
+    """Turns the line that Hydra prints inside, where the configuration has no part of this name, into a UserError."""
     if package is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""`--help`: the comments of conf/, which is the manual, with the values that the command line gives."""
+"""Writes `--help`: the comments of conf/, which is the manual, with the values that the command line gives."""
 
 import re
 import shutil
@@ -10,21 +10,21 @@ from typing import Any, cast
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from mt.cli.choices import CONF, choices, groups
+from mt.cli.choices import CONF, choices, groups, search_path
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
 
 
 def manual(
-    name: str, typed: Sequence[str], roots: Sequence[Path], *, implied: Sequence[str] = (), whole: bool = False
+    name: str, typed: Sequence[str], roots: Sequence[Path], *, added: Sequence[str] = (), whole: bool = False
 ) -> str:
     """Returns what `conf/<name>.yaml` says at its head, then groups with their choices, then options with their values:
     of the whole configuration, with a line about each choice, or of its root and of the parts that the command line
     names.
 
-    typed: the overrides of one job. implied: those of its recipe.
+    typed: the overrides of one job. added: those of its recipe.
     """
-    composed = _composed(name, [*typed, *implied], roots)
+    composed = _composed(name, [*typed, *added], roots)
     chosen = composed.pop("hydra")["runtime"]["choices"]
     root = _file("", name, roots)
     width = min(120, shutil.get_terminal_size().columns)
@@ -43,11 +43,9 @@ def manual(
 
 
 def _composed(name: str, overrides: Sequence[str], roots: Sequence[Path]) -> dict[str, Any]:
-    """The configuration as plain data, with Hydra's own part and without interpolations resolved."""
-    paths = [f"'file://{root.resolve()}'" for root in roots if root != CONF]
-    searched = [f"hydra.searchpath=[{','.join(paths)}]"] if paths else []
+    """Returns the configuration as plain data, with Hydra's own part, and interpolations as they stand."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        composed = compose(name, [*searched, *overrides], return_hydra_config=True)
+        composed = compose(name, [*search_path(roots), *overrides], return_hydra_config=True)
     return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=False))
 
 
@@ -72,61 +70,63 @@ def _all_choices(chosen: Mapping[str, str], roots: Sequence[Path], width: int) -
 
 
 def comments(path: Path) -> dict[str, str]:
-    """The comment of each option of a file, by its dotted key: on its line and on those below that begin far in, or, of
-    an option without one, on the line above."""
-    found: dict[str, str] = {}
-    within: list[tuple[int, str]] = []
+    """Returns the comment of each option of a file, by its dotted key: on its line and on those below that begin
+    far in, or, of an option without one, on the line above."""
+    notes: dict[str, str] = {}
+    parents: list[tuple[int, str]] = []  # indentation and key, the option itself last
     key = above = ""
     for line in path.read_text(encoding="utf-8").splitlines():
         if match := _KEY.fullmatch(line):
             indent = len(match["indent"])
-            within = [(depth, name) for depth, name in within if depth < indent] + [(indent, match["key"])]
-            key = ".".join(name for _, name in within)
-            found[key] = f" {match['rest']}".partition(" # ")[2].strip() or above
-        elif key and (more := re.fullmatch(r" {12,}# (.*)", line)):
-            found[key] += f" {more[1]}"
+            parents = [(depth, name) for depth, name in parents if depth < indent] + [(indent, match["key"])]
+            key = ".".join(name for _, name in parents)
+            notes[key] = f" {match['rest']}".partition(" # ")[2].strip() or above
+        elif key and (continuation := re.fullmatch(r" {12,}# (.*)", line)):
+            notes[key] += f" {continuation[1]}"
             continue
         above = line.strip().removeprefix("# ") if line.strip().startswith("#") and key else ""
-    return found
+    return notes
 
 
 def _head(path: Path) -> list[str]:
-    """The comment that a file begins with."""
+    """Returns the lines of the comment that a file begins with."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")]
     count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return [line[1:].removeprefix(" ") for line in lines[:count]]
 
 
 def _summary(path: Path) -> str:
-    """The first sentence of a file's head; where it has none, the comment of its name."""
+    """Returns the first sentence of a file's head; where it has none, the comment of its name."""
     head = " ".join(_head(path))
     # A sentence does not end after "et al.", an initial, or the dot of a product.
-    first = re.split(r"(?<!\bal)(?<!\b[A-Z])(?<!\s)\.(?=\s|$)", head)[0] if head else comments(path).get("name", "")
-    return textwrap.shorten(first, 160, placeholder=" ...")
+    sentence = re.split(r"(?<!\bal)(?<!\b[A-Z])(?<!\s)\.(?=\s|$)", head)[0] if head else comments(path).get("name", "")
+    return textwrap.shorten(sentence, 160, placeholder=" ...")
 
 
 def _file(group: str, choice: str, roots: Sequence[Path]) -> Path:
+    """Returns the file of a choice, of the first folder that has one."""
     return next(path for root in roots if (path := root / group / f"{choice}.yaml").is_file())
 
 
 def _parts(composed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The parts of a configuration with their names; options of the root come last, under no name."""
+    """Yields the parts of a configuration with their names; options of the root come last, under no name."""
     yield from ((str(key), value) for key, value in composed.items() if isinstance(value, Mapping))
     yield "", {key: value for key, value in composed.items() if not isinstance(value, Mapping)}
 
 
 def _notes(title: str, root: Path, chosen: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
-    """The comments of a part's options: of the chosen files, else of others of their groups, the fullest first."""
+    """Returns the comments of a part's options: of the chosen files, else of the fullest others of their groups."""
     notes = comments(root)
     for group in (group for group in chosen if title and (group == title or group.startswith(f"{title}/"))):
         files = {choice: comments(_file(group, choice, roots)) for choice in choices(group, roots)}
         prefix = group.replace("/", ".")
-        for _, own in sorted(files.items(), key=lambda file: (file[0] == chosen[group], len(file[1]))):
-            notes |= {f"{prefix}.{key}": note for key, note in own.items() if note}
+        for _, file_notes in sorted(files.items(), key=lambda file: (file[0] == chosen[group], len(file[1]))):
+            notes |= {f"{prefix}.{key}": note for key, note in file_notes.items() if note}
     return notes
 
 
 def _flat(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yields the options of a part by their dotted names, without the names of choices."""
     for key, value in part.items():
         name = f"{prefix}.{key}" if prefix else str(key)
         if isinstance(value, Mapping):
@@ -136,7 +136,7 @@ def _flat(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _value(value: Any) -> str:
-    """As it would be typed."""
+    """Returns a value as it would be typed."""
     match value:
         case None | bool():
             return {None: "null", True: "true", False: "false"}[value]
@@ -148,7 +148,7 @@ def _value(value: Any) -> str:
 
 
 def _row(left: str, right: str, column: int, width: int) -> str:
-    """Two columns; the right one is wrapped, and goes below where the left one is too wide."""
+    """Returns two columns; the right one is wrapped, and goes below where the left one is too wide."""
     space = " " * column
     wrapped = textwrap.wrap(right, max(20, width - column)) or [""]
     if len(left) >= column:

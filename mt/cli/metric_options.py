@@ -1,4 +1,4 @@
-"""The options of a command line that say what texts are compared by. None is accepted and ignored."""
+"""Adds and reads the options by which texts are compared. None is accepted and ignored."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ OF_METRICS = {
     "bleu": ("tokenizer", "target_language"),
     "rouge": ("rouge_tokenizer", "rouge_protocol", "no_stem", "drop_unk", "multi"),
 }
-"""Options that one metric alone asks for."""
+"""Options that one metric alone has, by that metric."""
 OF_TEXTS = ("metrics", "lowercase", *(option for options in OF_METRICS.values() for option in options))
 
 
 def add_metric_options(parser: argparse.ArgumentParser) -> None:
-    """What is left out is as in a run."""
+    """Adds what texts are compared by; options that are left out are as in a run."""
     parser.add_argument("--metrics", metavar="A,B", help=f"of {', '.join(METRICS)}")
     parser.add_argument("--target-language", metavar="CODE", help="zh, ja, ...; else what the first references end in")
     parser.add_argument("--lowercase", action="store_true", help="compare without regard to case (case:lc)")
@@ -32,13 +32,15 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--multi", choices=("max", "mean"), help="ROUGE over several references; else max")
 
 
-def given(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Which of these options are on the command line, as they are written there."""
+def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Returns those of these options that are on the command line, as they are written there."""
     return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False)]
 
 
 def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:
-    """The names of the metrics, else those of the task. lead: whether ROUGE's tokenizer cuts beginnings of sources.
+    """Returns the names of the metrics, by default those of the task.
+
+    lead: whether ROUGE's tokenizer cuts beginnings of sources.
 
     Raises:
         UserError: a value is none of those that there are, or an option is of a metric that is not chosen.
@@ -49,8 +51,8 @@ def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequen
     require_language(options.target_language, "--target-language")
     if options.rouge_tokenizer is not None:
         require_rouge_tokenizer(options.rouge_tokenizer, "--rouge-tokenizer")
-    for metric, own in OF_METRICS.items():
-        needless = given(options, (name for name in own if not (lead and name == "rouge_tokenizer")))
+    for metric, metric_options in OF_METRICS.items():
+        needless = typed_flags(options, (name for name in metric_options if not (lead and name == "rouge_tokenizer")))
         if metric not in names and needless:
             raise UserError(
                 f"{needless[0]} is an option of the metric {metric}, and the metrics are {','.join(names)}: leave it "
@@ -65,7 +67,7 @@ def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequen
 
 
 def settings_of(options: argparse.Namespace, language: str | None) -> Settings:
-    """What the metrics are made with. language: of the references."""
+    """Returns what the metrics are made with. language: of the references."""
     protocol = ROUGE_PROTOCOLS[options.rouge_protocol or "plain"]
     rouge = replace(
         protocol,

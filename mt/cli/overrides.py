@@ -1,4 +1,4 @@
-"""What is typed: `group=choice` and `key=value`, read by Hydra's parser; and Hydra's complaints as sentences."""
+"""Reads `group=choice` and `key=value` by Hydra's parser, and turns Hydra's complaints into sentences."""
 
 import contextlib
 import re
@@ -12,13 +12,13 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from mt.cli.choices import CONF, choices, groups, having
-from mt.cli.typed import unreadable
+from mt.cli.choices import CONF, choices, choices_with_option, groups
+from mt.cli.typed import unreadable_sentence
 from mt.errors import UserError, nearest, shown
 
 
 class _Choices:
-    """What Hydra's parser asks for the choices of a group, for `group=glob(*)`."""
+    """Gives Hydra's parser the choices of a group, for `group=glob(*)`."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = roots
@@ -27,22 +27,23 @@ class _Choices:
         return choices(group, self._roots)
 
 
-def parsed(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
-    """Returns the overrides of a command line. roots: folders of configuration files."""
-    # Of a loader it uses one method.
+def parse_overrides(lines: Sequence[str], roots: Sequence[Path]) -> list[Override]:
+    """Returns the overrides of a command line. roots: folders of configuration files. Raises UserError for a line that
+    is no override."""
+    # The parser uses one method of a loader.
     parser = OverridesParser.create(config_loader=cast(ConfigLoader, _Choices(roots)))
     overrides: list[Override] = []
     for line in lines:
         try:
             overrides += parser.parse_overrides([line])
         except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep
-            raise UserError(unreadable(line)) from None
+            raise UserError(unreadable_sentence(line)) from None
     return overrides
 
 
 @contextlib.contextmanager
-def translated() -> Iterator[None]:
-    """Raises what Hydra and OmegaConf complain about inside as a UserError."""
+def complaints_as_sentences() -> Iterator[None]:
+    """Turns complaints of Hydra and OmegaConf inside into UserErrors."""
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
@@ -52,20 +53,21 @@ def translated() -> Iterator[None]:
 
 
 def _sentence(error: Exception) -> str:
+    """Returns what the user is to read of an error."""
     if isinstance(error, OverrideParseException):
-        return unreadable(error.override)
+        return unreadable_sentence(error.override)
     if isinstance(cause := error.__cause__, ConfigKeyError | ConfigAttributeError) and cause.full_key:
-        within, _, wrong = cause.full_key.rpartition(".")
-        if within and (elsewhere := having(cause.full_key, [CONF])):
+        parent, _, wrong = cause.full_key.rpartition(".")
+        if parent and (elsewhere := choices_with_option(cause.full_key, [CONF])):
             names = " or ".join(elsewhere)
             return f"unknown option {shown(cause.full_key)} here: it is an option of {names}; add that, or leave it out"
         siblings = cause.parent_node
         known = {str(key) for key in siblings} if isinstance(siblings, Mapping) and siblings else set()
-        if not within:
+        if not parent:
             known = {*known, *groups([CONF])} - {"hydra"}
         if known:
             return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known - {wrong})}"
-        return f"unknown option {shown(cause.full_key)}: {within} has no options"
+        return f"unknown option {shown(cause.full_key)}: {parent} has no options"
     if isinstance(error, OmegaConfBaseException) and error.full_key:
         return f"{error.full_key} cannot be read ({_first_line(error)}): give it a plain value"
     if cause is not None and (merging := re.match("Error merging override (.*)", str(error))):

@@ -1,4 +1,4 @@
-"""A parser of command lines whose every complaint is one sentence, and status 2."""
+"""Parses command lines; every complaint is one sentence, and status 2."""
 
 import argparse
 import re
@@ -38,12 +38,12 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """As in `argparse`. A mistake ends the process."""
+        """Parses as `argparse` does. A mistake ends the process."""
         words = sys.argv[1:] if args is None else list(args)
         self._check(words)
-        options, left = self.parse_known_intermixed_args(words, namespace)
-        if left:
-            self.error(f"{shown(left[0])} is one argument too many: leave it out")
+        options, surplus = self.parse_known_intermixed_args(words, namespace)
+        if surplus:
+            self.error(f"{shown(surplus[0])} is one argument too many: leave it out")
         return options
 
     def error(self, message: str) -> NoReturn:
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
     def _check(self, words: Sequence[str]) -> None:
         """Refuses an option that does not exist, that may be several, or that is given twice: the last one would win in
         silence."""
-        given: set[argparse.Action] = set()
+        seen: set[argparse.Action] = set()
         for name in _names(words):
             known = self._option_string_actions
             fitting = [name] if name in known else [one for one in known if name[:2] == "--" and one.startswith(name)]
@@ -66,16 +66,16 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unknown option {shown(name)}: {nearest(name, (one for one in known if one[:2] == '--'))}")
             if len(actions) > 1:
                 self.error(f"{name} may be {' or '.join(sorted(fitting))}: write it out")
-            if actions & given:
+            if actions & seen:
                 self.error(f"{fitting[0]} is given more than once: give it once")
-            given |= actions
+            seen |= actions
 
     def format_help(self) -> str:
-        """As in `argparse`, with the commands of options' help as in the rest."""
+        """Returns the help of `argparse`, with commands spelt as this process was started."""
         return with_own_commands(super().format_help())
 
     def _sentence(self, message: str) -> str:
-        """What argparse complains about, in our words; what it has not said before, in its own."""
+        """Returns a complaint of argparse in our words; one that is not known here, in its own."""
         if match := re.fullmatch(r"the following arguments are required: (.*)", message):
             return f"{' and '.join(match[1].split(', '))} missing: write {self._needed()}"
         match = re.fullmatch(r"argument (\S+): (.*)", message, re.DOTALL)
@@ -97,30 +97,31 @@ class Parser(argparse.ArgumentParser):
         return f"{name}: {shown(complaint, 1000)}"
 
     def _needed(self) -> str:
-        """What must be written at least."""
+        """Returns the shortest command line that is complete."""
         return " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
-    """A type of argument: a whole number within bounds."""
+    """Returns a type of argument for `argparse`: a whole number within bounds."""
 
-    def parsed(text: str) -> int:
+    def convert(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
             raise argparse.ArgumentTypeError(
                 f"{shown(text) or repr('')} is not a whole number from {lowest} to {highest}"
             )
         return int(text)
 
-    return parsed
+    return convert
 
 
 def _started_as() -> str:
-    """How this process was started, for what is to be typed again: `mt-score`, or `python scripts/score.py`."""
+    """Returns how this process was started, for what is to be typed again: `mt-score`, or `python scripts/score.py`."""
     program = sys.argv[0]
     return f"python {program}" if program.endswith(".py") else Path(program).name
 
 
 def _path(text: str) -> Path:
+    """Returns a path. Raises ArgumentTypeError for what names none."""
     # Path("") is the folder that one stands in, which nobody means by an empty variable of a shell.
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"{shown(text) or repr('')} names no file and no folder: give a path")
@@ -128,7 +129,7 @@ def _path(text: str) -> Path:
 
 
 def _names(words: Sequence[str]) -> Iterator[str]:
-    """The options among the words of a command line, as they are written there."""
+    """Yields the options among the words of a command line, as they are written there."""
     for word in words:
         if word == "--":
             return
@@ -137,12 +138,12 @@ def _names(words: Sequence[str]) -> Iterator[str]:
 
 
 def _written(action: argparse.Action) -> str:
-    """Such as `--beam K`, or `RUN ...`."""
+    """Returns an argument as it is to be written, such as `--beam K`, or `RUN ...`."""
     value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
     several = " ..." if action.nargs in ("+", "*") else ""
     return " ".join([*action.option_strings[:1], f"{value}{several}"])
 
 
 def _unquoted(text: str) -> str:
-    """Of Python's spelling of a text the text."""
+    """Returns a text without the quotes that Python shows it in."""
     return text[1:-1] if text[:1] in "'\"" else text

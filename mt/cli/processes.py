@@ -1,4 +1,4 @@
-"""The processes that `torchrun` starts: how they meet, and how one sentence tells what ended them all."""
+"""Joins the processes that `torchrun` starts to a group, of which one prints what ended them all."""
 
 import contextlib
 import os
@@ -19,24 +19,24 @@ from mt.training.signals import interruption
 
 T = TypeVar("T")
 
-MEETING = timedelta(minutes=5)
-"""Until all processes must have found one another."""
-_FAREWELL = 5.0
-"""Seconds for which process 0 stays after a failure, where the others ask it whether that has been told."""
-_TELLING = timedelta(seconds=20)
-"""For process 0, where another is lost, to save the update and tell."""
+RENDEZVOUS_TIMEOUT = timedelta(minutes=5)
+"""How long the processes wait for one another at the start."""
+_LEAVING_SECONDS = 5.0
+"""How long process 0 stays after a failure, where the others ask it whether that has been printed."""
+_PRINTING_TIMEOUT = timedelta(seconds=20)
+"""How long process 0 may take, where another is lost, to save the update and print that."""
 
 
 @contextlib.contextmanager
-def joined() -> Iterator[ProcessGroup]:
-    """Around an entry point, inside of `reported`: the group of the processes that were started together.
+def process_group() -> Iterator[ProcessGroup]:
+    """Yields the group of the processes that were started together; to be entered inside of `reported`.
 
-    Only process 0 has a standard output. Of what ends one of them, and with it all, the first to fail tells; of a
-    signal, process 0. Raises UserError where they do not find one another.
+    Only process 0 has a standard output. An error ends all of them, and is printed by the process that fails first; a
+    signal by process 0. Raises UserError where they do not find one another.
     """
     rank = int(os.environ["RANK"])
     size = int(os.environ["WORLD_SIZE"])
-    store = _patiently(lambda: _meeting(rank, size))
+    store = _hearing_signals(lambda: _rendezvous(rank, size))
     try:
         host = dist.new_group(backend="gloo", timeout=PATIENCE)
         with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w", encoding="utf-8")):
@@ -45,17 +45,17 @@ def joined() -> Iterator[ProcessGroup]:
             processes.barrier()
     except BaseException as raised:
         error = _cause(raised, store)
-        if not _is_ours_to_tell(error, store, rank):
+        if not _is_to_print(error, store, rank):
             sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
-        _part(store, rank, size)
+        _leave(store, rank, size)
         if error is raised:
             raise
         raise error from None
     dist.destroy_process_group()
 
 
-def _patiently(wait: Callable[[], T]) -> T:
-    """What `wait` returns or raises. It waits outside of Python, so in a thread: here signals are heard meanwhile."""
+def _hearing_signals(wait: Callable[[], T]) -> T:
+    """Returns or raises what `wait` does, which waits outside of Python, and so in a thread: here signals are heard."""
     outcome: Future[T] = Future()
 
     def attempt() -> None:
@@ -69,10 +69,10 @@ def _patiently(wait: Callable[[], T]) -> T:
     return outcome.result()
 
 
-def _meeting(rank: int, size: int) -> dist.Store:
-    """Where the processes have met; what they tell one another besides is kept there."""
+def _rendezvous(rank: int, size: int) -> dist.Store:
+    """Returns the store at which the processes have met, for further messages between them."""
     try:
-        store, *_ = next(dist.rendezvous("env://", rank, size, timeout=MEETING))
+        store, *_ = next(dist.rendezvous("env://", rank, size, timeout=RENDEZVOUS_TIMEOUT))
         # torchrun keeps the store of processes that it starts again, in which those before them have left their places.
         store = dist.PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
         backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "cpu:gloo"
@@ -85,14 +85,15 @@ def _meeting(rank: int, size: int) -> dist.Store:
                 "--master-port, or let torchrun --standalone find one"
             ) from error
         raise UserError(
-            f"process {rank} of {size} did not find the others at {address} within {MEETING.seconds // 60} minutes: "
+            f"process {rank} of {size} did not find the others at {address} within "
+            f"{RENDEZVOUS_TIMEOUT.seconds // 60} minutes: "
             "start all of them by torchrun, with the same address and port, and let that port through"
         ) from error
     return dist.PrefixStore("mt", store)
 
 
 def _cause(error: BaseException, store: dist.Store) -> BaseException:
-    """What ended this process: a signal, too, where another process has left with one."""
+    """Returns what ended this process: the signal where another process was ended by one."""
     with contextlib.suppress(RuntimeError):  # process 0 kept the store, and was killed
         if isinstance(error, Interrupted):
             store.set("signal", str(int(error.number)))
@@ -101,23 +102,24 @@ def _cause(error: BaseException, store: dist.Store) -> BaseException:
     return error
 
 
-def _is_ours_to_tell(error: BaseException, store: dist.Store, rank: int) -> bool:
+def _is_to_print(error: BaseException, store: dist.Store, rank: int) -> bool:
+    """Returns whether this process is the one that prints what ended all."""
     if isinstance(error, KeyboardInterrupt):
         return rank == 0
     try:
         if isinstance(error, LostError) and rank:
             with contextlib.suppress(dist.DistStoreError):  # not in time: it may be the one that is lost
-                store.wait(["told"], _TELLING)
-        return store.add("told", 1) == 1
+                store.wait(["printed"], _PRINTING_TIMEOUT)
+        return store.add("printed", 1) == 1
     except RuntimeError:  # process 0 kept the store, and was killed
         return rank == 1
 
 
-def _part(store: dist.Store, rank: int, size: int) -> None:
-    """After a failure: process 0 keeps what the others ask, unless torchrun does."""
+def _leave(store: dist.Store, rank: int, size: int) -> None:
+    """Leaves after a failure: process 0, whose store the others ask, after them, unless torchrun keeps the store."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         return
-    until = time.monotonic() + _FAREWELL
+    until = time.monotonic() + _LEAVING_SECONDS
     with contextlib.suppress(RuntimeError):
         left = store.add("left", 1)
         while rank == 0 and left < size and time.monotonic() < until:

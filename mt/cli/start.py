@@ -1,4 +1,5 @@
-"""`init_from=RUN`: the options of the model are the run's own, but for those that the command line sets."""
+"""Configures a run that starts from another (`init_from=RUN`): the options of the model are those of the earlier run,
+but for those that the command line sets."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 from hydra.core.override_parser.types import Override
 
 from mt.cli.choices import CONF
-from mt.cli.overrides import parsed
+from mt.cli.overrides import parse_overrides
 from mt.config import Config
 from mt.errors import UserError
 from mt.models.config import ModelConfig
@@ -16,13 +17,13 @@ _TOKENIZER = "dataset.tokenizer"
 _SAMPLE = f"{_TOKENIZER}.sample"
 
 
-def started(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
+def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
     """Returns what was composed, with the parts of the model as the earlier run has them.
 
     A part that the command line chooses (`attention=mocha`) is as composed, and with an experiment all are; of others
     the single options that it sets are changed. Raises UserError where it sets what cannot differ.
     """
-    typed = parsed(overrides, [CONF])
+    typed = parse_overrides(overrides, [CONF])
     plain = dict(composed)
     before = earlier.model_dump(mode="json")
     keys = {override.key_or_group for override in typed}
@@ -46,24 +47,29 @@ def started(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Conf
     return plain
 
 
-def renamed(folder: Path, overrides: Sequence[str], plain: Mapping[str, Any]) -> Path:
-    """Returns the run's folder, in which by default the name of the attention is that which was composed, with its
-    own."""
-    typed = {override.key_or_group for override in parsed(overrides, [CONF])}
-    return (
-        folder if typed & {"folder", "attention"} else folder.parent.with_name(plain["attention"]["name"]) / folder.name
-    )
+def folder_of_attention(folder: Path, overrides: Sequence[str], plain: Mapping[str, Any]) -> Path:
+    """Returns the run's folder, which by default is below the name of the attention that the earlier run has.
+
+    folder: as it was composed. plain: the configuration with the model of the earlier run.
+    """
+    typed = {override.key_or_group for override in parse_overrides(overrides, [CONF])}
+    if typed & {"folder", "attention"}:
+        return folder
+    return folder.parent.with_name(plain["attention"]["name"]) / folder.name
 
 
 def _with_tokenizer(dataset: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the options of a data set those of the tokenizers that are taken, which say how they were made."""
+    """Returns the options of a data set with the earlier run's options of tokenizers, which are taken as they are.
+
+    Raises UserError for data of another kind.
+    """
     field = dataset["field"]
-    known = before["field"]
+    earlier_field = before["field"]
     for option in ("name", "rate", "size"):
-        if field.get(option) != known.get(option):
-            one, other = (f"dataset.field.{option}={value.get(option)}" for value in (known, field))
+        if field.get(option) != earlier_field.get(option):
             raise UserError(
-                f"init_from was trained with {one}, and this run would have {other}: choose data of its kind"
+                f"init_from was trained with dataset.field.{option}={earlier_field.get(option)}, and this run would "
+                f"have dataset.field.{option}={field.get(option)}: choose data of its kind"
             )
     if dataset["transcript"] and not before["transcript"]:
         raise UserError(
@@ -75,12 +81,13 @@ def _with_tokenizer(dataset: Mapping[str, Any], before: Mapping[str, Any]) -> di
 
 
 def _within(override: Override, part: str) -> bool:
+    """Returns whether an override chooses a part of the model, or sets an option of it."""
     key = override.key_or_group
     return key == part or key.startswith((f"{part}.", f"{part}/"))
 
 
 def _changed(value: Any, composed: Any, path: Sequence[str]) -> Any:
-    """The value with one option as it was composed; the option itself where the path ends."""
+    """Returns a value with one option as it was composed; the composed option itself where the path ends."""
     if not path or not isinstance(value, Mapping):
         return composed
     return {**value, path[0]: _changed(value.get(path[0]), composed.get(path[0]), path[1:])}

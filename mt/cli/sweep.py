@@ -1,4 +1,4 @@
-"""A sweep: several jobs of one command line, one after another, each in a folder that is named by what differs."""
+"""Makes the jobs of a sweep of one command line, each in a folder that is named by what differs, and runs them."""
 
 import itertools
 import math
@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from hydra.core.override_parser.types import Override
@@ -21,14 +22,19 @@ _LONGEST_NAME = 120
 
 @dataclass
 class Job:
+    """A job of a command line: one of several in a sweep."""
+
     overrides: list[str]
-    """`key=value`, each with one value."""
+    """`key=value`, each with one value, as the user typed them."""
     differs: dict[str, str] = field(default_factory=dict)
-    """The options whose values are not the same in all jobs, without a folder's name."""
+    """The options whose values are not the same in all jobs."""
+    added: list[str] = field(default_factory=list)
+    """Further overrides, which nobody typed: those of a recipe."""
     outcome: str = "not run"
 
     @property
     def title(self) -> str:
+        """Returns what tells the job from the others of its sweep."""
         return " ".join(f"{key}={shown(value)}" for key, value in self.differs.items()) or " ".join(self.overrides)
 
 
@@ -53,7 +59,7 @@ def expand(overrides: Sequence[Override]) -> list[Job]:
 
 
 def _values(override: Override) -> list[str]:
-    """The values of a sweep; of what is none, the override itself."""
+    """Returns the values of a sweep; of what is none, the override itself."""
     if not override.is_sweep_override():
         return [override.input_line or ""]
     if not override.is_discrete_sweep():
@@ -67,7 +73,7 @@ def _values(override: Override) -> list[str]:
 
 
 def folder_of(job: Job, composed: Path) -> Path:
-    """Returns where a job goes: what differs is a part of the name, but for what the folders above it say.
+    """Returns the folder of a job: what differs is a part of its name, but for what the folders above it say.
 
     composed: the folder that a single run would get, `.../<dataset>/<attention>/<time>`; where the user gave another,
     each job gets a folder in it.
@@ -80,13 +86,13 @@ def folder_of(job: Job, composed: Path) -> Path:
 
 
 def _name(differs: dict[str, str]) -> str:
-    """Such as `seed-1+lr-0.001`: a name that every file system takes, and the command line without quotes."""
-    last = Counter(re.split(r"[./]", key)[-1] for key in differs)
+    """Returns such as `seed-1+lr-0.001`: a name that every file system takes, and the command line without quotes."""
+    counts = Counter(re.split(r"[./]", key)[-1] for key in differs)
     parts = []
     for key, value in differs.items():
         short = re.split(r"[./]", key)[-1]
         plain = re.sub(r"^[^\w.-]+|[^\w.-]+$", "", value, flags=re.ASCII)
-        parts.append(re.sub(r"[^\w.-]+", "-", f"{short if last[short] == 1 else key}-{plain}", flags=re.ASCII))
+        parts.append(re.sub(r"[^\w.-]+", "-", f"{short if counts[short] == 1 else key}-{plain}", flags=re.ASCII))
     return "+".join(parts)[:_LONGEST_NAME]
 
 
@@ -99,27 +105,34 @@ def run_all(jobs: Sequence[Job], run: Callable[[Job], None]) -> bool:
         for number, job in enumerate(jobs, start=1):
             say(f"\njob {number} of {len(jobs)}: {visible(job.title)}", sys.stderr)
             job.outcome = "interrupted"
-            try:
-                run(job)
-                job.outcome = "done"
-            except (UserError, OSError) as error:
-                job.outcome = failed(error)
-                print(f"error: {shown(sentence(error), limit=1000)}", file=sys.stderr, flush=True)
-            except Exception as error:
-                traceback.print_exc()
-                job.outcome = failed(error)
+            job.outcome = outcome(failure_of(partial(run, job)))
     finally:
-        done = tell(jobs)
-    return done
+        succeeded = print_outcomes(jobs)
+    return succeeded
 
 
-def failed(error: Exception) -> str:
-    """Returns the outcome of a job that ended by this error."""
-    kind = "" if isinstance(error, (UserError, OSError)) else f"{type(error).__name__}: "
-    return f"failed: {kind}{shown(sentence(error), limit=1000)}"
+def failure_of(call: Callable[[], None]) -> Exception | None:
+    """Calls, and prints what it raises: a sentence where a user can mend it, else the trace. Returns what it raised."""
+    try:
+        call()
+    except (UserError, OSError) as error:
+        print(f"error: {shown(sentence(error), limit=1000)}", file=sys.stderr, flush=True)
+        return error
+    except Exception as error:
+        traceback.print_exc()
+        return error
+    return None
 
 
-def tell(jobs: Sequence[Job]) -> bool:
+def outcome(failure: Exception | None) -> str:
+    """Returns the outcome of a job that ended by this error, or by none."""
+    if failure is None:
+        return "done"
+    kind = "" if isinstance(failure, (UserError, OSError)) else f"{type(failure).__name__}: "
+    return f"failed: {kind}{shown(sentence(failure), limit=1000)}"
+
+
+def print_outcomes(jobs: Sequence[Job]) -> bool:
     """Prints what became of each job; returns whether all succeeded."""
     undone = sum(job.outcome != "done" for job in jobs)
     say(f"\n{len(jobs)} jobs, {undone} of them not done" if undone else f"\n{len(jobs)} jobs, all done")

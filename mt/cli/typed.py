@@ -18,8 +18,8 @@ PATHS = ("folder", "resume", "init_from", "corpora", "dataset.folder", "dataset.
 _ASSIGNMENT = re.compile(r"(?P<key>[+]{0,2}[A-Za-z_][\w./-]*)=(?P<value>.*)", re.DOTALL | re.ASCII)
 
 
-def plain(line: str) -> str:
-    """The argument for Hydra: unchanged, or with quotes round text.
+def quote_text(line: str) -> str:
+    """Returns an argument for Hydra: unchanged, or with quotes round text.
 
     A path is text whatever it looks like (`folder=2026`), and `~/` at its beginning is the user's home. Of a list, and
     of the values of a sweep, each is put into quotes.
@@ -37,47 +37,49 @@ def plain(line: str) -> str:
     if override is not None:
         typed = None if override.is_sweep_override() else override._value
         is_other = type(typed) in (int, float, list) or (isinstance(typed, str) and typed != value)
-        return f"{key}={quoted(value)}" if is_path and is_other else line
+        return f"{key}={in_quotes(value)}" if is_path and is_other else line
     inner = value[1:-1] if value[:1] == "[" and value[-1:] == "]" and not is_path else value
     if value[:1] in "[{(" and (inner == value or re.search(r"[\[\]{}]", inner)) and not is_path:
         return line  # half a list, or lists within lists: whether it is a text, nobody knows
     if value[:1] in "'\"" or value[-1:] in "'\"":
         return line  # half of quotes, as a shell takes away the other half
-    parts = [part if _read(f"{key}={part}") is not None else quoted(part) for part in inner.split(",")]
+    parts = [part if _read(f"{key}={part}") is not None else in_quotes(part) for part in inner.split(",")]
     return f"{key}={','.join(parts)}" if inner == value else f"{key}=[{','.join(parts)}]"
 
 
-def quoted(text: str) -> str:
-    """In the quotes of Hydra's grammar."""
+def in_quotes(text: str) -> str:
+    """Returns text in the quotes of Hydra's grammar."""
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
     return '"' + re.sub(r"(\\+)$", r"\1\1", escaped) + '"'
 
 
-def in_quotes(line: str) -> str:
-    """What to type in a shell, so that the value is the text as it stands."""
+def shell_argument(line: str) -> str:
+    """Returns what to type in a shell, so that the value is the text as it stands."""
     key, _, value = line.partition("=")
-    return shlex.quote(f"{key}={quoted(value)}")
+    return shlex.quote(f"{key}={in_quotes(value)}")
 
 
-def unreadable(line: str) -> str:
-    """The sentence for an argument that is none."""
+def unreadable_sentence(line: str) -> str:
+    """Returns the sentence for an argument that is no override."""
     if not _ASSIGNMENT.fullmatch(line):
         return f"{shown(line)} cannot be read: write group=choice or key=value, with an option's name before the ="
     return (
-        f"{shown(line)} cannot be read: for this text, type {shown(in_quotes(line), 300)}; a list is written "
+        f"{shown(line)} cannot be read: for this text, type {shown(shell_argument(line), 300)}; a list is written "
         f"{line.partition('=')[0]}=[A,B]"
     )
 
 
-def several(override: Override) -> str:
-    """The sentence for values of a sweep where there is none."""
+def several_values_sentence(override: Override) -> str:
+    """Returns the sentence for values of a sweep where there is none."""
     line = override.input_line or ""
-    one = f"; for one path with commas, type {shown(in_quotes(line), 300)}" if _is_path(override.key_or_group) else ""
-    return f"{shown(line)} has several values: for a run of each, add -m{one}"
+    sentence = f"{shown(line)} has several values: for a run of each, add -m"
+    if not _is_path(override.key_or_group):
+        return sentence
+    return f"{sentence}; for one path with commas, type {shown(shell_argument(line), 300)}"
 
 
 def require_once(overrides: Sequence[Override]) -> None:
-    """Raises UserError where an option or group is given twice, since the last one would win in silence, or is put
+    """Raises UserError where an option or group is typed twice, since the last one would win in silence, or is put
     into another place by `@`."""
     for override in overrides:
         if override.package is not None or not override.key_or_group:
@@ -92,12 +94,13 @@ def require_once(overrides: Sequence[Override]) -> None:
 
 
 def _is_path(key: str) -> bool:
+    """Returns whether the value of an option is a path."""
     name = key.lstrip("+")
     return name in PATHS or name.endswith(".model_file")
 
 
 def _read(line: str) -> Override | None:
-    """None where Hydra's grammar cannot read it."""
+    """Returns an argument as Hydra's grammar reads it; None where it cannot."""
     try:
         return OverridesParser.create().parse_override(line)
     except (HydraException, ValueError, RecursionError):  # a number of 10,000 digits, lists 1,000 deep

@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from mt.cli.choices import CONF, groups
-from mt.cli.overrides import parsed, translated
+from mt.cli.overrides import complaints_as_sentences, parse_overrides
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -108,7 +108,7 @@ def test_every_option_takes_or_refuses_every_value(call: Call, base: list[str], 
     values = []
     for value in ODD:
         try:
-            values += [(value, override.value()) for override in parsed([f"x={value}"], [CONF])]
+            values += [(value, override.value()) for override in parse_overrides([f"x={value}"], [CONF])]
         except UserError:
             continue
     count = 0
@@ -128,7 +128,7 @@ def changed(plain: dict[str, Any], path: list[str], value: Any) -> dict[str, Any
     if len(path) > 1:
         return plain | {path[0]: changed(plain[path[0]], path[1:], value)}
     if "${" in str(value) or isinstance(value, list):
-        with translated():
+        with complaints_as_sentences():
             resolved = OmegaConf.to_container(OmegaConf.create({"seed": 1, path[0]: value}), resolve=True)
         assert isinstance(resolved, dict)
         value = resolved[path[0]]

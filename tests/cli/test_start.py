@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.cli.start import renamed, started
+from mt.cli.start import folder_of_attention, with_earlier_model
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
@@ -21,8 +21,10 @@ def begun(call: Call) -> Callable[..., tuple[Config, Path]]:
     def of(earlier: Config, *arguments: str) -> tuple[Config, Path]:
         [(plain, overrides)] = call("init_from=run", *arguments)
         folder = Path(plain.pop("folder"))
-        found = started({name: value for name, value in plain.items() if name != "resume"}, overrides, earlier)
-        return parse(found, Config), renamed(folder, overrides, found)
+        found = with_earlier_model(
+            {name: value for name, value in plain.items() if name != "resume"}, overrides, earlier
+        )
+        return parse(found, Config), folder_of_attention(folder, overrides, found)
 
     return of
 

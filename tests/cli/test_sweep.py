@@ -10,7 +10,7 @@ import pytest
 
 from mt.cli import launch
 from mt.cli.choices import CONF
-from mt.cli.overrides import parsed
+from mt.cli.overrides import parse_overrides
 from mt.cli.sweep import Job, expand, folder_of
 from mt.errors import Preempted, UserError
 
@@ -94,7 +94,7 @@ def test_a_choice_that_there_is_not_ends_a_sweep_before_it_begins(call: Call, ca
 
 
 def jobs(*lines: str) -> list[Job]:
-    return expand(parsed(lines, [CONF]))
+    return expand(parse_overrides(lines, [CONF]))
 
 
 def test_every_combination_is_a_job():
@@ -151,7 +151,7 @@ def test_a_folder_is_named_by_what_differs(lines: list[str], folders: list[str])
     for folder in found:
         assert re.fullmatch(r"[\w.+-]+", folder.name)
         # As it stands it can be given to resume=.
-        assert parsed([f"resume={folder}"], [CONF])[0].value() == str(folder)
+        assert parse_overrides([f"resume={folder}"], [CONF])[0].value() == str(folder)
 
 
 def test_a_folder_that_was_chosen_gets_one_for_each_job():

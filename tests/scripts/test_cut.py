@@ -11,7 +11,7 @@ import pytest
 import mt
 from data_prep.prepare import prepare
 from mt.checkpoint import load_config
-from mt.cli.command import agreed, merged
+from mt.cli.resume import continued_config, resumed_config
 from mt.data.corpus import Corpus
 from mt.evaluation.report import report, table
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
@@ -60,10 +60,10 @@ def test_a_limit_that_was_set_stays(configure, corpus: Corpus, tmp_path: Path) -
 def test_resuming_keeps_the_limit(run: Path, corpus: Corpus, configure) -> None:
     trained = load_config(run)
     assert trained.search.max_ratio is not None
-    assert agreed(configure(), trained, run).search == trained.search  # resume=auto
-    assert merged(trained, ["search.beam_size=7"]).search == trained.search.model_copy(update={"beam_size": 7})
-    assert merged(trained, ["search.max_length=9"]).search == BeamConfig(beam_size=3, max_length=9)
-    chosen = merged(trained, ["search.max_ratio=null", "search.max_extra=null"])
+    assert continued_config(configure(), trained, run).search == trained.search  # resume=auto
+    assert resumed_config(trained, ["search.beam_size=7"]).search == trained.search.model_copy(update={"beam_size": 7})
+    assert resumed_config(trained, ["search.max_length=9"]).search == BeamConfig(beam_size=3, max_length=9)
+    chosen = resumed_config(trained, ["search.max_ratio=null", "search.max_extra=null"])
     assert chosen.search == BeamConfig(beam_size=3)
     again = resume(chosen, corpus, run)
     assert again.config.search == trained.search

@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from data_prep import stream
 from data_prep.shards import blocks
 from mt import load
-from mt.cli.processes import joined
+from mt.cli.processes import process_group
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus, Training
@@ -66,7 +66,7 @@ def evaluate(run: Path, corpus: Corpus, processes: ProcessGroup, out: Path) -> d
 
 def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
     stream.blocks = lambda raw, size: blocks(raw, 16)  # so that there are some to share
-    with joined() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as processes:
+    with process_group() if "RANK" in os.environ else contextlib.nullcontext(ALONE) as processes:
         losses = {}
         for name, plain in json.loads(cases.read_text()).items():
             config = parse(plain, Config)
