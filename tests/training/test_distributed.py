@@ -19,7 +19,7 @@ from mt.data.corpus import Corpus
 
 WORKER = Path(__file__).with_name("worker.py")
 NOISY: dict[str, Any] = {
-    "embedding": {"embedding_dim": 32, "dropout": 0.3},
+    "embedding": {"embedding_dim": 32, "dropout": 0.3, "word_dropout": 0.1},
     "optimizer": {"name": "adam", "lr": 0.01, "warmup": 10, "schedule": {"name": "constant"}},
     "training": {"epochs": 9, "batch_tokens": 60, "gradient_accumulation": 4, "max_grad_norm": 0.2},
 }

@@ -5,6 +5,7 @@ from typing import Literal
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional
 
 from mt.common.options import MAX_SIZE, Options
 from mt.models.frontends.base import Frontend, State
@@ -18,6 +19,9 @@ class EmbeddingConfig(Options):
     """Size of a word vector, on both sides (Luong et al. 2015: 1000; Bahdanau et al. 2015: 620)."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """On word vectors (Zaremba et al. 2014)."""
+    word_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of the words whose whole vectors are zeroed in training, on both sides (Gal & Ghahramani 2016): for little
+    data, 0.1 to 0.3 (Sennrich & Zhang 2019). See `WordDropout`."""
     tie_output: bool = True
     """Whether the output matrix is the target table (Press & Wolf 2017); needs decoder.readout_size =
     embedding.embedding_dim."""
@@ -29,6 +33,23 @@ class WordVectorsConfig(Options):
     """What makes vectors of text: the options are those of `embedding`, which the target has too."""
 
     name: Literal["embedding"] = "embedding"
+
+
+class WordDropout(nn.Module):
+    """Zeroes whole vectors in training, and makes the others larger by 1 / (1 - p).
+
+    Each position of each sentence is drawn by itself, as Nematus does, whose word dropout Sennrich & Zhang (2019)
+    measured. (Gal & Ghahramani 2016, section 4.2, draw once for all occurrences of a word in a sentence.)
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, vectors: Float[Tensor, "*positions D"]) -> Float[Tensor, "*positions D"]:
+        if not (self.training and self.p):
+            return vectors
+        return vectors * functional.dropout(vectors.new_ones(*vectors.shape[:-1], 1), self.p)
 
 
 class Embedding(nn.Module):
@@ -44,7 +65,7 @@ class Embedding(nn.Module):
         self.vocab_size = vocab_size
         self.output_size = config.embedding_dim
         self.table = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Sequential(WordDropout(config.word_dropout), nn.Dropout(config.dropout))
         nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
         nn.init.zeros_(self.table.weight[PAD])
 
@@ -82,6 +103,6 @@ class WordVectors(Frontend):
         return *self(source, mask), ()
 
 
-def vectors(table: nn.Embedding, dropout: nn.Dropout, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
+def vectors(table: nn.Embedding, dropout: nn.Module, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
     """Returns the vectors of tokens, of about unit variance: see `Embedding`."""
     return dropout(table(ids) * table.embedding_dim**0.5)

@@ -1,7 +1,10 @@
 import pytest
 import torch
 
+from mt.common.options import parse
+from mt.models.config import ModelConfig
 from mt.models.frontends.embedding import PAD, Embedding, EmbeddingConfig
+from mt.models.seq2seq import Seq2Seq
 
 
 def test_vectors_leave_larger_than_the_table_by_the_root_of_their_size():
@@ -32,3 +35,28 @@ def test_dropout_is_on_vectors_in_training_alone():
     dropped = (embedding.train()(torch.tensor([3])) == 0).float().mean().item()
     assert 0.15 < dropped < 0.35
     assert embedding.eval()(torch.tensor([3])).all()
+
+
+def test_word_dropout_zeroes_whole_vectors_of_each_position_by_itself_and_keeps_the_mean():
+    embedding = Embedding(EmbeddingConfig(embedding_dim=7, dropout=0.0, word_dropout=0.25), 5)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        whole = embedding.eval()(torch.tensor([[3]]))
+        shares = embedding.train()(torch.full((40, 60), 3)) / whole
+    assert (shares == shares[..., :1]).all()  # all numbers of a vector, or none
+    zeroed = (shares[..., 0] == 0).float()
+    torch.testing.assert_close(shares.amax().item(), 1 / 0.75)
+    assert zeroed.mean().item() == pytest.approx(0.25, abs=0.03)
+    # The same word is zeroed in some places of a sentence and not in others: a share of 0.25 in each row and column.
+    assert zeroed.mean(0).std().item() < 0.15 and zeroed.mean(1).std().item() < 0.15
+
+
+def test_word_dropout_is_of_source_and_target():
+    options = {"embedding": {"embedding_dim": 6, "dropout": 0.0, "word_dropout": 0.5}}
+    options |= {"decoder": {"name": "luong", "readout_size": 6, "dropout": 0.0}}
+    model = Seq2Seq(parse(options, ModelConfig), 9, 9).train()
+    torch.manual_seed(0)
+    ids = torch.full((20, 30), 4)
+    source, _ = model.frontend(ids, ids > 0)
+    for vectors in (source, model.decoder.embedding(ids)):
+        assert (vectors == 0).all(-1).float().mean().item() == pytest.approx(0.5, abs=0.1)
