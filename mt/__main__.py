@@ -97,10 +97,11 @@ def command() -> None:
     """Trains what conf/config.yaml and the command line say."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-    leave_at_once()
+    rank = os.environ.get("RANK")  # as `torchrun` sets it
+    leave_at_once(int(rank) if rank else None)
     from mt.cli.command import compose, compose_unreported
 
-    if int(os.environ.get("WORLD_SIZE") or 1) == 1:  # as `torchrun` sets it
+    if int(os.environ.get("WORLD_SIZE") or 1) == 1:
         compose(main, "config")
         return
     from mt.errors import UserError, reported

@@ -191,8 +191,7 @@ def no_machine(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, 
     """How a layer is computed on this machine is asked for in mt/kernels alone."""
     if not any(within(module, name) for name in ("mt.models", "mt.search", "mt.training", "mt.decoding", "mt.ops")):
         return
-    asked = {"is_compiling", "is_autocast_enabled", "get_autocast_dtype", "mkldnn", "ContextVar"}
-    asked |= {"environ"} if within(module, "mt.models") or within(module, "mt.search") else set()
+    asked = {"is_compiling", "is_autocast_enabled", "get_autocast_dtype", "mkldnn", "ContextVar", "environ", "getenv"}
     for node in ast.walk(tree):
         if getattr(node, "attr", getattr(node, "id", None)) in asked:
             yield node.lineno, ast.unparse(node)
@@ -314,6 +313,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (no_packing, "mt.new", "self.a, self.b = 0, []"),
         (no_machine, "mt.models.new", "if torch.compiler.is_compiling(): ..."),
         (no_machine, "mt.models.new", "os.environ['A']"),
+        (no_machine, "mt.training.new", "os.getenv('A')"),
         (no_machine, "mt.decoding.new", "torch.is_autocast_enabled('cpu')"),
         (no_machine, "mt.ops.new", "from mt.kernels.processor import processor"),
         (no_foreign_code, "mt.new", "torch.load(path)"),

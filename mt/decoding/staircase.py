@@ -15,6 +15,8 @@ from typing import Literal, TextIO
 
 import regex
 
+from mt.common.terminal import can_redraw, has_colour
+
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written."""
 
@@ -119,8 +121,8 @@ class Show:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._live = file.isatty() and os.environ.get("TERM") != "dumb"
-        self._stairs = Staircase(colour=self._live and not os.environ.get("NO_COLOR"))
+        self._live = can_redraw(file)
+        self._stairs = Staircase(colour=has_colour(file))
 
     def add(self, events: Iterable[Event]) -> None:
         """Draws what was read and written since."""

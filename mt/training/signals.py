@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Self
 
@@ -31,24 +32,33 @@ def interruption(number: int, message: str = "") -> Interrupted:
     return Preempted(number, message) if number in QUEUE else Interrupted(number, message)
 
 
-def leave_at_once() -> None:
+def leave_at_once(rank: int | None = None) -> None:
     """Lets a signal of a queue end the process as a kill would, but with the status of `Preempted`, until a run
     installs its handlers. Nothing is lost by that, since nothing has begun. Entry points call it first.
 
     No exception could do that while modules load: many catch it, or print a trace.
+
+    rank: of this process, where several train together; None where it is alone.
     """
     if threading.current_thread() is threading.main_thread():
         for number in QUEUE:
             if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _leave)
+                signal.signal(number, _Leave(rank))
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
-    with contextlib.suppress(Exception):  # either may be closed, or be just at it
-        sys.stdout.flush()
-        if (rank := os.environ.get("RANK", "")) in ("", "0"):
-            os.write(2, (_LEFT_TOGETHER if rank else _LEFT).format(signal.Signals(number).name).encode())
-    os._exit(Preempted(number).status)
+@dataclass(frozen=True)
+class _Leave:
+    """The handler that `leave_at_once` installs. Of several processes, the first writes why they end."""
+
+    rank: int | None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        with contextlib.suppress(Exception):  # either may be closed, or be just at it
+            sys.stdout.flush()
+            if not self.rank:
+                sentence = _LEFT if self.rank is None else _LEFT_TOGETHER
+                os.write(2, sentence.format(signal.Signals(number).name).encode())
+        os._exit(Preempted(number).status)
 
 
 class Signals:
@@ -82,7 +92,7 @@ class Signals:
         self._before = {}
         for number, handler in handlers.items():
             # The process is about to end then, and nothing that comes meanwhile may change its status.
-            ignored = handler is _leave and self._received and raised
+            ignored = isinstance(handler, _Leave) and self._received and raised
             signal.signal(number, signal.SIG_IGN if ignored else handler)
         for number in self._received:
             if _is_foreign(handler := handlers[number]):
@@ -122,4 +132,4 @@ class Signals:
 
 def _is_foreign(handler: Callable[..., object] | int) -> bool:
     """Whether somebody else put a function there."""
-    return callable(handler) and handler not in (_leave, signal.default_int_handler)
+    return callable(handler) and not isinstance(handler, _Leave) and handler is not signal.default_int_handler
