@@ -34,7 +34,6 @@ from mt.cli.arguments import (
 )
 from mt.cli.parser import Parser
 from mt.common.terminal import say
-from mt.config import Config
 from mt.data.split import Split
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translator import Translator
@@ -97,15 +96,24 @@ def _evaluated(
     progress = sys.stderr.isatty()
     network = translator.network
     if isinstance(network, OnnxNetwork):
-        if options.plot_format or options.plot_words:
+        if (options.plot_format, options.plot_words) != (None, None):
             raise UserError(
                 "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
                 "evaluate the run itself"
             )
         checkpoint = network.graphs.manifest.checkpoint
         return report_decoded(translator, split, name, folder, checkpoint=checkpoint, search=search, progress=progress)
-    translator.config = _with_plots(translator.config, options)
-    results = report(translator, split, name, folder, search=search, unit=unit, progress=progress)
+    results = report(
+        translator,
+        split,
+        name,
+        folder,
+        search=search,
+        unit=unit,
+        plot_words=options.plot_words,
+        plot_format=options.plot_format,
+        progress=progress,
+    )
     return results | _origins(options) | ({"precision": options.precision} if options.precision else {})
 
 
@@ -116,16 +124,6 @@ def _folder(options: argparse.Namespace, search: SearchConfig, usual: SearchConf
     name += f"-{options.latency_unit}s" if options.latency_unit else ""
     name = f"ensemble-of-{len(options.run)}-{name}" if len(options.run) > 1 else name
     return options.run[0] / "evaluations" / name
-
-
-def _with_plots(config: Config, options: argparse.Namespace) -> Config:
-    """The run's configuration, with what the options say of heatmaps."""
-    training = config.training
-    plots = {
-        "plot_words": options.plot_words or training.plot_words,
-        "plot_format": options.plot_format or training.plot_format,
-    }
-    return config.model_copy(update={"training": training.model_copy(update=plots)})
 
 
 def _origins(options: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,8 @@ Into a file or a pipe a translation is written as it is; on a terminal, what in 
 (control characters, turns of a line's direction) is shown as an escape.
 
 --plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or with
---plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
+--plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture. Where neither
+--plot-words nor --no-plot-words is given, it is as the run was configured (training.plot_words).
 
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
     options = parser.parse_args(arguments)
-    if (options.plot_format or options.plot_words) and options.plots is None:
+    if (options.plot_format, options.plot_words) != (None, None) and options.plots is None:
         parser.error("--plot-format and --plot-words are about --plots DIR: add that, or leave them out")
     # What is no folder at the end is the text.
     options.file = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
@@ -89,6 +90,7 @@ def translate(
     first = 0
     cut = 0
     place = f"{options.file or INPUT}, line"
+    plot_words = translator.config.training.plot_words if options.plot_words is None else options.plot_words
     while chunk := list(islice(lines, options.buffer_size)):
         translator.refuse_long(chunk, place, first + 1)
         found = translator.n_best(chunk, search=search)
@@ -99,7 +101,7 @@ def translate(
         sys.stdout.flush()
         if options.plots:
             drawn = [in_words(translator, hypotheses[0], text) for hypotheses, text in zip(found, chunk, strict=True)]
-            _draw(drawn, options, first)
+            _draw(drawn, options, first, plot_words)
         if links:
             with _named("--alignments", options.alignments):
                 links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
@@ -110,14 +112,14 @@ def translate(
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
 
-def _draw(translations: Sequence[Translation], options: argparse.Namespace, first: int) -> None:
+def _draw(translations: Sequence[Translation], options: argparse.Namespace, first: int, words: bool) -> None:
     """Draws nothing of a line without attention, as a blank one. first: the number of the first line."""
     folder = options.plots
     with _named("--plots", folder):
         folder.mkdir(parents=True, exist_ok=True)
     for number, best in enumerate(translations, start=first):
         if best.alignment.any():
-            best.plot(folder / f"{number:04d}.{options.plot_format or 'png'}", words=options.plot_words)
+            best.plot(folder / f"{number:04d}.{options.plot_format or 'png'}", words=words)
 
 
 def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:

@@ -17,13 +17,17 @@ if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
 
 
 def drawings(
-    translator: Translator, translations: Sequence[Translation], split: Split
+    translator: Translator, translations: Sequence[Translation], split: Split, *, words: bool | None = None
 ) -> Iterator[tuple[int, Translation, "Figure"]]:
-    """Yields the first translations of a split with their numbers and heatmaps, as `training.plots` and
-    `training.plot_words` say; nothing of an empty one, and nothing where the model attends to nothing."""
+    """Yields the first `training.plots` translations of a split with their numbers and heatmaps; nothing of an empty
+    one, and nothing where the model attends to nothing.
+
+    words: whether heatmaps are of words, in place of pieces; by default as `training.plot_words` says.
+    """
     options = translator.config.training
     if not translator.model.uses_source or not options.plots:
         return
+    by_word = options.plot_words if words is None else words
     sources = split.column("source")[: options.plots]
     links = gold_links(split, [translation.text for translation in translations[: options.plots]])
     ends = boundaries(split, options.plots)
@@ -32,7 +36,7 @@ def drawings(
     ):
         if translation.tokens:
             linked = in_words(translator, translation, source)
-            yield number, translation, linked.figure(boundaries=seconds, words=options.plot_words, gold=gold)
+            yield number, translation, linked.figure(boundaries=seconds, words=by_word, gold=gold)
 
 
 def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link] | None]:
@@ -44,8 +48,8 @@ def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link]
     targets = split.column("target")[: len(hypotheses)]
     links: list[Collection[Link] | None] = []
     for line, gold, target, hypothesis in zip(lines, golds, targets, hypotheses, strict=True):
-        places = _shared_words(target, hypothesis)
-        links.append({(i, places[j]) for i, j in gold.possible if j in places} if line else None)
+        positions = _shared_words(target, hypothesis)
+        links.append({(i, positions[j]) for i, j in gold.possible if j in positions} if line else None)
     return links
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mt.checkpoint import load_meta, locate
+from mt.common.backdrop import PlotFormat
 from mt.data.split import Split
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
@@ -47,13 +48,16 @@ def report(
     *,
     search: SearchConfig | None = None,
     unit: LatencyUnit | None = None,
+    plot_words: bool | None = None,
+    plot_format: PlotFormat | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
     docs/results.md explains.
 
-    What was decoded online has an `instances.log` beside its hypotheses. name: of the split. search: by default as the
-    run was configured. unit: of latency, likewise.
+    What was decoded online has an `instances.log` beside its hypotheses.
+
+    name: that of the split. search, unit (of latency), plot_words, plot_format: by default as the run was configured.
     """
     model = translator.model
     search = translator.search_for(search)
@@ -72,28 +76,27 @@ def report(
         "seconds": evaluation.seconds,
         "tokens_per_second": evaluation.tokens_per_second,
     }
-    known = (translator, evaluation.translations, split)
-    results |= {metric: asdict(score) for metric, score in (timing_scores(*known) | pointing_score(*known)).items()}
+    decoded = (translator, evaluation.translations, split)
+    results |= {metric: asdict(score) for metric, score in (timing_scores(*decoded) | pointing_score(*decoded)).items()}
     gold = split.links()
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
     if translator.network.in_torch().processes.is_first:
-        _write(folder, name, translator, split, evaluation, forced.links)
+        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
+        _discard_heatmaps(folder / "alignments")
+        if model.uses_source:
+            write_text(subfolder(folder, "alignments") / f"{name}.pharaoh", forced.links)
+        for number, translation, figure in drawings(*decoded, words=plot_words):
+            path = folder / "alignments" / f"{number:04d}"
+            _write_alignment(translation, figure, path, plot_format or translator.config.training.plot_format)
     return results
 
 
-def _write(
-    folder: Path, name: str, translator: Translator, split: Split, evaluation: Evaluation, links: Sequence[str]
-) -> None:
-    _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
-    refuse_link(folder / "alignments")
-    for stale in (folder / "alignments").glob("[0-9][0-9][0-9][0-9].*"):
-        stale.unlink()
-    if translator.model.uses_source:
-        alignments = subfolder(folder, "alignments")
-        write_text(alignments / f"{name}.pharaoh", links)
-        for number, translation, figure in drawings(translator, evaluation.translations, split):
-            _write_alignment(translation, figure, alignments / f"{number:04d}", translator.config.training.plot_format)
+def _discard_heatmaps(alignments: Path) -> None:
+    """Deletes the heatmaps of an earlier evaluation."""
+    refuse_link(alignments)
+    for path in alignments.glob("[0-9][0-9][0-9][0-9].*"):
+        path.unlink()
 
 
 def report_decoded(

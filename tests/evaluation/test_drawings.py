@@ -44,16 +44,17 @@ def test_weights_between_words_are_sums_over_the_source_and_means_over_the_targe
     np.testing.assert_allclose(found, [[0.5, 0.5, 0], [0, 0.2, 0.8]], atol=1e-12)
 
 
-@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize(("configured", "chosen"), [(False, None), (True, None), (True, False)])
 def test_a_heatmap_has_a_row_for_each_piece_or_word(
-    translator: Translator, corpus: Corpus, words: bool, monkeypatch: pytest.MonkeyPatch
+    translator: Translator, corpus: Corpus, configured: bool, chosen: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = translator.config.training.model_copy(update={"plots": 2, "plot_words": words})
+    training = translator.config.training.model_copy(update={"plots": 2, "plot_words": configured})
     monkeypatch.setattr(translator, "config", translator.config.model_copy(update={"training": training}))
     split = corpus.split("test")
     translations = translator.translate(split.column("source")[:3])
-    found = [*drawings(translator, translations, split)]
-    assert [number for number, *_ in found] == [0, 1]
-    for _, translation, figure in found:
+    drawn = [*drawings(translator, translations, split, words=chosen)]
+    assert [number for number, *_ in drawn] == [0, 1]
+    by_word = configured and chosen is None
+    for _, translation, figure in drawn:
         rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-        assert rows == ([*translation.text.split(), "</s>"] if words else [*translation.tokens])
+        assert rows == ([*translation.text.split(), "</s>"] if by_word else [*translation.tokens])

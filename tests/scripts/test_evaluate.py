@@ -41,6 +41,7 @@ def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path
     )
     drawn = sorted(path.suffix for path in (tmp_path / "wide/alignments").glob("0000.*"))
     assert drawn == [".npz", ".png", ".svg"]
+    assert call("evaluate", run, "--no-plot-words", "--plot-words").err.count("is given more than once: give it once")
     search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
     assert (search["name"], search["beam_size"], search["length_penalty"]) == ("beam", 7, 0.0)
     assert (search["min_length"], search["max_length"], search["no_repeat_ngram_size"]) == (2, 3, 1)
