@@ -41,7 +41,7 @@ from mt.common.terminal import output, say
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError, reported
 from mt.metrics import DEFAULTS, build, notes
-from mt.metrics.advice import small_alone
+from mt.metrics.advice import lacks_capitals
 from mt.metrics.base import References
 from mt.metrics.instances import read_log, score_latency
 from mt.metrics.latency import LatencyUnit, degenerate, unsuited
@@ -197,7 +197,7 @@ def _leads(options: argparse.Namespace, sources: Sequence[str]) -> list[str]:
     lead = Lead(options.lead, options.rouge_tokenizer or PLAIN.tokenizer)
     if note := lead.unsuited(sources):
         say(f"note: {note}", sys.stderr)
-    return [lead.of(source) for source in sources]
+    return [lead.beginning(source) for source in sources]
 
 
 def _refuse_pipes(paths: Sequence[Path]) -> None:
@@ -217,7 +217,7 @@ def _scored(
     for note in notes(metrics, groups):
         say(f"note: {note}", sys.stderr)
     cased = any("case:mixed" in score.signature for score in scores.values())
-    if cased and small_alone(hypotheses, [group[0] for group in groups]):
+    if cased and lacks_capitals(hypotheses, [group[0] for group in groups]):
         say(
             "note: no hypothesis has a capital letter, and most references have: add --lowercase if the system writes "
             "lower case alone",

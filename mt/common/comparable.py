@@ -1,4 +1,4 @@
-"""What of a text is compared: one composition and one notion of a blank, for both sides of every metric.
+"""The form in which texts are compared: one composition and one notion of a blank, for both sides of every metric.
 
 A model reads and writes composed text with single blanks, whatever its training text was. So a reference is brought
 into the same form before it is compared, as a hypothesis of anybody else's is; in files both stay as they are.
@@ -15,7 +15,8 @@ COMPOSED = "unicode:nfc"
 
 
 def normalize(text: str) -> str:
-    """The text as a model reads and writes it: composed (NFC), each run of white space one U+0020, none at the ends."""
+    """Returns a text as a model reads and writes it: composed (NFC), each run of white space one U+0020, none at the
+    ends."""
     # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
     blanks = text.isprintable() and "  " not in text and text == text.strip()
     if blanks and unicodedata.is_normalized("NFC", text):
@@ -24,7 +25,7 @@ def normalize(text: str) -> str:
 
 
 def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) -> str:
-    r"""The text as `normalize` gives it, which is what both sides of a metric are brought to.
+    r"""Returns a text in the form that both sides of a metric are brought to: that of `normalize`.
 
     lowercase: whether capitals are compared as small letters; both small sigmas of Greek are one then, since which of
     them a capital stands for depends on its neighbours. newlines: whether lines stay apart.
@@ -41,7 +42,8 @@ def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) ->
 
 
 def is_blank(text: str) -> bool:
-    r"""Whether a text shows nothing, so that nothing can be compared with it: blanks, and characters without a width.
+    r"""Returns whether a text shows nothing, but blanks and characters without a width: nothing can be compared with
+    it.
 
     >>> is_blank(" \u3000\u200b"), is_blank(" \u200b.")
     (True, False)
@@ -49,15 +51,15 @@ def is_blank(text: str) -> bool:
     return all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text)
 
 
-def composed(texts: Iterable[str]) -> bool:
-    """Whether composition leaves all of the texts as they are."""
+def are_composed(texts: Iterable[str]) -> bool:
+    """Returns whether composition (NFC) leaves all of the texts as they are."""
     return all(unicodedata.is_normalized("NFC", text) for text in texts)
 
 
-def stated(signature: str, field: str) -> str:
-    """The signature with one field more, before that of the version.
+def with_field(signature: str, field: str) -> str:
+    """Adds a field to a signature, before that of the version.
 
-    >>> stated("nrefs:1|tok:13a|version:2.6.0", "unicode:nfc")
+    >>> with_field("nrefs:1|tok:13a|version:2.6.0", "unicode:nfc")
     'nrefs:1|tok:13a|unicode:nfc|version:2.6.0'
     """
     fields, mark, version = signature.partition("|version:")

@@ -19,7 +19,7 @@ METRICS: dict[str, type[Metric]] = {
     for metric in (Bleu, Chrf, Ter, Rouge, Wer, Cer, Accuracy, CocoBleu, CocoRouge, Cider, Meteor, Truth)
 }
 DEFAULTS = {"translation": ("bleu", "chrf"), "summarization": ("rouge",), "simultaneous": ("bleu", "chrf")}
-"""The metrics of a task, where none are named."""
+"""The metrics that a task is scored by where none are named."""
 
 
 def require_known(names: Sequence[str], where: str) -> None:
@@ -32,21 +32,23 @@ def require_known(names: Sequence[str], where: str) -> None:
 
 
 def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:
-    """The metrics of these names, each once. Raises UserError where one cannot be used here: no tokenizer."""
+    """Makes the metrics of these names, each once. Raises UserError where one cannot be used here: no tokenizer."""
     return [METRICS[name](settings) for name in dict.fromkeys(names)]
 
 
 def notes(metrics: Sequence[Metric], references: References) -> list[str]:
-    """What a user should know of the scores, whatever they are: how metrics were set up, and which cannot judge."""
-    found = [note for metric in metrics for note in (metric.notice, metric.unsuited(references)) if note]
-    return [*dict.fromkeys(found)]
+    """Returns what a user should know of the scores, whatever they are: how metrics were set up, and which cannot
+    judge texts like these."""
+    sentences = [note for metric in metrics for note in (metric.notice, metric.unsuited(references)) if note]
+    return [*dict.fromkeys(sentences)]
 
 
 def score_names(names: Sequence[str]) -> list[str]:
-    """The scores that these metrics give: those of rouge are rouge1, rouge2, rougeL and rougeLsum."""
+    """Names the scores that these metrics compute: those of rouge are rouge1, rouge2, rougeL and rougeLsum."""
     return [score for name in names for score in METRICS[name].headings()]
 
 
 def higher_is_better(score: str) -> bool:
-    """The direction of a score of the table, by its name, also of a mode (`bleu_hard`); of a loss: False."""
+    """Returns whether a larger value of the score of this name is better, also of one mode (`bleu_hard`). False for a
+    loss."""
     return any(metric.higher_is_better for metric in METRICS.values() if without_mode(score) in metric.headings())

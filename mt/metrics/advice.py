@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 NEAR_ZERO = 2.0
-"""In percent: below, differences between checkpoints are chance."""
-_MOST = 0.9
-"""Of the references, that must be alike for it to be said."""
-_WORD = 3
+"""A score in percent below which differences between checkpoints are chance."""
+_NEARLY_ALL = 0.9
+"""The share of texts that must pass a test for advice to be given."""
+_LONGEST_WORD = 3
 """Characters between two blanks, on the average, above which text in a script without blanks is not cut into words."""
 # Scripts without blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, those of the Tai languages, Balinese,
 # Javanese, Yi, kana, bopomofo, Chinese characters. Korean has blanks.
@@ -18,39 +18,41 @@ _UNSPACED = re.compile(
 )
 
 
-def most(texts: Sequence[str], test: Callable[[str], bool]) -> bool:
-    """Whether nearly all texts are so."""
-    return sum(map(test, texts)) >= _MOST * len(texts)
+def nearly_all(texts: Sequence[str], test: Callable[[str], bool]) -> bool:
+    """Returns whether at least 90 % of the texts pass a test."""
+    return sum(map(test, texts)) >= _NEARLY_ALL * len(texts)
 
 
-def unspaced(text: str) -> bool:
-    """Whether it is in a script that puts no blanks between words, and nobody has put them there.
+def is_unspaced(text: str) -> bool:
+    """Returns whether a text is in a script that puts no blanks between words, and nobody has put them there.
 
-    >>> unspaced("今天从早上开始下雨"), unspaced("今天 从 早上 开始 下雨")
+    >>> is_unspaced("今天从早上开始下雨"), is_unspaced("今天 从 早上 开始 下雨")
     (True, False)
     """
     runs = [len(_UNSPACED.findall(run)) for run in text.split()]
-    return sum(runs) > _WORD * sum(map(bool, runs))
+    return sum(runs) > _LONGEST_WORD * sum(map(bool, runs))
 
 
-def small_alone(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
-    """Whether no hypothesis has a capital, and most references have: of a system that writes lower case alone."""
-    return not any(map(_has_capital, hypotheses)) and most(references, _has_capital)
+def lacks_capitals(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
+    """Returns whether no hypothesis has a capital and nearly all references have, as where a system writes lower case
+    alone."""
+    return not any(map(_has_capital, hypotheses)) and nearly_all(references, _has_capital)
 
 
-def share_seen(texts: Iterable[str], tokenize: Callable[[str], Sequence[str]]) -> float:
-    """The share of the letters and digits of texts that are in their tokens; 1 where there are none."""
-    seen = there = 0
+def share_in_tokens(texts: Iterable[str], tokenize: Callable[[str], Sequence[str]]) -> float:
+    """Returns the share of the letters and digits of texts that are in their tokens; 1 for texts without any."""
+    total = 0
+    in_tokens = 0
     for text in texts:
-        there += letters(text)
-        seen += sum(map(letters, tokenize(text)))
-    return seen / there if there else 1.0
+        total += count_letters(text)
+        in_tokens += sum(map(count_letters, tokenize(text)))
+    return in_tokens / total if total else 1.0
 
 
 def _has_capital(text: str) -> bool:
     return any(character.isupper() for character in text)
 
 
-def letters(text: str) -> int:
-    """How many letters, marks on them and digits there are."""
+def count_letters(text: str) -> int:
+    """Counts the letters, the marks on them and the digits of a text."""
     return sum(unicodedata.category(character)[0] in "LMN" for character in text)

@@ -35,7 +35,7 @@ class AlignmentScore(Score):
 
 
 def parse_pharaoh(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
-    """Read one sentence pair per line: `i-j` is a sure link, `ipj` a possible one. An empty line has no links.
+    """Reads one sentence pair per line: `i-j` is a sure link, `ipj` a possible one. An empty line has no links.
 
     Args:
         lines: the lines, with or without their newlines.
@@ -88,12 +88,12 @@ def require_inside(
 
 
 def to_pharaoh(links: Iterable[Link]) -> str:
-    """One line of Pharaoh format, sorted, without the newline."""
+    """Writes links as one line of Pharaoh format, sorted, without the newline."""
     return " ".join(f"{i}-{j}" for i, j in sorted(links))
 
 
 def links_from_weights(weights: ArrayLike) -> set[Link]:
-    """The link of each target position to the source position with the largest weight (the first one in a tie).
+    """Links each target position to the source position with the largest weight (the first one in a tie).
 
     A target position whose weights are all zero (nothing was selected) has no link.
 
@@ -105,7 +105,7 @@ def links_from_weights(weights: ArrayLike) -> set[Link]:
 
 
 def project(links: Iterable[Link], source_words: Sequence[int | None], target_words: Sequence[int | None]) -> set[Link]:
-    """Links between words out of links between their pieces: two words are linked when any of their pieces are.
+    """Makes links between words of links between their pieces: two words are linked when any of their pieces are.
 
     Args:
         links: links between piece positions.
@@ -146,7 +146,8 @@ def weights_between_words(
 
 
 def alignment_error_rate(hypotheses: Sequence[Set[Link]], golds: Sequence[Links]) -> AlignmentScore:
-    """AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), counts summed first.
+    """Computes AER over a corpus (Och & Ney 2003, section 6): 1 - (|A and S| + |A and P|) / (|A| + |S|), of sums of the
+    counts.
 
     A are the hypothesis' links, S the sure and P the possible links; precision is |A and P| / |A| and
     recall |A and S| / |S|. Precision is 0 where there is no link at all.

@@ -1,4 +1,4 @@
-"""What a metric is: a class with a name and a direction that scores a corpus, and compares systems on it."""
+"""The base of every metric: a class with a name and a direction that scores a corpus and compares systems on it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from mt.common.comparable import COMPOSED, comparable, composed, stated
+from mt.common.comparable import COMPOSED, are_composed, comparable, with_field
 from mt.metrics.score import Score, reference_count, require_pairs
 from mt.metrics.settings import DEFAULT, Settings
 from mt.metrics.significance import SAMPLES, SEED, Paired, paired_bootstrap, percentage
@@ -29,10 +29,10 @@ class Metric(ABC):
     """
 
     name: ClassVar[str]
-    """What a user chooses it by."""
+    """The name that a user chooses it by."""
     higher_is_better: ClassVar[bool]
     heading: ClassVar[str]
-    """What it is called in a table."""
+    """Its name in a table."""
     reads_lines: ClassVar[bool] = False
     """Whether a newline in a text is more than a blank."""
     notice: str | None = None
@@ -43,16 +43,16 @@ class Metric(ABC):
 
     @classmethod
     def headings(cls) -> Mapping[str, str]:
-        """The scores that it gives, by their names in `results.json`, with their headings in a table."""
+        """Returns the headings in a table of its scores, by their names in `results.json`."""
         return {cls.name: cls.heading}
 
     @classmethod
     def main(cls) -> str:
-        """The name of the score that chooses a checkpoint."""
+        """Returns the name of the score that chooses a checkpoint."""
         return cls.name
 
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
-        """The scores of a corpus of detokenised sentences, by name.
+        """Computes the scores of a corpus of detokenised sentences, by name.
 
         Raises:
             UserError: unequal counts, nothing to score, or a sentence without reference.
@@ -63,36 +63,37 @@ class Metric(ABC):
         return {name: _with_field(score, field) for name, score in scores.items()}
 
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        """For each score the result of each system, beside the first's, by paired bootstrap. Raises as `score`.
+        """Returns for each score the result of each system, compared with the first by paired bootstrap. Raises as
+        `score`.
 
         A score that cannot differ from another on these texts may be left out.
         """
         for hypotheses in systems.values():
             _require_comparable(hypotheses, references)
         field = _field(systems.values(), references)
-        found = self._comparison(
+        comparisons = self._comparison(
             {system: self._comparable(hypotheses) for system, hypotheses in systems.items()},
             [self._comparable(group) for group in references],
         )
         return {
             name: {system: _with_field(result, field) for system, result in results.items()}
-            for name, results in found.items()
+            for name, results in comparisons.items()
         }
 
     def unsuited(self, references: References) -> str | None:
-        """Why its scores say little of text like this, and what to choose instead; None where it suits."""
+        """Returns why its scores say little of text like this, and what to choose instead; None where they do not."""
         return self._objection(self._comparable([group[0] for group in references]))
 
     @abstractmethod
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
-        """`score` of texts in the form in which they are compared."""
+        """Computes `score`, of texts in the form in which they are compared."""
 
     @abstractmethod
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        """`compare`, likewise."""
+        """Computes `compare`, of texts in that form."""
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        """`unsuited`, likewise. texts: the first reference of each sentence."""
+        """Computes `unsuited`, of texts in that form. texts: the first reference of each sentence."""
         return None
 
     def _comparable(self, texts: Iterable[str]) -> list[str]:
@@ -101,46 +102,46 @@ class Metric(ABC):
 
 
 class RatioMetric(Metric):
-    """A metric whose scores are computed from sums over the sentences: ratios, in percent (errors per word, or means),
-    where a subclass does not say otherwise."""
+    """A metric whose scores are computed from sums over the sentences: as ratios, in percent (errors per word, or
+    means), unless a subclass overrides `score_of_sums`."""
 
     library: ClassVar[str | None] = None
     """The distribution that counts, whose version the signature names."""
 
     @abstractmethod
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """For each score [N, K]: what is summed over the sentences, numerator and denominator of a ratio."""
+        """Returns for each score [N, K], what is summed over the N sentences: numerator and denominator of a ratio."""
 
-    def of_sums(self, sums: np.ndarray) -> np.ndarray:
-        """The score [...] of sums [..., K]."""
+    def score_of_sums(self, sums: np.ndarray) -> np.ndarray:
+        """Computes the score [...] of sums [..., K]."""
         return percentage(sums)
 
     @abstractmethod
     def signature_fields(self) -> str:
-        """The fields of the signature that say how it counts."""
+        """Returns the fields of the signature that say how it counts."""
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
         counted = self.counts(hypotheses, references)
-        return {name: Score(float(self.of_sums(counts.sum(0))), signature) for name, counts in counted.items()}
+        return {name: Score(float(self.score_of_sums(counts.sum(0))), signature) for name, counts in counted.items()}
 
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         signature = self._signature(references, f"bs:{SAMPLES}|seed:{SEED}|")
         counted = {system: self.counts(hypotheses, references) for system, hypotheses in systems.items()}
         return {
             name: paired_bootstrap(
-                {system: counts[name] for system, counts in counted.items()}, signature, self.of_sums
+                {system: counts[name] for system, counts in counted.items()}, signature, self.score_of_sums
             )
             for name in self.headings()
         }
 
     def _signature(self, references: References, resampling: str = "") -> str:
-        """What a reader needs to compute the score again, in the manner of sacreBLEU's."""
+        """Returns what a reader needs to compute the score again, in the form of sacreBLEU's signatures."""
         fields = f"nrefs:{reference_count(references)}|{resampling}{self.signature_fields()}|n:{len(references)}"
         return f"{fields}|version:{self.library}.{version(self.library)}" if self.library else fields
 
     def _case(self) -> str:
-        """The field of the signature for a metric that itself leaves capitals as they are."""
+        """Returns the field of the signature for a metric that itself leaves capitals as they are."""
         return "case:lc" if self.settings.lowercase else "case:mixed"
 
 
@@ -150,9 +151,9 @@ def _require_comparable(hypotheses: Sequence[str], references: References) -> No
 
 
 def _field(systems: Iterable[Sequence[str]], references: References) -> str | None:
-    """What a signature says of a score that a reader would not find again in the texts as they are."""
-    return None if composed(chain(*systems, *references)) else COMPOSED
+    """Returns the field of a signature that says that texts were composed; None where they were so already."""
+    return None if are_composed(chain(*systems, *references)) else COMPOSED
 
 
 def _with_field(score: AnyScore, field: str | None) -> AnyScore:
-    return score if field is None else replace(score, signature=stated(score.signature, field))
+    return score if field is None else replace(score, signature=with_field(score.signature, field))

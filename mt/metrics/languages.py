@@ -1,4 +1,4 @@
-"""Languages by the codes and names that people use, as far as a metric asks which language it looks at."""
+"""Languages by the codes and names that people use, for metrics that depend on the language."""
 
 import difflib
 import re
@@ -55,15 +55,15 @@ _NAMES = {
 }
 _CODE_OF = {name: code for code, names in _NAMES.items() for name in names.split()}
 _IN_LATIN_LETTERS = "latn"
-"""The script of pinyin and romaji, by ISO 15924."""
+"""The script of pinyin and romaji (ISO 15924)."""
 # Of a file's name, after the language: how it is compressed, and which of several references it is.
 _ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*COMPRESSED, '.txt')))}|\.[0-9]+)$")
 _CODE = re.compile(r"([a-z]+)[0-9]*")
 
 
 def language(name: str | None) -> str:
-    """The code of a language, by ISO 639-1 where people call it in several ways: `zh` of `ZH-cn`, `cmn`, `zho_Hant`,
-    `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`; "" where nothing says which it is.
+    """Returns the code of a language, that of ISO 639-1 where people call it in several ways: `zh` of `ZH-cn`, `cmn`,
+    `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`; "" where nothing says which it is.
 
     name: a code with or without script and region, a language's name in English, or what a file is called.
     """
@@ -77,19 +77,19 @@ def language(name: str | None) -> str:
     return _CODE_OF.get(code[1], code[1])
 
 
-def require_language(asked: str | None, where: str) -> None:
-    """Raises UserError for what is neither a code nor a known name of a language. where: the option that asks for it.
+def require_language(name: str | None, where: str) -> None:
+    """Raises UserError where a name is neither a code nor a known name of a language. where: the option that has it.
 
-    Codes of three letters are many thousands, and all are taken.
+    Codes of three letters are many thousands, and all are accepted.
     """
-    if asked is None:
+    if name is None:
         return
-    first = re.split("[-_]", asked.lower())[0]
-    if first in _TWO_LETTERS or first in _CODE_OF or re.fullmatch("[a-z]{3}", first):
+    code = re.split("[-_]", name.lower())[0]
+    if code in _TWO_LETTERS or code in _CODE_OF or re.fullmatch("[a-z]{3}", code):
         return
-    close = difflib.get_close_matches(first[:100], sorted({*_CODE_OF, *_TWO_LETTERS}), n=1)
+    close = difflib.get_close_matches(code[:100], sorted({*_CODE_OF, *_TWO_LETTERS}), n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     raise UserError(
-        f"{where}={shown(asked)} is no language: {hint}give a code of ISO 639, such as zh, ja, ko or de, with or "
+        f"{where}={shown(name)} is no language: {hint}give a code of ISO 639, such as zh, ja, ko or de, with or "
         "without a region"
     )

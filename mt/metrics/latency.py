@@ -11,11 +11,11 @@ from math import isfinite
 from statistics import fmean
 from typing import Literal, NamedTuple
 
-from mt.metrics.advice import most, unspaced
+from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.score import Score
 
 LatencyUnit = Literal["word", "char", "subword"]
-"""What a target is counted in. A source of text is counted in the words between its blanks, whatever the unit."""
+"""The unit in which a target is counted. A source of text is counted in words between blanks, whatever the unit."""
 BETWEEN_BLANKS = (
     "latency counts words between blanks, and most references have none: choose the unit char (dataset.latency_unit, "
     "--latency-unit or --unit)"
@@ -30,16 +30,18 @@ class Timing(NamedTuple):
     """When a hypothesis was written, and the lengths that it is compared with."""
 
     delays: Sequence[float]
-    """One for each target word; none of an empty hypothesis."""
+    """The delay of each target word; an empty hypothesis has none."""
     source_length: float
     reference_length: int | None
-    """In target words, as SimulEval counts; None where there is no reference: that of the hypothesis then."""
+    """The reference's words, as SimulEval counts them; None where there is no reference: the hypothesis' length
+    counts."""
     stripped_length: int | None
-    """The same as OmniSTEval counts, without white space at the ends."""
+    """The reference's words as OmniSTEval counts them, without white space at the ends."""
 
 
 def average_proportion(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
-    """AP, the mean share of the source that was read before a word: sum_i g(i) / (|x| |y|) (Cho & Esipova 2016, 3.2).
+    """Computes AP, the mean share of the source that was read before a word: sum_i g(i) / (|x| |y|) (Cho & Esipova
+    2016, section 3.2).
 
     target_length: |y|; SimulEval's is that of the reference, so that AP may exceed 1. None: of the hypothesis.
 
@@ -51,7 +53,8 @@ def average_proportion(delays: Sequence[float], source_length: float, target_len
 
 
 def average_lagging(delays: Sequence[float], source_length: float, target_length: float | None = None) -> float:
-    """AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019, eq. 8).
+    """Computes AL, how far a policy is behind an ideal one: 1/tau sum_{i <= tau} g(i) - (i-1) |x|/|y| (Ma et al. 2019,
+    equation 8).
 
     tau is the first word that was written with the whole source read, or else the last. Where even the first delay is
     beyond the source (speech), it is the result. target_length: |y|; SimulEval's is that of the reference; None: of the
@@ -68,13 +71,13 @@ def average_lagging(delays: Sequence[float], source_length: float, target_length
 def length_adaptive_average_lagging(
     delays: Sequence[float], source_length: float, target_length: float | None = None
 ) -> float:
-    """LAAL: AL in which |y| is the length of the longer of hypothesis and reference, so that writing too much does not
-    pay (Papi et al. 2022; Polák et al. 2022). The rest as `average_lagging`."""
+    """Computes LAAL: AL in which |y| is the length of the longer of hypothesis and reference, so that writing too much
+    does not pay (Papi et al. 2022; Polák et al. 2022). For the arguments see `average_lagging`."""
     return average_lagging(delays, source_length, max(len(delays), target_length or 0))
 
 
 def differentiable_average_lagging(delays: Sequence[float], source_length: float) -> float:
-    """DAL: AL over all words with g'(i) = max(g(i), g'(i-1) + |x|/|y|) (Cherry & Foster 2019, section 3.1).
+    """Computes DAL: AL over all words with g'(i) = max(g(i), g'(i-1) + |x|/|y|) (Cherry & Foster 2019, section 3.1).
 
     |y| is the length of the hypothesis, always. Raises ValueError as `average_proportion`.
     """
@@ -91,8 +94,8 @@ def differentiable_average_lagging(delays: Sequence[float], source_length: float
 def yet_another_average_lagging(
     delays: Sequence[float], source_length: float, target_length: float | None = None
 ) -> float | None:
-    """YAAL: LAAL over the words that were written before the source ended alone (Polák et al. 2025, arXiv 2509.17349);
-    None where there is no such word. Raises ValueError as `average_proportion`."""
+    """Computes YAAL: LAAL over the words alone that were written before the source ended (Polák et al. 2025, arXiv
+    2509.17349); None where there is no such word. Raises ValueError as `average_proportion`."""
     _require_delays(delays, source_length)
     rate = max(len(delays), target_length or 0) / source_length
     lags = [delay - i / rate for i, delay in enumerate(delays) if delay < source_length]
@@ -106,8 +109,8 @@ def latency(
     source: Literal["word", "ms"] = "word",
     reference_length: bool = True,
 ) -> dict[str, Score]:
-    """The measures of a corpus, means over its sentences: "ap" (a share), "al", "laal", "dal", "yaal" (source words, or
-    ms), and "swf" and "efsw" of the test for degenerate policies, in percent.
+    """Computes the measures of a corpus, means over its sentences: "ap" (a share), "al", "laal", "dal", "yaal" (source
+    words, or ms), and "swf" and "efsw" of the test for degenerate policies, in percent.
 
     An empty hypothesis has no latency and is left out: `n` of the signature counts the others. Where there is none of
     them there are no scores; YAAL and EFSW also need a word that was written before its source ended.
@@ -147,13 +150,14 @@ def latency(
 
 
 def unsuited(unit: LatencyUnit, references: Sequence[str]) -> str | None:
-    """Why latency in this unit says little of text like this, and what to choose instead; None where it suits."""
-    return BETWEEN_BLANKS if unit == "word" and most(references, unspaced) else None
+    """Returns why latency in this unit says little of text like this, and what to choose instead; None where it
+    suits."""
+    return BETWEEN_BLANKS if unit == "word" and nearly_all(references, is_unspaced) else None
 
 
 def degenerate(scores: dict[str, Score]) -> bool:
-    """Whether a policy writes much more, or less, before its sources end than its mean delay would let it, as one that
-    waits for the end in half of the sentences (OmniSTEval's test: |EFSW - SWF| > 20)."""
+    """Returns whether a policy writes much more, or less, before its sources end than its mean delay would let it, as
+    one that waits for the end in half of the sentences (OmniSTEval's test: |EFSW - SWF| > 20)."""
     return "efsw" in scores and abs(scores["efsw"].score - scores["swf"].score) > DEGENERATE
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mt.errors import UserError
-from mt.metrics.advice import share_seen
+from mt.metrics.advice import share_in_tokens
 from mt.metrics.base import References
 from mt.metrics.captions import CaptionMetric, tokenize
 from mt.metrics.settings import DEFAULT, Settings
@@ -20,12 +20,12 @@ ALPHA = 0.85
 BETA = 0.2
 GAMMA = 0.6
 DELTA = 0.75
-"""The parameters for English: precision beside recall, the penalty for fragments (its shape and its weight), words of
-content beside function words (Denkowski & Lavie 2014, table 4)."""
+"""The parameters for English (Denkowski & Lavie 2014, table 4): the weight of precision against recall, the shape and
+the weight of the penalty for fragments, and the weight of content words against function words."""
 WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])
-"""Of equal words, stems, synonyms, paraphrases."""
+"""The weights of matches of equal words, stems, synonyms and paraphrases."""
 FIELDS = 23
-"""Numbers of a sentence that the program tells, from which the score of a corpus is computed by their sums."""
+"""How many numbers the program writes for a sentence. The score of a corpus is computed of their sums."""
 _LATIN = re.compile("[A-Za-z0-9\u00c0-\u024f]+")
 
 
@@ -46,7 +46,7 @@ class Meteor(CaptionMetric):
             )
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if share_seen(texts, _LATIN.findall) < 0.5:
+        if share_in_tokens(texts, _LATIN.findall) < 0.5:
             return "METEOR is for English, and most letters of the references are not Latin: choose chrf or bleu"
         return super()._objection(texts)
 
@@ -54,38 +54,42 @@ class Meteor(CaptionMetric):
         return f"{super().signature_fields()}|meteor:1.5|lang:en|norm:yes"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        """[N, 23]: lengths, function words, matches of four kinds, chunks, all matches."""
+        """Returns [N, 23]: lengths, function words, matches of four kinds, chunks, all matches."""
         groups = [[*wanted, text] for text, wanted in zip(hypotheses, references, strict=True)]
         lines = [" ||| ".join(("SCORE", *(" ".join(tokenize(text)) for text in group))) for group in groups]
-        told = _asked(lines)
-        if len(told) != len(lines) or any(len(row) != FIELDS for row in told):
+        rows = _run(lines)
+        if len(rows) != len(lines) or any(len(row) != FIELDS for row in rows):
             raise UserError(
-                f"METEOR's program answered {len(told)} of {len(lines)} captions: see whether Java works here"
+                f"METEOR's program answered {len(rows)} of {len(lines)} captions: see whether Java works here"
             )
-        counts = np.array(told)
+        counts = np.array(rows)
         # A caption that is its reference, in one chunk, pays nothing for it, and its chunk does not count in a corpus.
         counts[:, 20] *= ~((counts[:, :2] == counts[:, 21:]).all(1) & (counts[:, 20] == 1))
         return {self.name: counts}
 
-    def of_sums(self, sums: np.ndarray) -> np.ndarray:
-        """Denkowski & Lavie 2014, section 2: a weighted mean of precision and recall, less a penalty for fragments."""
-        length, wanted, function, wanted_function = np.moveaxis(sums[..., :4], -1, 0)
+    def score_of_sums(self, sums: np.ndarray) -> np.ndarray:
+        """Computes a weighted mean of precision and recall, less a penalty for fragments (Denkowski & Lavie 2014,
+        section 2)."""
+        length, reference_length, function, reference_function = np.moveaxis(sums[..., :4], -1, 0)
         matches = (WEIGHTS[:, None] * sums[..., 4:20].reshape(*sums.shape[:-1], 4, 4)).sum(-2)
-        chunks, matched, wanted_matched = np.moveaxis(sums[..., 20:], -1, 0)
+        chunks, matched, reference_matched = np.moveaxis(sums[..., 20:], -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing matches, for which there is 0
-            precision = _mixed(matches[..., 0], matches[..., 2]) / _mixed(length - function, function)
-            recall = _mixed(matches[..., 1], matches[..., 3]) / _mixed(wanted - wanted_function, wanted_function)
+            precision = _weighted(matches[..., 0], matches[..., 2]) / _weighted(length - function, function)
+            recall = _weighted(matches[..., 1], matches[..., 3]) / _weighted(
+                reference_length - reference_function, reference_function
+            )
             mean = precision * recall / (ALPHA * precision + (1 - ALPHA) * recall)
-            fragments = 2 * chunks / (matched + wanted_matched)
+            fragments = 2 * chunks / (matched + reference_matched)
             return 100 * np.nan_to_num(mean * (1 - GAMMA * fragments**BETA))
 
 
-def _mixed(content: np.ndarray, function: np.ndarray) -> np.ndarray:
+def _weighted(content: np.ndarray, function: np.ndarray) -> np.ndarray:
+    """Adds up counts of content words and of function words."""
     return DELTA * content + (1 - DELTA) * function
 
 
-def _asked(lines: Sequence[str]) -> list[list[float]]:
-    """What the program says to lines, each a list of numbers. Raises UserError where it fails."""
+def _run(lines: Sequence[str]) -> list[list[float]]:
+    """Runs the program, and returns the numbers that it writes for each line. Raises UserError where it fails."""
     command, folder = _command()
     done = subprocess.run(command, cwd=folder, input="\n".join(lines) + "\n", capture_output=True, encoding="utf-8")
     if done.returncode:
@@ -95,7 +99,7 @@ def _asked(lines: Sequence[str]) -> list[list[float]]:
 
 
 def _command() -> tuple[list[str], Path]:
-    """What runs it, and where."""
+    """Returns the command that runs the program, and the folder to run it in."""
     import pycocoevalcap.meteor
 
     arguments = ["-Xmx2G", "-jar", "meteor-1.5.jar", "-", "-", "-stdio", "-l", "en", "-norm"]

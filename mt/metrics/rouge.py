@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from mt.errors import UserError, invalid_choice
-from mt.metrics.advice import letters, most, share_seen, unspaced
+from mt.metrics.advice import count_letters, is_unspaced, nearly_all, share_in_tokens
 from mt.metrics.base import RatioMetric, References, Systems
-from mt.metrics.bleu import TOKENIZERS, misfit, tokenization
+from mt.metrics.bleu import TOKENIZERS, tokenizing, unsuited_tokenizer
 from mt.metrics.settings import DEFAULT, PLAIN, RougeProtocol, Settings
 from mt.metrics.significance import Paired
 
 ROUGE_TOKENIZERS = (PLAIN.tokenizer, *TOKENIZERS)
 """rouge-score's own, and those of BLEU for other languages: intl where words stand between blanks."""
 _FEW = 0.5
-"""The share of letters and digits below which a tokenizer leaves out too much to judge by the rest."""
+"""The share of letters and digits in its tokens below which a tokenizer leaves out too much to judge by the rest."""
 _DIGIT = re.compile("[0-9]")
 _UNK = re.compile(r"(?<!\S)(<unk>|unk|UNK)(?!\S)")
 
@@ -42,7 +42,7 @@ class Rouge(RatioMetric):
     reads_lines = True
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
-        """Raises UserError where the tokenizer that is asked for is unknown, or cannot be used here."""
+        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
         super().__init__(settings)
         require_rouge_tokenizer(settings.rouge.tokenizer, "rouge_tokenizer")
         self._tokenizer = _Tokenizer(settings.rouge)
@@ -81,17 +81,17 @@ class Rouge(RatioMetric):
         )
 
     def _comparison(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
-        found = super()._comparison(systems, references)
+        comparison = super()._comparison(systems, references)
         if not any("\n" in text for texts in (*systems.values(), *references) for text in texts):
-            del found["rougeLsum"]  # which is rougeL
-        return found
+            del comparison["rougeLsum"]  # which is rougeL
+        return comparison
 
     def _objection(self, texts: Sequence[str]) -> str | None:
         name = self.settings.rouge.tokenizer
-        seen = share_seen(texts, self._tokenizer.tokenize)
-        reason = misfit(name, self._tokenizer.cut, texts)
-        if seen < _FEW:
-            reason = f"sees {seen:.0%} of the letters and digits of the references"
+        share = share_in_tokens(texts, self._tokenizer.tokenize)
+        reason = unsuited_tokenizer(name, self._tokenizer.with_blanks, texts)
+        if share < _FEW:
+            reason = f"sees {share:.0%} of the letters and digits of the references"
         if reason is None:
             return None
         return (
@@ -101,34 +101,34 @@ class Rouge(RatioMetric):
 
 
 class _Tokenizer:
-    """What rouge-score cuts text with, in a protocol."""
+    """The tokenizer that a protocol has rouge-score use."""
 
     def __init__(self, protocol: RougeProtocol) -> None:
         self._stem = _stems(protocol)
-        self._cut = _other_cut(protocol.tokenizer, "ROUGE")
+        self._tokenize = _tokenizer_of_bleu(protocol.tokenizer, "ROUGE")
 
     def tokenize(self, text: str) -> list[str]:
-        """The words that are compared."""
-        if self._cut is None:
-            return self._own.tokenize(text)
-        return [token for token in self._cut(text.lower()).split() if letters(token)]
+        """Returns the words that are compared."""
+        if self._tokenize is None:
+            return self._default.tokenize(text)
+        return [token for token in self._tokenize(text.lower()).split() if count_letters(token)]
 
-    def cut(self, text: str) -> str:
-        """The words with blanks between them."""
+    def with_blanks(self, text: str) -> str:
+        """Returns the words with blanks between them."""
         return " ".join(self.tokenize(text))
 
     @cached_property
-    def _own(self) -> Any:
-        """rouge-score's. One that it makes by itself tells so in the log of absl, which others print."""
+    def _default(self) -> Any:
+        """Makes rouge-score's tokenizer. One that rouge-score makes itself says so in the log of absl."""
         from rouge_score.tokenizers import DefaultTokenizer  # here, since it takes half a second to import
 
         return DefaultTokenizer(self._stem)
 
 
-def require_rouge_tokenizer(asked: str, where: str) -> None:
-    """Raises UserError for the name of no tokenizer. where: the option that asks for it."""
-    if asked not in ROUGE_TOKENIZERS:
-        raise UserError(invalid_choice(where, asked, ROUGE_TOKENIZERS))
+def require_rouge_tokenizer(name: str, where: str) -> None:
+    """Raises UserError where no tokenizer has this name. where: the option that names it."""
+    if name not in ROUGE_TOKENIZERS:
+        raise UserError(invalid_choice(where, name, ROUGE_TOKENIZERS))
 
 
 class Lead:
@@ -138,25 +138,27 @@ class Lead:
     def __init__(self, words: int, tokenizer: str = PLAIN.tokenizer) -> None:
         """Raises UserError where the tokenizer cannot be used here."""
         self._words = words
-        self._cut = _other_cut(tokenizer, "--lead")
+        self._tokenize = _tokenizer_of_bleu(tokenizer, "--lead")
 
-    def of(self, text: str) -> str:
-        """The beginning of a text."""
-        if self._cut is None:
+    def beginning(self, text: str) -> str:
+        """Returns the first words of a text."""
+        if self._tokenize is None:
             return " ".join(text.split()[: self._words])
-        end = words = 0
-        for token in self._cut(text).split():
-            place = text.find(token, end)
-            if place < 0:  # the tokenizer wrote it in another way
+        end = 0
+        words = 0
+        for token in self._tokenize(text).split():
+            start = text.find(token, end)
+            if start < 0:  # the tokenizer wrote it in another way
                 continue
-            end, words = place + len(token), words + bool(letters(token))
+            end = start + len(token)
+            words += count_letters(token) > 0
             if words == self._words:
                 break
         return text[:end]
 
     def unsuited(self, sources: Sequence[str]) -> str | None:
-        """Why it is more than a beginning, and what to choose instead; None where it is not."""
-        if self._cut is None and most(sources, unspaced):
+        """Returns why it would take more than a beginning, and what to choose instead; None where it would not."""
+        if self._tokenize is None and nearly_all(sources, is_unspaced):
             return (
                 "--lead takes words between blanks, and most sources have none: choose another tokenizer "
                 "(rouge_tokenizer: zh, ja-mecab or char)"
@@ -164,9 +166,9 @@ class Lead:
         return None
 
 
-def _other_cut(tokenizer: str, asker: str) -> Callable[[str], str] | None:
-    """What cuts text where it is not rouge-score."""
-    return None if tokenizer == PLAIN.tokenizer else tokenization(tokenizer, asker)
+def _tokenizer_of_bleu(name: str, user: str) -> Callable[[str], str] | None:
+    """Returns the tokenizer of this name; None for rouge-score's. user: see `tokenizing`."""
+    return None if name == PLAIN.tokenizer else tokenizing(name, user)
 
 
 def _stems(protocol: RougeProtocol) -> bool:

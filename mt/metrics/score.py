@@ -1,4 +1,4 @@
-"""What every metric returns, and the checks that every corpus metric makes before it counts."""
+"""The result of every metric, and the checks that every corpus metric makes before it counts."""
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from mt.errors import UserError
 
 @dataclass(frozen=True)
 class Score:
-    """A corpus score with all that a reader needs to compute it again (Post 2018, "A Call for Clarity")."""
+    """A corpus score, with all that a reader needs to compute it again (Post 2018, "A Call for Clarity")."""
 
     score: float
     signature: str
 
 
 def require_pairs(hypotheses: Sized, references: Sized) -> None:
-    """Hypothesis i is scored against entry i of the references, so both must have the same length, at least 1.
+    """Checks that there are as many hypotheses as references, at least one: hypothesis i is scored against entry i.
 
     Raises:
         UserError: the counts differ, or there is nothing to score.
@@ -30,7 +30,7 @@ def require_pairs(hypotheses: Sized, references: Sized) -> None:
 
 
 def reference_count(references: Sequence[Sequence[str]]) -> str:
-    """The `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" where it differs by sentence.
+    """Returns the `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" where sentences differ.
 
     Raises:
         TypeError: an entry is a string instead of a list of strings (its characters would be scored).
@@ -46,5 +46,5 @@ def reference_count(references: Sequence[Sequence[str]]) -> str:
 
 
 def without_mode(name: str) -> str:
-    """The name of a score that is measured in two ways of decoding: `bleu` of `bleu_soft` and `bleu_hard`."""
+    """Returns the name of a score without the mode of decoding: `bleu` for `bleu_soft` and `bleu_hard`."""
     return name.removesuffix("_soft").removesuffix("_hard")

@@ -1,4 +1,4 @@
-"""What may be chosen about metrics. Every metric is made with all of it and takes what concerns it."""
+"""The settings of metrics. Every metric is made with all of them and uses those that concern it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,22 +6,24 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class RougeProtocol:
-    """What a benchmark of summarization agrees on. All of it stands in the signature."""
+    """The settings of ROUGE that a benchmark of summarization agrees on. All of them stand in the signature."""
 
     measure: Literal["f1", "recall"] = "f1"
     limit_bytes: int | None = None
-    """Bytes of UTF-8 that each hypothesis is cut to, in the midst of a word too; references are never cut."""
+    """The bytes of UTF-8 to which each hypothesis is cut, within a word too; references are never cut. None: all."""
     mask_digits: bool = False
-    """Digits become `#` on both sides, of which rouge-score's tokenizer makes a blank: numbers do not count."""
+    """Whether digits become `#` on both sides, of which rouge-score's tokenizer makes a blank: numbers do not count."""
     keep_unk: bool = True
     """Whether the tokens `<unk>`, `unk` and `UNK` count as words, or are taken out of both sides."""
     multi: Literal["max", "mean"] = "max"
-    """Of several references: the one with the highest measure, for each score by itself (Lin 2004, 2.1), or the mean
-    over all. Figures published on DUC are means: ROUGE-1.5.5 averages unless it is told otherwise."""
+    """How several references count: the one with the highest measure, for each score by itself (Lin 2004, 2.1), or the
+    mean over all. Figures published on DUC are means: ROUGE-1.5.5 averages by default."""
     stem: bool = True
-    """Compare Porter stems of words longer than three letters. They are English: with rouge-score's tokenizer alone."""
+    """Whether Porter stems of words longer than three letters are compared. They are English, and made with
+    rouge-score's tokenizer alone."""
     tokenizer: str = "a-z0-9"
-    """rouge-score's, which knows these letters alone, or one of BLEU's: see `mt.metrics.rouge.ROUGE_TOKENIZERS`."""
+    """The name of rouge-score's tokenizer, which knows these letters alone, or of one of BLEU's: see
+    `mt.metrics.rouge.ROUGE_TOKENIZERS`."""
 
 
 PLAIN = RougeProtocol()
@@ -37,13 +39,15 @@ ROUGE_PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Settings:
+    """What a metric is made with."""
+
     target_language: str | None = None
-    """Code of the language that is scored (`de`, `zh-CN`, `jpn`), or the ending of its files."""
+    """The code of the language that is scored (`de`, `zh-CN`, `jpn`), or the ending of its files."""
     bleu_tokenizer: str | None = None
-    """BLEU's tokenizer; None: by the target language."""
+    """The name of BLEU's tokenizer; None: that of the target language."""
     rouge: RougeProtocol = PLAIN
     lowercase: bool = False
-    """Whether capitals are compared as small letters: of a model whose tokenizer writes no others."""
+    """Whether capitals are compared as small letters, as for a model whose tokenizer writes no others."""
 
 
 DEFAULT = Settings()

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from data_prep.generated.scenes.truth import is_true, parse_caption
-from mt.metrics.advice import most
+from mt.metrics.advice import nearly_all
 from mt.metrics.base import RatioMetric, References
 
 
 class Truth(RatioMetric):
     """Percentage of captions of `dataset=scenes` that are true of their picture and leave none of its objects out.
 
-    What is in a picture is told by the reference that gives size and place of every object. A caption that is a
-    reference's text is true, whatever that is.
+    The reference that names size and place of every object says what is in a picture. A caption that equals a reference
+    is true, whatever it says.
     """
 
     name = "truth"
@@ -28,6 +28,6 @@ class Truth(RatioMetric):
         return f"by:grammar|objects:all|{self._case()}" if self.settings.lowercase else "by:grammar|objects:all"
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if most(texts, lambda text: parse_caption(text) is None):
+        if nearly_all(texts, lambda text: parse_caption(text) is None):
             return "truth understands captions of dataset=scenes, and most references are none: choose accuracy or bleu"
         return None

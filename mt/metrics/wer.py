@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mt.metrics.advice import most, unspaced
+from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References
 from mt.metrics.score import Score
 
@@ -26,25 +26,25 @@ def process_characters(references: list[str], hypotheses: list[str]) -> Any:
 
 @dataclass(frozen=True)
 class ErrorRate(Score):
-    """What the errors of a rate are."""
+    """A rate with the kinds of its errors, in units: words or characters."""
 
     substitutions: int
     deletions: int
-    """Units of the references that are left out."""
+    """Units of the references that hypotheses lack."""
     insertions: int
-    """Units that no reference has."""
+    """Units that the references lack."""
     units: int
-    """Of the references that are counted against."""
+    """Units of the references that the hypotheses are compared with."""
 
 
 class _Rate(RatioMetric):
-    """Errors per unit of the reference, in percent (may pass 100). Of several references the one with the lowest rate
-    is taken, sentence by sentence."""
+    """Errors per unit of the reference, in percent, which may be above 100. Each sentence is compared with the one of
+    its references that gives the lowest rate."""
 
     higher_is_better = False
     library = "jiwer"
     _process: ClassVar[Callable[..., Any]]
-    """What aligns units."""
+    """The function of jiwer that aligns units."""
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         return {self.name: _errors(type(self)._process, hypotheses, references)[:, :2]}
@@ -53,13 +53,13 @@ class _Rate(RatioMetric):
         signature = self._signature(references)
         sums = _errors(type(self)._process, hypotheses, references).sum(0)
         kinds = dict(zip(("units", "substitutions", "deletions", "insertions"), map(int, sums[1:]), strict=True))
-        return {self.name: ErrorRate(float(self.of_sums(sums[:2])), signature, **kinds)}
+        return {self.name: ErrorRate(float(self.score_of_sums(sums[:2])), signature, **kinds)}
 
 
 class Wer(_Rate):
     """Word error rate: substitutions, insertions and deletions per word of the reference.
 
-    Words are what stands between blanks; case and punctuation count.
+    Words stand between blanks; case and punctuation count.
     """
 
     name = "wer"
@@ -70,7 +70,7 @@ class Wer(_Rate):
         return f"multi:best|level:word|{self._case()}|tok:blanks"
 
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if most(texts, unspaced):
+        if nearly_all(texts, is_unspaced):
             return "WER counts words between blanks, and most references have none: choose cer"
         return None
 
@@ -89,25 +89,27 @@ class Cer(_Rate):
 VERSION = f"jiwer.{version('jiwer')}"
 
 
-def right(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
-    """For each hypothesis which of its units stand for which of the reference's, as pairs (hypothesis, reference) of
-    those that are equal in an alignment of the fewest edits. Units are without blanks."""
-    found: list[list[tuple[int, int]]] = [[] for _ in references]
-    some = [i for i, reference in enumerate(references) if reference]
-    if some:
-        output = process_words([" ".join(references[i]) for i in some], [" ".join(hypotheses[i]) for i in some])
-        for i, chunks in zip(some, output.alignments, strict=True):
+def equal_units(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+) -> list[list[tuple[int, int]]]:
+    """Returns for each hypothesis the pairs (position in it, position in its reference) of units that are equal in an
+    alignment of the fewest edits. Units are without blanks."""
+    pairs: list[list[tuple[int, int]]] = [[] for _ in references]
+    numbers = [i for i, reference in enumerate(references) if reference]
+    if numbers:
+        output = process_words([" ".join(references[i]) for i in numbers], [" ".join(hypotheses[i]) for i in numbers])
+        for i, chunks in zip(numbers, output.alignments, strict=True):
             for chunk in chunks:
                 if chunk.type == "equal":
                     begin = chunk.ref_start_idx
                     end = chunk.ref_end_idx
-                    found[i] += zip(range(chunk.hyp_start_idx, chunk.hyp_end_idx), range(begin, end), strict=True)
-    return found
+                    pairs[i] += zip(range(chunk.hyp_start_idx, chunk.hyp_end_idx), range(begin, end), strict=True)
+    return pairs
 
 
 def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: References) -> np.ndarray:
-    """[N, 5]: edits, and units of the reference that they are fewest per unit of; then substitutions, deletions and
-    insertions among them."""
+    """Returns [N, 5]: edits, units of the reference, substitutions, deletions and insertions, of the reference with the
+    fewest edits per unit."""
     owners = [i for i, group in enumerate(references) for _ in group]
     output = process([text for group in references for text in group], [hypotheses[i] for i in owners])
     best: dict[int, tuple[float, ...]] = {}
@@ -118,6 +120,6 @@ def _errors(process: Callable[..., Any], hypotheses: Sequence[str], references: 
                 length = chunk.ref_end_idx - chunk.ref_start_idx
                 kinds[chunk.type] += max(length, chunk.hyp_end_idx - chunk.hyp_start_idx)
         edits = sum(kinds.values())
-        found = (edits / max(len(units), 1), edits, len(units), *kinds.values())
-        best[i] = min(best.get(i, found), found)
+        candidate = (edits / max(len(units), 1), edits, len(units), *kinds.values())
+        best[i] = min(best.get(i, candidate), candidate)
     return np.array([best[i][1:] for i in range(len(references))])

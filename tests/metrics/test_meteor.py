@@ -68,8 +68,8 @@ def metric(program: Program) -> Meteor:
 
 def test_scores_are_those_of_the_program(metric: Meteor) -> None:
     counts = np.array([[float(number) for number in line.split()] for line in TOLD])
-    assert metric.of_sums(counts) == pytest.approx(100 * np.array(SCORES))
-    assert metric.of_sums(counts[:2].sum(0)) == pytest.approx(100 * OF_TWO)
+    assert metric.score_of_sums(counts) == pytest.approx(100 * np.array(SCORES))
+    assert metric.score_of_sums(counts[:2].sum(0)) == pytest.approx(100 * OF_TWO)
 
 
 def test_a_caption_that_is_its_reference_pays_nothing_for_fragments(metric: Meteor, program: Program) -> None:
@@ -78,8 +78,8 @@ def test_a_caption_that_is_its_reference_pays_nothing_for_fragments(metric: Mete
     program("cat > /dev/null\n" + "\n".join(f"echo {answer}" for answer in answers))
     counts = metric.counts(["two planes", "two planes"], [["two planes"], ["two planes here"]])["meteor"]
     assert counts[:, 20].tolist() == [0, 1]
-    assert metric.of_sums(counts[0]) == pytest.approx(100)
-    assert metric.of_sums(counts[1]) < 60
+    assert metric.score_of_sums(counts[0]) == pytest.approx(100)
+    assert metric.score_of_sums(counts[1]) < 60
 
 
 @pytest.mark.parametrize("missing", ["packages/pycocoevalcap", "bin/java"])
@@ -123,7 +123,7 @@ def test_equals_pycocoevalcap() -> None:
         pipe.close()
     ours = Meteor()
     counts = ours.counts(CAPTIONS, REFERENCES)["meteor"]
-    assert ours.of_sums(counts) == pytest.approx(100 * np.array(each), abs=1e-6)
+    assert ours.score_of_sums(counts) == pytest.approx(100 * np.array(each), abs=1e-6)
     score = ours.score(CAPTIONS, REFERENCES)["meteor"]
     assert score.score == pytest.approx(100 * expected, abs=1e-6) and "meteor:1.5" in score.signature
     found = ours.compare({"one": CAPTIONS, "other": CAPTIONS[::-1]}, REFERENCES)["meteor"]

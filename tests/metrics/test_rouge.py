@@ -118,8 +118,8 @@ def test_unknown_words_count_or_not():
 
 
 def test_lead():
-    assert Lead(3).of("The  cat sat\u00a0on the mat.") == "The cat sat"
-    assert Lead(10).of("short") == "short" and Lead(10).of("") == ""
+    assert Lead(3).beginning("The  cat sat\u00a0on the mat.") == "The cat sat"
+    assert Lead(10).beginning("short") == "short" and Lead(10).beginning("") == ""
 
 
 @pytest.mark.skipif(not DUC.is_dir(), reason="needs the development data, ../shared/data/duc2003")
@@ -193,13 +193,13 @@ def test_nothing_is_said_of_a_tokenizer_in_the_log(caplog) -> None:
 @pytest.mark.parametrize(("tokenizer", "expected"), [("zh", "今天从"), ("char", "今天从"), ("a-z0-9", CHINESE)])
 def test_lead_where_words_have_no_blanks(tokenizer, expected) -> None:
     lead = Lead(3, tokenizer)
-    assert lead.of(CHINESE) == expected
+    assert lead.beginning(CHINESE) == expected
     told = lead.unsuited([CHINESE])
     assert (told is None) == (expected != CHINESE)
     assert told is None or told.startswith("--lead takes words between blanks, and most sources have none: choose ")
 
 
 def test_lead_by_a_tokenizer_keeps_what_is_between_words() -> None:
-    assert Lead(3, "intl").of("Мир, труд — май!") == "Мир, труд — май"
-    assert Lead(3, "13a").of('"a" &quot; b c') == '"a" &quot; b c'  # 13a writes the entity as a quotation mark
-    assert Lead(9, "zh").of("雨") == "雨"
+    assert Lead(3, "intl").beginning("Мир, труд — май!") == "Мир, труд — май"
+    assert Lead(3, "13a").beginning('"a" &quot; b c') == '"a" &quot; b c'  # 13a writes the entity as a quotation mark
+    assert Lead(9, "zh").beginning("雨") == "雨"

@@ -8,7 +8,7 @@ import pytest
 
 from mt.errors import UserError
 from mt.metrics.timing import Timed, parse_spans, timing
-from mt.metrics.wer import right
+from mt.metrics.wer import equal_units
 
 SPANS = [(100, 200), (250, 400), (500, 650)]
 
@@ -53,7 +53,7 @@ def test_right_units_are_of_an_alignment_of_the_fewest_edits():
     draw = random.Random(1)
     for _ in range(200):
         hypothesis, reference = ("".join(draw.choices("abc", k=draw.randint(0, 7))) for _ in range(2))
-        [pairs] = right([[*hypothesis]], [[*reference]])
+        [pairs] = equal_units([[*hypothesis]], [[*reference]])
         assert all(hypothesis[i] == reference[j] for i, j in pairs)
         assert all(before[0] < after[0] and before[1] < after[1] for before, after in pairwise(pairs))
         # Between them as many edits as the longer side has units.
