@@ -23,7 +23,7 @@ def draw(
     title: str = "",
     backdrop: Backdrop | None = None,
 ) -> Figure:
-    """Draw attention on what its source is: see `over_picture` for a picture, `heatmap` for all others."""
+    """Draws attention over its source: see `over_picture` for a picture, `heatmap` for all others."""
     if isinstance(backdrop, Picture):
         return over_picture(weights, target, backdrop, stops=stops, title=title)
     return heatmap(

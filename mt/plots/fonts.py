@@ -1,4 +1,5 @@
-"""Which fonts draw a text: the bundled ones, then those that are installed, so that every script has a chance."""
+"""Chooses the fonts that draw a text: the bundled ones, then those that are installed, for as many scripts as
+possible."""
 
 import functools
 import sys
@@ -19,13 +20,14 @@ _warned: set[str] = set()
 
 
 def characters(text: str) -> list[str]:
-    """What a reader takes for one character each: a base with its combining marks (extended grapheme clusters)."""
+    """Cuts a text into what a reader takes for characters: a base with its combining marks (extended grapheme
+    clusters)."""
     return regex.findall(r"\X", unicodedata.normalize("NFC", text))
 
 
 def drawable(text: str) -> str:
-    """The text with a square for each character that no installed font has; a combining mark without a glyph is left
-    out. A script that has no font is reported on standard error, once."""
+    """Returns a text with a square for each character that no installed font has, and without combining marks that
+    none has. Warns on standard error of a script that has no font, once."""
     return "".join(
         "".join(code for code in cluster if family_of(code) or not _is_mark(code))
         if family_of(cluster[0])
@@ -34,8 +36,15 @@ def drawable(text: str) -> str:
     )
 
 
+def shortened(text: str, limit: int) -> str:
+    """Returns a text as it can be drawn, of at most `limit` characters, of which the last is an ellipsis where more are
+    cut."""
+    drawn = characters(drawable(text))
+    return "".join(drawn if len(drawn) <= limit else [*drawn[: limit - 1], "…"])
+
+
 def font(points: float, texts: Iterable[str]) -> FontProperties:
-    """A font, with fallbacks, in which `drawable` texts can be drawn."""
+    """Returns a font, with fallbacks, in which `drawable` texts can be drawn. points: the height of its letters."""
     needed = {family_of(code) for text in texts for code in text}
     others = sorted(family for family in needed if family and family not in _bundled())
     return FontProperties(family=[*_bundled(), *others], size=points)
@@ -43,7 +52,7 @@ def font(points: float, texts: Iterable[str]) -> FontProperties:
 
 @functools.cache
 def family_of(character: str) -> str | None:
-    """The first family that has a glyph for a character."""
+    """Returns the first family that has a glyph for a character; None where none has."""
     if not character.isprintable():
         return None
     return next((family for family in _families() if ord(character) in _charmap(family)), None)
@@ -64,7 +73,7 @@ def _bundled() -> tuple[str, ...]:
 
 @functools.cache
 def _installed() -> tuple[str, ...]:
-    """The families of this system, those for running text first."""
+    """Lists the families of this system, those for running text first."""
     known = {str(entry.fname) for entry in font_manager.fontManager.ttflist}
     for path in font_manager.findSystemFonts():
         # matplotlib keeps a list from when it first ran, which knows no font that was installed since.
@@ -82,10 +91,10 @@ def _installed() -> tuple[str, ...]:
 
 @functools.cache
 def _charmap(family: str) -> frozenset[int]:
-    """The code points that a family can draw; none where its file cannot be used, as of coloured bitmaps."""
+    """Returns the code points that a family can draw; none where its file cannot be used, as of coloured bitmaps."""
     try:
-        found = font_manager.get_font(font_manager.findfont(FontProperties(family=family), fallback_to_default=False))
-        return frozenset(found.get_charmap()) if found.scalable else frozenset()
+        face = font_manager.get_font(font_manager.findfont(FontProperties(family=family), fallback_to_default=False))
+        return frozenset(face.get_charmap()) if face.scalable else frozenset()
     except (OSError, RuntimeError, ValueError):
         return frozenset()
 
@@ -95,6 +104,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _missing(character: str) -> str:
+    """Warns that no font has a character, once for each script; returns what stands in its place."""
     script = _script(character)
     if script and script not in _warned:
         _warned.add(script)
@@ -107,10 +117,10 @@ def _missing(character: str) -> str:
 
 
 def _script(character: str) -> str | None:
-    """What to call the script of a character; None where it is none, as a control character."""
+    """Names the script of a character; None where it has none, as a control character."""
     kind = unicodedata.category(character)[0]
     name = unicodedata.name(character, "")
     if kind == "S":
         return "some of the symbols"
-    first = name.partition(" ")[0]
-    return f"some {first if first == 'CJK' else first.capitalize()} characters" if kind in "LMN" and name else None
+    script = name.partition(" ")[0]
+    return f"some {script if script == 'CJK' else script.capitalize()} characters" if kind in "LMN" and name else None

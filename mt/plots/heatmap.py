@@ -17,22 +17,21 @@ from numpy.typing import ArrayLike
 
 from mt.common.backdrop import PlotFormat, Sound
 from mt.errors import UserError
-from mt.plots.fonts import characters, drawable, font
-from mt.plots.marks import GRID, gold_links, legend, positions
-from mt.plots.sound import BELOW, spectrogram
+from mt.plots.fonts import drawable, font, shortened
+from mt.plots.marks import draw_gold_links, draw_legend, draw_positions
+from mt.plots.sound import SPECTROGRAM_HEIGHT, draw_spectrogram
+from mt.plots.style import DOTS_PER_INCH, GRID, LABEL_POINTS
 from mt.storage import replaced
 
 # Sizes are in inches. Up to 60 tokens each has a cell as tall as its label; beyond 100 only every n-th is labelled.
-_SMALL = 6.0
+_USUAL_SIDE = 6.0
 _SMALLEST_CELL = 0.25
 _LARGEST_CELL = 0.5
 _LONGEST_SIDE = 15.0
 _LABEL_HEIGHT = 0.15
-LABEL_POINTS = 9
-_LABEL_CHARACTERS = 24
+LABEL_CHARACTERS = 24
 _TITLE_CHARACTERS = 12  # in an inch
 _TITLE_LINES = 4  # at most
-DOTS_PER_INCH = 110
 FORMATS: tuple[PlotFormat, ...] = get_args(PlotFormat)
 
 
@@ -48,11 +47,11 @@ def heatmap(
     title: str = "",
     sound: Sound | None = None,
 ) -> Figure:
-    """Draw the attention of each target token (rows, downwards) to each source token (columns).
+    """Draws the attention of each target token (rows, downwards) to each source token (columns).
 
     Tokens are drawn literally, in the bundled fonts (Latin, Greek, Cyrillic, Arabic, Hebrew, Japanese) and else in the
-    installed ones; a character that no font has becomes a white square, which is said once on standard error for each
-    script. A token of more than 24 characters is cut.
+    installed ones; a character that no font has becomes a white square, and a warning on standard error names its
+    script once. A token of more than 24 characters is cut.
 
     Args:
         weights: [T, S], 0 to 1.
@@ -64,7 +63,7 @@ def heatmap(
             right) and writes (downwards) is drawn as a staircase, and what is not read yet is shaded.
         gold: (source, target) links that are known to be right, counted from 0. Each is a green circle.
         title: drawn literally, above, in at most four lines.
-        sound: what the source tokens are equal parts of. It is drawn below, in place of the tokens above.
+        sound: the sound that the source tokens are equal parts of. It is drawn below, in place of the tokens above.
 
     Raises:
         ValueError: shapes do not fit, a stop lies outside -1..S-1, a chunk size without stops or below 1, delays that
@@ -73,33 +72,33 @@ def heatmap(
     grid = np.asarray(weights, dtype=float)
     if grid.shape != (len(target), len(source)) or grid.size == 0:
         raise ValueError(f"weights {grid.shape} must be [T, S] = {(len(target), len(source))}, both at least 1")
-    figure, axes = _blank(grid.shape)
-    wide, tall = figure.get_size_inches()
+    figure, axes = _page(grid.shape)
+    width, height = figure.get_size_inches()
     most = max(math.ceil(20 * grid.max()) / 20, 0.05) if sound else 1  # a sound has many more parts than words
     image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=most, aspect="auto", interpolation="nearest")
-    _draw_scale(figure, axes, image, wide, tall)
-    _label_tokens(axes, () if sound else source, target, wide, tall)
+    _draw_scale(figure, axes, image, width, height)
+    _label_tokens(axes, () if sound else source, target, width, height)
     if sound:
-        spectrogram(axes, sound, len(source), (wide, tall), LABEL_POINTS)
-    _head(axes, wrapped(title, wide))
-    marks = [*positions(axes, stops, chunk_size, delays, grid.shape), *gold_links(axes, gold, grid.shape)]
-    legend(axes, marks, BELOW / tall if sound else 0.0, LABEL_POINTS)
-    _fit_page(figure, axes, wide, tall)
+        draw_spectrogram(axes, sound, len(source), (width, height))
+    _draw_title(axes, wrapped(title, width))
+    marks = [*draw_positions(axes, stops, chunk_size, delays, grid.shape), *draw_gold_links(axes, gold, grid.shape)]
+    draw_legend(axes, marks, SPECTROGRAM_HEIGHT / height if sound else 0.0)
+    _fit_page(figure, axes, width, height)
     return figure
 
 
-def _blank(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
-    """A page for a grid of this shape, all of which its axes cover."""
-    cell = min(max(_SMALL / max(shape), _SMALLEST_CELL), _LARGEST_CELL)
-    tall, wide = (min(cell * count, _LONGEST_SIDE) for count in shape)
-    figure = Figure(figsize=(wide, tall), dpi=DOTS_PER_INCH)
+def _page(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
+    """Makes a page for a grid of this shape, all of which its axes cover."""
+    cell = min(max(_USUAL_SIDE / max(shape), _SMALLEST_CELL), _LARGEST_CELL)
+    height, width = (min(cell * count, _LONGEST_SIDE) for count in shape)
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     FigureCanvasAgg(figure)
     return figure, figure.add_axes((0, 0, 1, 1))
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG, PDF or SVG, as the ending of the file's name says, complete or not at all. Without an ending it is a
-    PNG. Raises UserError for another ending."""
+    """Writes a PNG, PDF or SVG, as the ending of the file's name says, complete or not at all. Without an ending it is
+    a PNG. Raises UserError for another ending."""
     ending = path.suffix.lower().removeprefix(".") or "png"
     if ending not in FORMATS:
         raise UserError(
@@ -112,34 +111,35 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def save_with_png(figure: Figure, path: Path, plot_format: str) -> None:
-    """Write <path>.png, which the page of a comparison shows, and where another format is chosen the figure in that
+    """Writes <path>.png, which the page of a comparison shows, and where another format is chosen the figure in that
     beside it."""
     for ending in dict.fromkeys(("png", plot_format)):
         save(figure, path.with_suffix(f".{ending}"))
 
 
-def _head(axes: Axes, heading: str) -> None:
-    axes.set_title(heading, loc="left", pad=10, font=font(LABEL_POINTS + 2, [heading]), parse_math=False)
+def _draw_title(axes: Axes, title: str) -> None:
+    axes.set_title(title, loc="left", pad=10, font=font(LABEL_POINTS + 2, [title]), parse_math=False)
 
 
-def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, wide: float, tall: float) -> None:
-    """What the shades of blue are, on the right."""
+def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, width: float, height: float) -> None:
+    """Draws what weights the shades of blue stand for, on the right."""
     _, top = image.get_clim()
-    bar = axes.inset_axes((1 + 0.15 / wide, 0, 0.12 / wide, min(1, 3 / tall)))
+    bar = axes.inset_axes((1 + 0.15 / width, 0, 0.12 / width, min(1, 3 / height)))
     figure.colorbar(image, cax=bar, ticks=[0, 0.5 * top, top]).outline.set_visible(False)
     bar.tick_params(length=0, labelsize=LABEL_POINTS)
 
 
-def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide: float, tall: float) -> None:
-    """Source tokens along the top and target tokens down the left side, as many as have room, and lines between."""
+def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], width: float, height: float) -> None:
+    """Writes source tokens along the top and target tokens down the left side, as many as have room, and draws lines
+    between cells."""
     axes.xaxis.tick_top()
-    columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / wide)))
-    rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / tall))
-    across = [shown(source[i]) for i in columns]
-    down = [shown(target[j]) for j in rows]
-    face = font(LABEL_POINTS, [*across, *down])
-    axes.set_xticks(columns, across, font=face, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
-    axes.set_yticks(rows, down, font=face, parse_math=False)
+    columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / width)))
+    rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / height))
+    x_labels = [shortened(source[i], LABEL_CHARACTERS) for i in columns]
+    y_labels = [shortened(target[j], LABEL_CHARACTERS) for j in rows]
+    face = font(LABEL_POINTS, [*x_labels, *y_labels])
+    axes.set_xticks(columns, x_labels, font=face, parse_math=False, rotation=60, ha="left", rotation_mode="anchor")
+    axes.set_yticks(rows, y_labels, font=face, parse_math=False)
     axes.tick_params(length=2, color=GRID)
     axes.spines[:].set_color(GRID)
     if len(columns) == len(source) and len(rows) == len(target):
@@ -149,27 +149,23 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], wide
         axes.tick_params(which="minor", length=0)
 
 
-def _fit_page(figure: Figure, axes: Axes, wide: float, tall: float) -> None:
-    """Grow the page around the finished drawing: the labels take what they need, the cells keep their size."""
+def _fit_page(figure: Figure, axes: Axes, width: float, height: float) -> None:
+    """Grows the page around the finished drawing: the labels take what they need, the cells keep their size."""
     margin = 0.12
     drawn = figure.get_tightbbox()
-    page_wide = drawn.width + 2 * margin
-    page_tall = drawn.height + 2 * margin
-    figure.set_size_inches(page_wide, page_tall)
+    page_width = drawn.width + 2 * margin
+    page_height = drawn.height + 2 * margin
+    figure.set_size_inches(page_width, page_height)
     left = margin - drawn.x0
     bottom = margin - drawn.y0
-    axes.set_position((left / page_wide, bottom / page_tall, wide / page_wide, tall / page_tall))
+    axes.set_position((left / page_width, bottom / page_height, width / page_width, height / page_height))
 
 
-def shown(token: str) -> str:
-    shown = characters(drawable(token))
-    return "".join(shown if len(shown) <= _LABEL_CHARACTERS else [*shown[: _LABEL_CHARACTERS - 1], "…"])
-
-
-def wrapped(title: str, wide: float) -> str:
-    """Lines of about the drawing's width, because the page grows around what is on it."""
+def wrapped(title: str, width: float) -> str:
+    """Breaks a title into lines of about the drawing's width (in inches), because the page grows around what is on
+    it."""
     text = drawable(title)
-    width = round(max(wide, _SMALL) * _TITLE_CHARACTERS)
+    letters = round(max(width, _USUAL_SIDE) * _TITLE_CHARACTERS)
     if any(unicodedata.east_asian_width(character) in "WF" for character in text):
-        width //= 2
-    return textwrap.fill(text, width, max_lines=_TITLE_LINES, placeholder=" …")
+        letters //= 2
+    return textwrap.fill(text, letters, max_lines=_TITLE_LINES, placeholder=" …")

@@ -1,4 +1,4 @@
-"""What is drawn upon an alignment: where a hard attention stopped, what had been read when, and known links."""
+"""Draws marks upon an alignment: where a hard attention stopped, what had been read when, and known links."""
 
 from collections.abc import Collection, Sequence
 
@@ -9,21 +9,21 @@ from matplotlib.collections import PatchCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon, Rectangle
 
-GRID = "#e4e8ee"
+from mt.plots.style import GRID, INK, LABEL_POINTS
+
 MARK = "#e6550d"
-PATH = "#1f2933"
-UNREAD = "#1f293312"
-GOLD = "#2ca02c"
+_UNREAD = "#1f293312"
+_GOLD = "#2ca02c"
 
 
-def positions(
+def draw_positions(
     axes: Axes,
     stops: Sequence[int] | None,
     chunk_size: int | None,
     delays: Sequence[int] | None,
     shape: tuple[int, int],
 ) -> list[Artist]:
-    """Draws stops and delays, where they are known; returns what a legend shows."""
+    """Draws stops and delays, where they are known; returns the entries of a legend."""
     marks: list[Artist] = []
     if stops is not None:
         marks += _draw_stops(axes, stops, chunk_size, shape)
@@ -34,8 +34,8 @@ def positions(
     return marks
 
 
-def gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tuple[int, int]) -> list[Artist]:
-    """Draws a circle on each (source, target) link that is known to be right; returns what a legend shows."""
+def draw_gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tuple[int, int]) -> list[Artist]:
+    """Draws a circle on each (source, target) link that is known to be right; returns the entry of a legend."""
     if not gold:
         return []
     steps, length = shape
@@ -48,7 +48,7 @@ def gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tupl
         marker="o",
         markersize=7,
         markerfacecolor="none",
-        color=GOLD,
+        color=_GOLD,
         zorder=5,
         label="gold link",
     )
@@ -56,16 +56,17 @@ def gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tupl
     return [circles]
 
 
-def legend(axes: Axes, marks: Sequence[Artist], below: float, points: float) -> None:
-    """Says what the marks mean, in letters of so many points; below: how far under the axes, in their heights."""
+def draw_legend(axes: Axes, marks: Sequence[Artist], below: float) -> None:
+    """Writes what the marks mean. below: how far under the axes, as a share of their height."""
     if marks:
         axes.legend(
-            handles=marks, loc="upper left", bbox_to_anchor=(0, -below), ncols=2, frameon=False, fontsize=points
+            handles=marks, loc="upper left", bbox_to_anchor=(0, -below), ncols=2, frameon=False, fontsize=LABEL_POINTS
         )
 
 
 def _draw_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
-    """A box around each stop, and a thin one around the window that ends there; returns what a legend shows."""
+    """Draws a box around each stop, and a thin one around the window that ends there; returns the entries of a
+    legend."""
     steps, length = shape
     ends = [int(stop) for stop in stops]
     if (
@@ -80,19 +81,19 @@ def _draw_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape:
         if chunk_size in (None, 1)
         else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
     )
-    key: list[Artist] = []
+    entries: list[Artist] = []
     for name, line, span in marks:
         lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
         boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
         # Above the lines of the grid, and whole at the edges of the axes.
         outlines = PatchCollection(boxes, facecolor="none", edgecolor=MARK, linewidth=line, zorder=3, clip_on=False)
         axes.add_collection(outlines)
-        key.append(Patch(facecolor="none", edgecolor=MARK, linewidth=line, label=name))
-    return key
+        entries.append(Patch(facecolor="none", edgecolor=MARK, linewidth=line, label=name))
+    return entries
 
 
 def _draw_path(axes: Axes, delays: Sequence[int], shape: tuple[int, int]) -> list[Artist]:
-    """The staircase between what was read and what was not; returns what a legend shows."""
+    """Draws the staircase between what was read and what was not; returns the entries of a legend."""
     steps, length = shape
     read = [int(delay) for delay in delays]
     if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
@@ -100,9 +101,9 @@ def _draw_path(axes: Axes, delays: Sequence[int], shape: tuple[int, int]) -> lis
     # Along the lines between cells, from above the first target token to below the last.
     corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
     unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
-    axes.add_patch(Polygon(unread, facecolor=UNREAD, linewidth=0))
-    across, down = zip((-0.5, -0.5), *corners, strict=True)
-    line = Line2D(across, down, color=PATH, linewidth=2, solid_joinstyle="miter", zorder=4, clip_on=False)
+    axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))
+    xs, ys = zip((-0.5, -0.5), *corners, strict=True)
+    line = Line2D(xs, ys, color=INK, linewidth=2, solid_joinstyle="miter", zorder=4, clip_on=False)
     axes.add_line(line)
     line.set_label("reads and writes")
-    return [line, Patch(facecolor=UNREAD, edgecolor=GRID, linewidth=0.8, label="not read yet")]
+    return [line, Patch(facecolor=_UNREAD, edgecolor=GRID, linewidth=0.8, label="not read yet")]

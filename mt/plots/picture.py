@@ -10,9 +10,10 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from mt.common.backdrop import Picture
-from mt.plots.fonts import font
-from mt.plots.heatmap import DOTS_PER_INCH, LABEL_POINTS, shown, wrapped
+from mt.plots.fonts import font, shortened
+from mt.plots.heatmap import LABEL_CHARACTERS, wrapped
 from mt.plots.marks import MARK
+from mt.plots.style import DOTS_PER_INCH, INK, LABEL_POINTS
 
 # Inches.
 _PANEL = 1.45
@@ -20,13 +21,12 @@ _GAP = 0.12
 _MARGIN = 0.12
 _LINE = 0.2
 _COLUMNS = 6  # panels in a row
-_PANELS = 60  # at most, each of a word
-_FINEST = 256  # pixels of the longer side in a panel
-_SPREAD = 0.55  # standard deviation of the light of a place, in places
-_FAINT = 3.0  # times the mean weight: what is at least full light, so that even attention stays even
-_DARK = 0.4  # how much is seen of what is not attended to
+_MOST_PANELS = 60  # each of a word
+_PANEL_PIXELS = 256  # of the longer side, at least half of it
+_SPREAD = 0.55  # standard deviation of the light of a cell of the grid, in cells
+_FULL_LIGHT = 3.0  # times the mean weight, at least, so that even attention stays even
+_DARK = 0.4  # brightness of what is not attended to
 _SPACE = "▁"
-_INK = "#1f2933"
 
 
 def over_picture(
@@ -37,19 +37,19 @@ def over_picture(
     stops: Sequence[int] | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the picture, and a panel for each target token: what the token attended to is in colour, the rest is grey.
+    """Draws the picture, and a panel for each target token: what the token attended to is in colour, the rest is grey.
 
     The light of a panel is in proportion to the weights, smoothed over neighbours; the largest weight, if it is three
-    times the mean of all places or more, is full light. After 60 tokens no more are drawn, which the title says.
+    times the mean over the grid or more, is full light. After 60 tokens no more are drawn, which the title says.
 
     Args:
         weights: [T, rows * columns of the grid], 0 to 1.
         target: [T] token strings.
-        stops: [T], the place that a hard attention chose, -1 for none. It is boxed.
+        stops: [T], the cell of the grid that a hard attention chose, -1 for none. It is boxed.
         title: drawn literally, above, in at most four lines.
 
     Raises:
-        ValueError: shapes do not fit, or a stop is no place.
+        ValueError: shapes do not fit, or a stop lies outside the grid.
     """
     table = np.asarray(weights, dtype=float)
     (rows, columns) = picture.grid
@@ -59,16 +59,16 @@ def over_picture(
         )
     if stops is not None and not (len(stops) == len(target) and all(-1 <= stop < rows * columns for stop in stops)):
         raise ValueError(f"stops must be {len(target)} places within -1..{rows * columns - 1}")
-    if len(target) > _PANELS:
-        title = f"{title} (the first {_PANELS} of {len(target)} tokens)"
-    names = [shown(token.removeprefix(_SPACE) or token) for token in target[:_PANELS]]
+    if len(target) > _MOST_PANELS:
+        title = f"{title} (the first {_MOST_PANELS} of {len(target)} tokens)"
+    names = [shortened(token.removeprefix(_SPACE) or token, LABEL_CHARACTERS) for token in target[:_MOST_PANELS]]
     pixels = _enlarged(picture.pixels)
     figure, panels = _page(len(names) + 1, pixels.shape[0] / pixels.shape[1], title)
     face = font(LABEL_POINTS, names)
     for number, (axes, name) in enumerate(zip(panels, ["", *names], strict=True)):
-        lit = pixels if number == 0 else _lit(pixels, table[number - 1].reshape(rows, columns))
-        axes.imshow(lit, interpolation="bilinear", extent=(0, columns, rows, 0), aspect="auto")
-        axes.set_title(name, pad=3, font=face, color=_INK, parse_math=False)
+        image = pixels if number == 0 else _illuminated(pixels, table[number - 1].reshape(rows, columns))
+        axes.imshow(image, interpolation="bilinear", extent=(0, columns, rows, 0), aspect="auto")
+        axes.set_title(name, pad=3, font=face, color=INK, parse_math=False)
         if number and stops is not None and stops[number - 1] >= 0:
             row, column = divmod(int(stops[number - 1]), columns)
             axes.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=MARK, linewidth=1.4, clip_on=False))
@@ -76,48 +76,49 @@ def over_picture(
 
 
 def _page(count: int, ratio: float, title: str) -> tuple[Figure, list[Axes]]:
-    """Panels row by row, below the title. ratio: of a panel's height to its width."""
-    across = min(count, _COLUMNS)
-    down = -(-count // across)
-    wide = _PANEL * min(1.0, 1 / ratio)
-    tall = _PANEL * min(1.0, ratio)
-    width = 2 * _MARGIN + across * (wide + _GAP) - _GAP
+    """Makes a page of panels, row by row, below the title. ratio: of a panel's height to its width."""
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    panel_width = _PANEL * min(1.0, 1 / ratio)
+    panel_height = _PANEL * min(1.0, ratio)
+    width = 2 * _MARGIN + columns * (panel_width + _GAP) - _GAP
     heading = wrapped(title, width)
     lines = heading.count("\n") + 1 if heading else 0
     above = _MARGIN + lines * _LINE
-    height = above + down * (tall + _LINE + _GAP) + _MARGIN - _GAP
+    height = above + rows * (panel_height + _LINE + _GAP) + _MARGIN - _GAP
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
     FigureCanvasAgg(figure)
     face = font(LABEL_POINTS + 2, [heading])
-    figure.text(_MARGIN / width, 1 - _MARGIN / height, heading, va="top", font=face, color=_INK, parse_math=False)
+    figure.text(_MARGIN / width, 1 - _MARGIN / height, heading, va="top", font=face, color=INK, parse_math=False)
     panels = []
     for number in range(count):
-        row, column = divmod(number, across)
-        left = _MARGIN + column * (wide + _GAP)
-        top = above + row * (tall + _LINE + _GAP) + _LINE
-        panels.append(figure.add_axes((left / width, 1 - (top + tall) / height, wide / width, tall / height)))
+        row, column = divmod(number, columns)
+        left = _MARGIN + column * (panel_width + _GAP)
+        bottom = above + row * (panel_height + _LINE + _GAP) + _LINE + panel_height
+        place = (left / width, 1 - bottom / height, panel_width / width, panel_height / height)
+        panels.append(figure.add_axes(place))
         panels[-1].set_axis_off()
     return figure, panels
 
 
 def _enlarged(pixels: np.ndarray) -> np.ndarray:
-    """[height, width, 3] from 0 to 1, at least so fine that light falls softly."""
-    times = max(1, _FINEST // max(pixels.shape[:2]))
+    """Returns [height, width, 3] from 0 to 1, enlarged where it is too small for soft light."""
+    times = max(1, _PANEL_PIXELS // max(pixels.shape[:2]))
     return np.repeat(np.repeat(pixels, times, 0), times, 1) / 255
 
 
-def _lit(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """The pixels in the light of the weights."""
-    across, down = (_light(size, places) for size, places in zip(pixels.shape[1::-1], grid.shape[::-1], strict=True))
-    smooth = down @ grid @ across.T
-    full = max(float(smooth.max()), _FAINT * grid.mean(), np.finfo(float).tiny)
+def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Returns the pixels in the light of the weights, [rows, columns of the grid]."""
+    vertical, horizontal = (_spread(size, cells) for size, cells in zip(pixels.shape, grid.shape, strict=False))
+    smooth = vertical @ grid @ horizontal.T
+    full = max(float(smooth.max()), _FULL_LIGHT * grid.mean(), np.finfo(float).tiny)
     light = (smooth / full).clip(0, 1)[..., None]
     grey = pixels @ (0.299, 0.587, 0.114)  # ITU-R BT.601
     return light * pixels + (1 - light) * _DARK * grey[..., None]
 
 
-def _light(size: int, places: int) -> np.ndarray:
-    """[size, places]: how much of each place's light falls on each pixel of a side; rows sum to 1."""
-    distances = (np.arange(size) + 0.5)[:, None] / size * places - (np.arange(places) + 0.5)
-    found = np.exp(-0.5 * (distances / _SPREAD) ** 2)
-    return found / found.sum(1, keepdims=True)
+def _spread(size: int, cells: int) -> np.ndarray:
+    """Returns [size, cells]: how much of each cell's light falls on each pixel of a side; rows sum to 1."""
+    distances = (np.arange(size) + 0.5)[:, None] / size * cells - (np.arange(cells) + 0.5)
+    light = np.exp(-0.5 * (distances / _SPREAD) ** 2)
+    return light / light.sum(1, keepdims=True)

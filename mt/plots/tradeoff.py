@@ -5,19 +5,13 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from mt.plots.fonts import characters, drawable, font
+from mt.plots.fonts import font, shortened
+from mt.plots.style import INK, LABEL_POINTS, chart, name_axes
 
-_PANEL = (4.6, 3.6)  # inches
-_DOTS_PER_INCH = 150
-_POINTS = 9  # of letters
 _NAME_CHARACTERS = 80  # at most
 _LEGEND_CHARACTERS = 56  # in the width of a panel
-_INK = "#1f2933"
-_AXIS = "#52606d"
-_GRID = "#e4e8ee"
 _MARKERS = "osD^vPX"
 _DASHES = ("--", ":", "-.")
 
@@ -29,13 +23,13 @@ class Line:
     name: str
     colour: str
     points: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
-    """(its delay in each panel, the quality of each of its runs) of each setting."""
+    """For each setting its delay in each panel, and the quality of each of its runs."""
     level: float | None = None
     """The quality of a system without delays, which is drawn from edge to edge; None of others."""
 
 
 def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figure:
-    """Draw quality (upwards) over measures of delay (to the right), one panel each, with a legend below.
+    """Draws quality (upwards) over measures of delay (to the right), one panel each, with a legend below.
 
     A setting of several runs stands at their mean, with a bar from the worst to the best.
 
@@ -43,19 +37,12 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
         delays: the names of the panels' measures.
         quality: the name of the other axis.
     """
-    figure = Figure(figsize=(_PANEL[0] * len(delays), _PANEL[1]), dpi=_DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(delays), sharey=True, squeeze=False)[0]
+    figure, panels = chart(len(delays), sharey=True)
     for number, (axes, name) in enumerate(zip(panels, delays, strict=True)):
-        axes.grid(color=_GRID, linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[:].set_color(_GRID)
-        axes.tick_params(length=0, labelsize=_POINTS, labelcolor=_AXIS, labelleft=True)
-        axes.set_xlabel(name, fontsize=_POINTS, color=_AXIS)
-        axes.set_ylabel(quality, fontsize=_POINTS, color=_AXIS)
+        name_axes(axes, name, quality)
         for index, line in enumerate(lines):
             _draw(axes, line, number, index)
-    names = [_shown(line.name) for line in lines]
+    names = [shortened(line.name, _NAME_CHARACTERS) for line in lines]
     columns = max(1, min(3, _LEGEND_CHARACTERS * len(delays) // max(len(name) + 8 for name in names)))
     legend = figure.legend(
         panels[0].get_lines(),
@@ -63,8 +50,8 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
         loc="outside lower left",
         ncols=columns,
         frameon=False,
-        labelcolor=_INK,
-        prop=font(_POINTS, names),
+        labelcolor=INK,
+        prop=font(LABEL_POINTS, names),
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -82,8 +69,3 @@ def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
     marker = _MARKERS[index % len(_MARKERS)]
     axes.plot(across, up, color=line.colour, linewidth=1.6, marker=marker, markersize=6.5, markeredgecolor="white")
     axes.vlines(across, [min(q) for *_, q in points], [max(q) for *_, q in points], color=line.colour, linewidth=1)
-
-
-def _shown(name: str) -> str:
-    shown = characters(drawable(name))
-    return "".join(shown if len(shown) <= _NAME_CHARACTERS else [*shown[: _NAME_CHARACTERS - 1], "…"])
