@@ -18,7 +18,7 @@ from data_prep.work_folder import SETTINGS, work_folder_of
 from mt.common.input_files import read_json, read_text, sha256
 from mt.data import writer
 from mt.errors import UserError
-from mt.storage import own_draft
+from mt.storage import replaced_by_any
 
 _DUPLICATE = "duplicate (drop_duplicates)"
 _NAMED = 5  # of missing parts
@@ -33,7 +33,7 @@ def all_shards(builder: ShardBuilder, chunks: int, manifest: Path) -> list[Shard
         learnt = builder.tokenizers is None or builder.tokenizers.is_dir()
         manifests = [load(builder, chunk) if learnt else None for chunk in range(chunks)]
         _require_all(manifests, builder)
-        with own_draft(manifest) as draft:
+        with replaced_by_any(manifest) as draft:
             plain = [asdict(shard) for one in manifests if one for shard in one.shards]
             draft.write_text(json.dumps(plain), encoding="utf-8")
     return [Shard(**plain) for plain in json.loads(read_text(manifest))]

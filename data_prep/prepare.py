@@ -31,7 +31,7 @@ from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, visible
-from mt.storage import locked, own_draft
+from mt.storage import locked, replaced_by_any
 
 _MANIFEST = "shards.json"
 """Lists all shards in the work folder: a merge writes it before it moves anything."""
@@ -112,7 +112,7 @@ def _prepare_part(preparation: Preparation, work: Path, part: Part) -> None:
     """Learns the vocabulary, where no part has, and makes the shards of one part."""
     if (work / _MANIFEST).is_file():
         return  # all parts are finished, and being merged
-    with own_draft(work / SETTINGS) as draft:
+    with replaced_by_any(work / SETTINGS) as draft:
         draft.write_text(json.dumps(settings_of(preparation.config)), encoding="utf-8")
     builder = preparation.builder(work)
     with origin_named(preparation.config):
@@ -146,7 +146,7 @@ def _learn(preparation: Preparation, work: Path, builder: ShardBuilder) -> None:
                 sample = sampling.sample(preparation.train.read, rows, config, builder.reader)
                 tokenizers = sampling.learn(config, sample)
         try:
-            with own_draft(folder) as draft:
+            with replaced_by_any(folder) as draft:
                 draft.mkdir()
                 tokenizers.save(draft)
         except OSError:

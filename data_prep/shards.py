@@ -28,7 +28,7 @@ from mt.data.dataset import CleaningConfig
 from mt.data.files import sha256
 from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.data.writer import Reader
-from mt.storage import own_draft
+from mt.storage import replaced_by_any
 
 _CHARACTERS = 4 << 20  # of a shard's text, about: 40,000 pairs of sentences
 _CHUNK = 1 << 17  # raw pairs of text; a preparation that is cut short does again what it has not finished of a few
@@ -211,10 +211,10 @@ def _build_shard(builder: ShardBuilder, name: str, start: int, block: pa.Table) 
     pairs, dropped, shown = clean(block, start, builder.cleaning, builder.reader)
     if builder.cleaning.drop_duplicates:
         joined = pc.binary_join_element_wise(pairs["source"], pairs["target"], "\n").cast(pa.binary()).to_pylist()
-        with own_draft(builder.path(name, "keys")) as draft:
+        with replaced_by_any(builder.path(name, "keys")) as draft:
             draft.write_bytes(b"".join(hashlib.blake2b(pair, digest_size=_KEY).digest() for pair in joined))
     unwritten: dict[str, Unwritten] = {}
-    with own_draft(builder.path(name)) as draft:
+    with replaced_by_any(builder.path(name)) as draft:
         if builder.tokenizers is None:
             with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_stream(file, corpus.TEXT) as stream:
                 stream.write_table(pairs)
@@ -227,7 +227,7 @@ def _build_shard(builder: ShardBuilder, name: str, start: int, block: pa.Table) 
 
 
 def _save(builder: ShardBuilder, chunk: int, manifest: Manifest) -> None:
-    with own_draft(builder.path(_name(chunk), "json")) as draft:
+    with replaced_by_any(builder.path(_name(chunk), "json")) as draft:
         draft.write_text(json.dumps(asdict(manifest)), encoding="utf-8")
 
 

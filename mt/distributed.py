@@ -29,12 +29,13 @@ Gather = Callable[[T], list[T]]
 """Gives every process the values of all of them, in their order."""
 
 PATIENCE = timedelta(days=30)
-"""For one process to do what the others wait for, as preparing a corpus. One that dies ends the waiting at once."""
+"""The longest time for which processes wait for one of them, as while it prepares a corpus. One that dies ends the wait
+at once."""
 _ABSENT: Any = object()
 _PROBE = ".seen-"
-"""What the name of a file begins with, by which processes find out whether they share a folder."""
+"""The beginning of the name of a file by which processes test whether they share a folder."""
 _PROBE_LIFETIME = 600.0
-"""Seconds after which nobody looks for one."""
+"""Seconds after which no process looks for such a file."""
 
 
 class LostError(UserError):
@@ -46,11 +47,11 @@ class LostError(UserError):
 
 @contextlib.contextmanager
 def collective() -> Iterator[None]:
-    """Around what processes do together: torch's report of one that is gone becomes `LostError`."""
+    """Raises `LostError` where torch reports, inside, that another process is gone."""
     try:
         yield
     except RuntimeError as error:
-        # Of gloo it is a RuntimeError like any other, which names its file.
+        # gloo raises a RuntimeError like any other, which names its file.
         if isinstance(error, dist.DistError) or "/gloo/" in str(error):
             raise LostError from error
         raise
@@ -58,19 +59,19 @@ def collective() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """The processes of a run, as one of them sees them. But for the properties, `share` and `device`, all of them call
-    a method at the same point, or all wait for ever."""
+    """The processes of a run, and which of them this one is. All processes must call a method at the same point, or all
+    wait for ever; but for the properties, `share` and `device`."""
 
     rank: int = 0
     size: int = 1
     local_rank: int = 0
     """The rank among the processes of this machine."""
     host: dist.ProcessGroup | None = None
-    """The group of torch by which objects travel."""
+    """The group of torch by which objects are exchanged."""
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes, prints and draws."""
+        """Returns whether this is the process that writes, prints and draws."""
         return self.rank == 0
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
@@ -97,7 +98,8 @@ class ProcessGroup:
         return self._all_gather(value, self.host)
 
     def channel(self) -> Gather:
-        """As `all_gather`, apart from all others: for a part that has its own pace, as a stream of text."""
+        """Returns an `all_gather` that is independent of all others, for a part with its own pace, as a stream of
+        text."""
         group = None if self.size == 1 else dist.new_group(backend="gloo", timeout=PATIENCE)
         return lambda value: self._all_gather(value, group)
 
@@ -168,7 +170,7 @@ class ProcessGroup:
         if self.size == 1:
             return
         probe = self.decided_by_first(lambda: _probe(folder))
-        # By its own path of the folder, which may begin elsewhere.
+        # Each process looks by its path of the folder, which may begin elsewhere.
         seen = self.all_gather(((folder / probe.name).exists(), socket.gethostname()))
         if self.is_first:
             probe.unlink()
@@ -197,9 +199,9 @@ ALONE = ProcessGroup()
 
 @contextlib.contextmanager
 def synchronized(module: nn.Module, *, when: bool) -> Iterator[None]:
-    """A context of a forward and a backward pass of what `data_parallel` returned. `when` it is the last pass of an
-    update, gradients are reduced over all processes, else each process adds up its own. (Around the backward pass alone
-    it would have no effect.)"""
+    """Has a forward and a backward pass, inside, of what `data_parallel` returned reduce gradients over all processes
+    `when` it is the last pass of an update; else each process adds up its gradients. (It must be around both
+    passes.)"""
     with contextlib.ExitStack() as stack:
         if isinstance(module, DistributedDataParallel) and not when:
             stack.enter_context(module.no_sync())
@@ -217,8 +219,9 @@ def code_digest() -> str:
 
 
 def _probe(folder: Path) -> Path:
+    """Makes a file that other processes look for; removes those of processes that were killed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f"{_PROBE}*"):  # by a process that was killed meanwhile
+    for left in folder.glob(f"{_PROBE}*"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _PROBE_LIFETIME:
                 left.unlink()

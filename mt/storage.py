@@ -19,11 +19,12 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Writes a value as indented JSON, as `write_text`."""
     write_text(path, [json.dumps(value, indent=2, ensure_ascii=False)])
 
 
 def write_text(path: Path, lines: Sequence[str]) -> None:
-    """UTF-8, one line each. Makes the folder where it is missing."""
+    """Writes lines of UTF-8, each with its newline. Makes the folder where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced(path) as file:
         # A byte of a file's name that is no character becomes an escape, which JSON reads back.
@@ -31,8 +32,8 @@ def write_text(path: Path, lines: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Around what writes to a file or folder: an OSError of the disk, which names none, names this one."""
+def _named_in_errors(path: Path) -> Iterator[None]:
+    """Puts the name of a file or folder into an OSError of the disk that is raised inside, which has none."""
     try:
         yield
     except OSError as error:
@@ -43,13 +44,13 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of `path` at the end, flushed to the disk; after an error `path` is as
-    before.
+    """Opens a file to write, which takes the place of `path` at the end, flushed to the disk; after an error `path` is
+    as before.
 
     Neither a link at `path` nor one at the name of the draft is followed.
     """
     draft = path.with_name(f".{path.name}.part")
-    with naming(path):
+    with _named_in_errors(path):
         draft.unlink(missing_ok=True)
         with draft.open("xb") as file:  # x: refuses what is there, a link too
             try:
@@ -63,19 +64,21 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 
 
 def replaced_path(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """As `replaced`, without a flush, for libraries that open files themselves: the name of what they are to make."""
+    """Gives libraries that open files themselves the path of a draft, which takes the place of `path` at the end,
+    without a flush."""
     return _drafted(path, f"{path.name}.draft")
 
 
-def own_draft(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """As `replaced_path`, by a name that no other process has: of several that make the same, each makes all of it."""
+def replaced_by_any(path: Path) -> contextlib.AbstractContextManager[Path]:
+    """Does the same where several processes may make one file at once: each writes all of a draft that has a name of
+    its own."""
     return _drafted(path, f".{path.name}.{socket.gethostname()}-{os.getpid()}.draft")
 
 
 @contextlib.contextmanager
 def _drafted(path: Path, name: str) -> Iterator[Path]:
     draft = path.with_name(name)
-    with naming(path):
+    with _named_in_errors(path):
         _discard(draft)
         try:
             yield draft
@@ -87,13 +90,13 @@ def _drafted(path: Path, name: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """A new folder to write in, which takes the place of `path` at the end, flushed to the disk.
+    """Makes a new folder to write in, which takes the place of `path` at the end, flushed to the disk.
 
-    A folder cannot replace another in one step: `mend` repairs what a process left that died between the two.
+    A folder cannot replace another in one step: `repair` mends what a process left that died between the two.
     """
     draft = path.with_name(f".{path.name}.part")
     old = path.with_name(f".{path.name}.old")
-    with naming(path):
+    with _named_in_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _discard(draft)
         draft.mkdir()
@@ -112,9 +115,9 @@ def replaced_folder(path: Path) -> Iterator[Path]:
         _discard(old)
 
 
-def mend(parent: Path) -> None:
+def repair(parent: Path) -> None:
     """Removes drafts and rubbish that a killed process left in a folder, and gives a replaced folder back its name
-    where the new one had not taken it yet. For a folder that no other process writes in."""
+    where the new one had not taken it yet. No other process may write in the folder meanwhile."""
     for old in parent.glob(".*.old"):
         path = parent / old.name.removeprefix(".").removesuffix(".old")
         if not (path.exists() or path.is_symlink()):
@@ -125,7 +128,7 @@ def mend(parent: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a folder, where there is one, or a link at once: nobody meets half of it."""
+    """Removes a folder, where there is one, or a link, at once: no other process sees half of it."""
     if path.is_dir():
         trash = path.with_name(f".{path.name}.trash")
         _discard(trash)
@@ -133,7 +136,7 @@ def remove(path: Path) -> None:
         _discard(trash)
 
 
-def point(link: Path, folder: Path) -> None:
+def point_link(link: Path, folder: Path) -> None:
     """Makes `link` point to a folder beside it, atomically."""
     draft = link.with_name(f".{link.name}.part")
     draft.unlink(missing_ok=True)
@@ -145,16 +148,16 @@ def point(link: Path, folder: Path) -> None:
 
 
 def subfolder(parent: Path, name: str) -> Path:
-    """A folder inside another, made where it is missing. Raises UserError where a link leads elsewhere."""
+    """Returns a folder inside another, made where it is missing. Raises UserError where a link leads elsewhere."""
     path = parent / name
     refuse_link(path)
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def appended(path: Path) -> TextIO:
-    """A text file to append lines to, each written at its end. Raises UserError where a link leads elsewhere."""
-    return os.fdopen(_opened(path, os.O_WRONLY | os.O_APPEND), "a", buffering=1, encoding="utf-8")
+def open_to_append(path: Path) -> TextIO:
+    """Opens a text file to append lines to, each written at its end. Raises UserError where a link leads elsewhere."""
+    return os.fdopen(_descriptor(path, os.O_WRONLY | os.O_APPEND), "a", buffering=1, encoding="utf-8")
 
 
 def refuse_link(path: Path) -> None:
@@ -164,7 +167,7 @@ def refuse_link(path: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """What was written to a file, or the names in a folder, are on the disk when this returns."""
+    """Flushes what was written to a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -174,12 +177,12 @@ def flush(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """For one process at a time. The lock ends with its process, and only a kill leaves the file.
+    """Lets one process in at a time. The lock ends with its process, and only a kill leaves the file.
 
     waiting: called where another process holds the lock, before waiting for it; without it BlockingIOError is raised.
     """
     while True:
-        with os.fdopen(_opened(path, os.O_RDWR), "r+") as lock:
+        with os.fdopen(_descriptor(path, os.O_RDWR), "r+") as lock:
             _lock(lock, waiting)
             # Whoever held it has deleted it, and others may hold a new file of this name already.
             if is_at(path, lock):
@@ -205,15 +208,16 @@ def _lock(lock: IO[str], waiting: Callable[[], None] | None) -> None:
 
 
 def is_at(path: Path, file: IO[str]) -> bool:
-    """Whether the name is still that of the open file."""
+    """Returns whether the name is still that of the open file."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.lstat())
     except FileNotFoundError:
         return False
 
 
-def _opened(path: Path, mode: int) -> int:
-    """Of a regular file, made where it is missing. Raises UserError where anything else has its name."""
+def _descriptor(path: Path, mode: int) -> int:
+    """Returns the descriptor of a regular file, made where it is missing. Raises UserError where anything else has its
+    name."""
     try:
         descriptor = os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError:

@@ -18,17 +18,18 @@ from mt.errors import UserError
 COMPRESSED = (".gz", ".zst")
 """Endings of files that are decompressed while they are read."""
 LONGEST_LINE = 1 << 26
-"""Bytes: what never ends a line, as a device, would fill the memory."""
+"""The most bytes of a line: a device, say, which never ends one, would fill the memory."""
 _BYTE_ORDER_MARK = "\ufeff"
 _BUFFER = 1 << 20
 _NEWLINE = ord("\n")
 
 
 def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
-    """The lines of a binary stream, blank ones included, without line ends and byte-order marks.
+    """Yields the lines of a binary stream, blank ones included, without line ends and byte-order marks.
 
-    name: what to call the stream; start: number of its first line. Raises UserError where a line is not UTF-8, holds a
-    NUL, or has more than `LONGEST_LINE` bytes (says which), and where lines end in carriage returns alone.
+    name: what to call the stream in errors; start: the number of its first line. Raises UserError, with the number of
+    the line, where one is not UTF-8, holds a NUL, or has more than `LONGEST_LINE` bytes; and where lines end in
+    carriage returns alone.
     """
     for number, line in enumerate(byte_lines(stream, name, start), start):
         if number == 1 and b"\r" in line[:-1] and not line.endswith(b"\n"):
@@ -48,13 +49,13 @@ def decoded(stream: BinaryIO, name: str, start: int = 1) -> Iterator[str]:
 
 
 def without_mark(text: str) -> str:
-    """A line or a cell without byte-order marks, which stand inside of files that were joined: in front of a line, or
-    in its midst where the file before had no newline at its end."""
+    """Returns a line or a cell without byte-order marks. They stand within files that were joined: in front of a line,
+    or inside one where the file before had no newline at its end."""
     return text.replace(_BYTE_ORDER_MARK, "")
 
 
 def byte_lines(stream: BinaryIO, name: str, start: int = 1) -> Iterator[bytes]:
-    """The lines of a binary stream with their ends. Raises UserError where one is too long, as `decoded`."""
+    """Yields the lines of a binary stream with their ends. Raises UserError where one is too long, as `decoded`."""
     for number, line in enumerate(iter(functools.partial(stream.readline, LONGEST_LINE + 1), b""), start):
         if len(line) > LONGEST_LINE:
             raise UserError(
@@ -65,10 +66,10 @@ def byte_lines(stream: BinaryIO, name: str, start: int = 1) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def opened(path: Path, *, pipes: bool = False) -> Iterator[io.BufferedReader]:
-    """A file to read bytes from, decompressed where its name ends in `.gz` or `.zst`.
+    """Opens a file to read bytes from, decompressed where its name ends in `.gz` or `.zst`.
 
-    pipes: whether it may be a pipe or a terminal, too, which can be read once. Raises UserError, also out of the body,
-    where it cannot be read, or is no whole file of its kind.
+    pipes: whether it may be a pipe or a terminal, too, which can be read once. Raises UserError, also for errors of the
+    body, where it cannot be read, or is no whole file of its kind.
     """
     try:
         with _decompressed(path, pipes) as file:
@@ -84,17 +85,17 @@ def opened(path: Path, *, pipes: bool = False) -> Iterator[io.BufferedReader]:
 
 
 def file_lines(path: Path, rows: Iterable[range] | None = None, *, pipes: bool = False) -> Iterator[str]:
-    """The lines of a file, plain or compressed, one after another. Raises UserError as `decoded` and `opened`.
+    """Yields the lines of a file, plain or compressed. Raises UserError as `decoded` and `opened`.
 
-    rows: of the lines to give, counted from 0, in ranges that ascend; those between are skipped at the speed of the
-    disk, undecoded. None: all. pipes: as of `opened`.
+    rows: the lines to yield, counted from 0, in ranges that ascend; those between are skipped at the speed of the disk,
+    undecoded. None: all. pipes: see `opened`.
     """
     with opened(path, pipes=pipes) as file:
         yield from chosen_lines(file, str(path), rows)
 
 
 def chosen_lines(file: io.BufferedReader, name: str, rows: Iterable[range] | None) -> Iterator[str]:
-    """As `file_lines`, of an open file that is called `name`."""
+    """Yields the same of an open file, which errors call `name`."""
     if rows is None:
         yield from decoded(file, name)
         return
@@ -106,11 +107,12 @@ def chosen_lines(file: io.BufferedReader, name: str, rows: Iterable[range] | Non
 
 
 def count_lines(file: BinaryIO) -> int:
-    """Of an open file; a last one that does not end counts."""
+    """Counts the lines of an open file; a last one without a newline counts."""
     count = 0
     last = b"\n"
     while block := file.read(_BUFFER):
-        count, last = count + block.count(b"\n"), block[-1:]
+        count += block.count(b"\n")
+        last = block[-1:]
     return count + (last != b"\n")
 
 
@@ -127,7 +129,7 @@ def _skip_lines(file: io.BufferedReader, count: int) -> None:
 
 def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:
     if path.suffix == ".zst":
-        import pyarrow as pa  # a tenth of a second, for those alone who have such files
+        import pyarrow as pa  # here, since it takes a tenth of a second, and few have such files
 
         require_regular(path)  # refuses what cannot be read with the system's own words
         return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), _BUFFER)  # type: ignore[arg-type]
@@ -138,7 +140,7 @@ def _decompressed(path: Path, pipes: bool) -> io.BufferedReader:
 
 
 def read_lines(path: Path, *, pipes: bool = False) -> list[str]:
-    """The lines of a file, all of them. Raises UserError as `file_lines`, and where there are none."""
+    """Reads all lines of a file. Raises UserError as `file_lines`, and where there are none."""
     lines = list(file_lines(path, pipes=pipes))
     if not lines:
         raise UserError(f"{path} is empty: give a file with one sentence per line")
@@ -146,7 +148,7 @@ def read_lines(path: Path, *, pipes: bool = False) -> list[str]:
 
 
 def read_parallel(paths: Sequence[Path], what: str) -> list[list[str]]:
-    """Files, or pipes, whose lines n belong together, to one `what`.
+    """Reads files, or pipes, whose lines n belong to the same `what`.
 
     Raises UserError as `read_lines`, or where counts differ.
     """

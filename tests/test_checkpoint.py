@@ -16,7 +16,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.storage import point
+from mt.storage import point_link
 
 MODELS = {
     "tied": {"embedding": {"embedding_dim": 32, "tie_output": True}},
@@ -164,7 +164,7 @@ def test_an_error_while_saving_leaves_the_checkpoint_before(
     checkpoint.load_model(run, "last")
     # And the next attempt is not in the way of what this one left.
     checkpoint.save(new, model, tokenizers, config, ABOUT, {}, {})
-    point(run / "checkpoints/last", new)
+    point_link(run / "checkpoints/last", new)
     assert checkpoint.load_meta(run / "checkpoints/last").update == 7
     assert sorted(path.name for path in last.parent.iterdir()) == sorted([*names, new.name])
 
@@ -184,6 +184,6 @@ def test_a_link_that_a_copy_turned_into_a_folder_can_move_again(trained: Path, t
     link = run / "checkpoints/last"
     assert link.is_dir() and not link.is_symlink()
     target = next((run / "checkpoints").glob("update-*"))
-    point(link, target)
+    point_link(link, target)
     assert link.is_symlink() and link.resolve() == target.resolve()
     checkpoint.load_model(run, "last")

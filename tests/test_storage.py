@@ -8,9 +8,9 @@ import pytest
 from mt.common.input_files import read_json
 from mt.errors import UserError, explained
 from mt.storage import (
-    appended,
-    mend,
-    point,
+    open_to_append,
+    repair,
+    point_link,
     remove,
     replaced,
     replaced_folder,
@@ -116,13 +116,13 @@ def test_folders_are_not_made_nor_lines_appended_through_a_link(inside: Path, ou
         with pytest.raises(UserError, match=f"{name} is a link to .*, and nothing is written through links: remove it"):
             subfolder(inside, name)
     with pytest.raises(UserError, match=r"metrics\.jsonl is a link to .*, and nothing is written through links"):
-        appended(inside / "metrics.jsonl")
+        open_to_append(inside / "metrics.jsonl")
     assert untouched(outside)
 
 
 def test_lines_are_appended(tmp_path: Path) -> None:
     for line in ("größer", "small"):
-        with appended(tmp_path / "lines") as file:
+        with open_to_append(tmp_path / "lines") as file:
             file.write(f"{line}\n")
             assert (tmp_path / "lines").read_text(encoding="utf-8").endswith(f"{line}\n")
     assert (tmp_path / "lines").read_text(encoding="utf-8") == "größer\nsmall\n"
@@ -157,7 +157,7 @@ def test_a_folder_that_was_being_replaced_gets_its_name_back(replaced_already: b
     if replaced_already:
         (tmp_path / "update-1").mkdir()
         (tmp_path / "update-1" / "new").touch()
-    mend(tmp_path)
+    repair(tmp_path)
     assert [path.name for path in tmp_path.rglob("*")] == ["update-1", "new" if replaced_already else "old"]
 
 
@@ -191,7 +191,7 @@ def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     link = tmp_path / "last"
-    point(link, tmp_path / "a")
+    point_link(link, tmp_path / "a")
     assert os.readlink(link) == "a"
     replaced = []
 
@@ -201,7 +201,7 @@ def test_links_move_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         os.replace(source, target)
 
     monkeypatch.setattr(Path, "replace", replace)
-    point(link, tmp_path / "b")
+    point_link(link, tmp_path / "b")
     assert os.readlink(link) == "b" and replaced == [link]
 
 

@@ -1,4 +1,5 @@
-"""What attention is drawn on where that is no table of words, which fields know and plots draw; and as what files."""
+"""The pictures and sounds that attention is drawn over, which fields make and plots draw; and the formats of
+drawings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,27 +10,27 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Places of a picture, row by row from the upper left."""
+    """A picture, divided into cells, which are the positions of attention, row by row from the upper left."""
 
     pixels: np.ndarray
     """[height, width, 3] uint8: red, green, blue."""
     grid: tuple[int, int]
-    """Rows and columns of places, which cover the whole picture."""
+    """Rows and columns of cells, which cover the whole picture."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """Places of a sound, of equal length."""
+    """A sound, divided into positions of equal length."""
 
     energies: np.ndarray
     """[frames, bands], any logarithmic unit, low bands first."""
     seconds: float
-    """How long it is."""
+    """The length of the sound."""
     boundaries: Sequence[float] = ()
-    """Seconds at which its words or letters end, where that is known."""
+    """The seconds at which its words or letters end, where that is known."""
 
 
 Backdrop = Picture | Sound
 
 PlotFormat = Literal["png", "pdf", "svg"]
-"""What drawings are written as."""
+"""The format of a drawing."""

@@ -1,6 +1,6 @@
-"""The door by which files are read: regular ones, which end, and of those that are read at once no more than fits.
+"""Reads files safely: only regular ones, which end, and those that are read at once only up to a size.
 
-Whatever is refused is an OSError that names its file, as the system's own refusals are.
+A refusal is an OSError that names the file, as those of the system do.
 """
 
 import errno
@@ -15,7 +15,7 @@ from typing import Any
 from mt.errors import UserError
 
 LARGEST = 1 << 26
-"""Bytes of a file that is read at once: a configuration, results, a tokenizer."""
+"""The most bytes of a file that is read at once: a configuration, results, a tokenizer."""
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFCHR: "a device",
@@ -25,12 +25,12 @@ _KINDS = {
 
 
 def require_regular(path: Path) -> None:
-    """Raises OSError where a file is missing, or is none that ends: before a library opens it by its name."""
+    """Raises OSError where a file is missing or not regular, before a library opens it by its name."""
     _refuse_irregular(path, path.stat().st_mode)
 
 
 def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """A file to read bytes from. Raises OSError where it is missing, or is a pipe, a device or a folder."""
+    """Opens a file to read bytes from. Raises OSError where it is missing, or is a pipe, a device or a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # a pipe would wait
     try:
         _refuse_irregular(path, os.fstat(descriptor).st_mode)
@@ -41,17 +41,17 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
 
 
 def open_stream(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
-    """As `open_regular`, of what is read as it comes: a pipe and a terminal are taken, too, and of devices those alone
-    that end."""
-    about = path.stat()
-    ends = about.st_rdev == os.stat(os.devnull).st_rdev or (stat.S_ISCHR(about.st_mode) and _is_terminal(path))
-    if stat.S_ISFIFO(about.st_mode) or (stat.S_ISCHR(about.st_mode) and ends):
+    """Opens a file, a pipe or a terminal to read bytes from as they come; of other devices only /dev/null, which ends.
+    Raises OSError as `open_regular`."""
+    status = path.stat()
+    ends = status.st_rdev == os.stat(os.devnull).st_rdev or (stat.S_ISCHR(status.st_mode) and _is_terminal(path))
+    if stat.S_ISFIFO(status.st_mode) or (stat.S_ISCHR(status.st_mode) and ends):
         return path.open("rb", buffering)  # type: ignore[return-value]
     return open_regular(path, buffering)
 
 
 def read_bytes(path: Path) -> bytes:
-    """All of a regular file. Raises OSError where it has more than `LARGEST` bytes, too."""
+    """Reads all of a regular file. Raises OSError also where it has more than `LARGEST` bytes."""
     with open_regular(path) as file:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
@@ -60,29 +60,29 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """As `read_bytes`, of UTF-8. Raises UnicodeDecodeError where it is none."""
+    """Reads all of a file of UTF-8, as `read_bytes`. Raises UnicodeDecodeError where it is none."""
     return read_bytes(path).decode()
 
 
 def sha256(path: Path) -> str:
-    """Of the contents, in hex. Raises OSError as `open_regular`."""
+    """Computes the SHA-256 of the contents, in hex. Raises OSError as `open_regular`."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
-    """The object in a JSON file. Raises UserError where it holds none, with what to do about it."""
+    """Reads the object in a JSON file. Raises UserError where it holds none. remedy: what to do then."""
     try:
-        found = json.loads(read_text(path))
+        value = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read as JSON ({reason(error)}): {remedy}") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise UserError(f"{path} is no JSON object: {remedy}")
-    return found
+    return value
 
 
 def reason(error: Exception) -> str:
-    """What the system refused, without number and path; of other errors all that they say."""
+    """Returns the words of a refusal of the system, without number and path; for other errors the whole message."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 

@@ -1,4 +1,4 @@
-"""Plain data to frozen and validated objects, and what is wrong with it as one sentence."""
+"""Makes frozen and validated objects of plain data, and one sentence of what is wrong with it."""
 
 import json
 import re
@@ -13,9 +13,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_SIZE = 1 << 20
-"""Bound of every option that is a size of a tensor's dimension, or a length of a text."""
+"""The upper bound of every option that is a size of a tensor's dimension, or a length of a text."""
 MAX_COUNT = 1 << 40
-"""Bound of every option that counts updates, sentences or tokens."""
+"""The upper bound of every option that counts updates, sentences or tokens."""
 
 
 class Options(BaseModel, frozen=True, extra="forbid", strict=True):
@@ -23,9 +23,9 @@ class Options(BaseModel, frozen=True, extra="forbid", strict=True):
 
 
 def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Model:
-    """Plain data (what JSON can say) as a `model`.
+    """Makes a `model` of plain data (of the types that JSON has).
 
-    where: names the place the data comes from, for the sentence. Raises UserError with the first thing that is wrong.
+    where: the place that the data comes from, for the sentence. Raises UserError with the first thing that is wrong.
     """
     prefix = f"{where}: " if where else ""
     try:
@@ -40,16 +40,17 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
 
 
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
-    first = error.errors(include_url=False)[0]
-    path, options, others = _locate(first["loc"], model)
+    """Says the first thing that is wrong."""
+    fault = error.errors(include_url=False)[0]
+    path, options, others = _locate(fault["loc"], model)
     key = shown(".".join(path))
-    given = first["input"]
-    context = first.get("ctx", {})
-    match first["type"]:
+    value = fault["input"]
+    context = fault.get("ctx", {})
+    match fault["type"]:
         case "extra_forbidden":
-            having = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
-            if having:
-                names = " or ".join(f"{'.'.join(path[:-1])}.name={name}" for name in having)
+            owners = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
+            if owners:
+                names = " or ".join(f"{'.'.join(path[:-1])}.name={name}" for name in owners)
                 return f"unknown option {key} here: it is an option of {names}; choose that, or leave it out"
             return f"unknown option {key}: {nearest(path[-1], options)}"
         case "missing":
@@ -59,11 +60,11 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
             return invalid_choice(f"{key}.name", tag, _quoted(context["expected_tags"]))
         case "union_tag_not_found":
             return f"{key} does not say which kind: add {key}.name"
-        case "literal_error" if isinstance(given, str):
-            return invalid_choice(key, given, _quoted(context["expected"]))
+        case "literal_error" if isinstance(value, str):
+            return invalid_choice(key, value, _quoted(context["expected"]))
         case "json_invalid":
             return _unreadable(context["error"].partition(" at line")[0])  # of our JSON
-    return f"{key}={shown(json.dumps(given))} is not possible: {first['msg'][0].lower()}{first['msg'][1:]}"
+    return f"{key}={shown(json.dumps(value))} is not possible: {fault['msg'][0].lower()}{fault['msg'][1:]}"
 
 
 def _unreadable(reason: str) -> str:
@@ -75,7 +76,8 @@ def _unreadable(reason: str) -> str:
 def _locate(
     location: tuple[int | str, ...], model: type[BaseModel]
 ) -> tuple[list[str], list[str], list[type[BaseModel]]]:
-    """A location as a user would write it, the options that exist beside it, and the other kinds that it could be of.
+    """Returns a location as a user would write it, the options that exist beside it, and the other kinds that it could
+    be of.
 
     pydantic adds to a location the name that decided each union on the way.
     """
@@ -97,12 +99,12 @@ def _locate(
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
-    """The configuration classes that an annotation allows."""
+    """Returns the configuration classes that an annotation allows."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]
 
 
 def _quoted(text: str) -> list[str]:
-    """The words in single quotes, as pydantic lists choices."""
+    """Returns the words in single quotes, as pydantic lists choices."""
     return re.findall(r"'([^']*)'", text)

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, a line every so often in a log file or a pipe.
+"""Shows how far long work has come: by a bar on a terminal, or a line every so often in a log file or a pipe.
 
 The one door to tqdm.
 """
@@ -16,15 +16,15 @@ from mt.common.terminal import say
 from mt.errors import visible_lines
 
 SECONDS = 30.0
-"""Between lines in a log file or a pipe."""
-_MANY = 1_000_000  # of which thousands or millions are shown
+"""The seconds between lines in a log file or a pipe."""
+_MANY = 1_000_000  # units, from which on a bar counts thousands or millions
 _COLUMNS = 80
 _ROWS = 24
-"""Of a terminal that does not say how large it is."""
+"""The size of a terminal that does not tell its size."""
 
 
 class Bar:
-    """What is done of some work, on standard error while the context lasts."""
+    """Shows how much of some work is done, on standard error while the context lasts."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Bar:
     ) -> None:
         """
         Args:
-            total: of the units, None where unknown; done: of these before this process.
+            total: how many units there are, None where unknown; done: how many of them are done already.
             leave: whether the bar stays on the terminal at the end.
             seconds: between lines where there is no terminal; None: no lines.
         """
@@ -49,7 +49,7 @@ class Bar:
         self._done = done
         self._bar = _bar(name, total, unit, done, leave) if shown and sys.stderr.isatty() else None
         self._seconds = seconds if shown and self._bar is None else None
-        self._said = time.monotonic()
+        self._shown_at = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -61,23 +61,23 @@ class Bar:
             self._bar.close()
 
     def update(self, count: int = 1) -> None:
-        """After `count` more units."""
+        """Counts `count` more units as done."""
         self._done += count
         if self._bar is not None:
             self._bar.update(count)
-        elif self._seconds is not None and time.monotonic() - self._said >= self._seconds:
-            self._said = time.monotonic()
+        elif self._seconds is not None and time.monotonic() - self._shown_at >= self._seconds:
+            self._shown_at = time.monotonic()
             of = "" if self._total is None else f" of {self._total:,}"
             say(f"{self._name}: {self._done:,}{of} {self._unit}", sys.stderr)
 
     def note(self, values: Mapping[str, object]) -> None:
-        """What a bar shows beside it from now on."""
+        """Shows values beside a bar from now on."""
         if self._bar is not None:
             self._bar.set_postfix(values, refresh=False)
 
 
 def say_beside(text: str) -> None:
-    """Prints what is said to people to standard output, without tearing a bar, and at once."""
+    """Prints a message for people to standard output, without tearing a bar, and at once."""
     tqdm.write(visible_lines(text), file=sys.stdout)
     sys.stdout.flush()
 

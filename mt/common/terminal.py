@@ -1,4 +1,4 @@
-"""What commands write to standard output and error: no text of data or files can give a terminal an order."""
+"""Prints for people and terminals: no text of data or files can give a terminal an order."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from mt.errors import visible, visible_lines
 
 
 def say(text: str = "", file: TextIO | None = None) -> None:
-    """Prints what is said to people, line by line as `visible`, and at once.
+    """Prints a message for people, line by line as `visible`, and at once.
 
     file: a stream; by default standard output.
     """
@@ -16,7 +16,8 @@ def say(text: str = "", file: TextIO | None = None) -> None:
 
 
 def output(text: str) -> str:
-    """A line of output, as a translation, for standard output: `visible` on a terminal, unchanged in a file or pipe."""
+    """Returns a line of output, as a translation, for standard output: `visible` on a terminal, unchanged in a file or
+    pipe."""
     return visible(text) if sys.stdout.isatty() else text
 
 

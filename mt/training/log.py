@@ -15,7 +15,7 @@ from torch.utils.tensorboard.summary import hparams
 
 from mt.common.input_files import open_regular
 from mt.errors import UserError
-from mt.storage import appended, is_at, subfolder, write_text
+from mt.storage import is_at, open_to_append, subfolder, write_text
 from mt.text_io import byte_lines
 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
@@ -75,7 +75,7 @@ class Log:
             write_text(self._path, [line for line in lines if _stays(line, update, validated)])
         if sizes is not None:
             _cut(self._events, sizes)
-        self._file = appended(self._path)
+        self._file = open_to_append(self._path)
         self._say = say
         self._board = SummaryWriter(str(self._events), purge_step=update + 1)
         self._hook = threading.excepthook
@@ -85,7 +85,7 @@ class Log:
         """Writes one JSON object {"kind", "update", ...}, and a point for each value in TensorBoard."""
         if not is_at(self._path, self._file):
             self._file.close()
-            self._file = appended(self._path)
+            self._file = open_to_append(self._path)
             self._say(f"  warning: {self._path} was deleted or replaced: lines before update {update:,} are not in it")
         self._file.write(json.dumps({"kind": kind, "update": update, **values}) + "\n")
         for name, value in values.items():

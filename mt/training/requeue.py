@@ -6,7 +6,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
-from mt.storage import mend, subfolder
+from mt.storage import repair, subfolder
 from mt.training.run import Run
 from mt.training.start import begin
 
@@ -21,7 +21,7 @@ def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGro
     """
     run = begin(config, corpus, folder, processes, _made)
     if processes.is_first:
-        mend(subfolder(folder, run.checkpoints.name))
+        repair(subfolder(folder, run.checkpoints.name))
     return run
 
 

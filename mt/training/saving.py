@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mt import checkpoint
 from mt.errors import UserError
-from mt.storage import point, remove, subfolder
+from mt.storage import point_link, remove, subfolder
 from mt.training.optimizer import moments
 from mt.training.progress import Progress
 from mt.training.resumption import load_snapshot, snapshot
@@ -19,8 +19,8 @@ def save(run: Run, *, is_best: bool) -> None:
     folder = _folder(run.checkpoints, run.progress.update)
     _write(run, folder)
     if is_best:
-        point(run.checkpoints / "best", folder)
-    point(run.checkpoints / "last", folder)
+        point_link(run.checkpoints / "best", folder)
+    point_link(run.checkpoints / "last", folder)
     prune(run)
 
 
@@ -37,7 +37,7 @@ def save_average(run: Run, updates: list[int]) -> None:
         return
     folder = run.checkpoints / "average"
     _write(run, folder, averaged=updates)
-    point(run.checkpoints / "best", folder)
+    point_link(run.checkpoints / "best", folder)
 
 
 def checkpoints_to_average(run: Run) -> list[Path]:
@@ -91,7 +91,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
         wanted = _folder(checkpoints, progress.best_update)
         if not (wanted / checkpoint.META).is_file():
             raise UserError(f"{wanted}, the best checkpoint of the run, is missing: copy the whole run folder again")
-        point(best, wanted)
+        point_link(best, wanted)
     if last.resolve() != newest:
-        point(last, newest)
+        point_link(last, newest)
     return progress

@@ -16,7 +16,7 @@ from mt.errors import UserError
 from mt.kernels.programs import keep_programs
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.storage import mend, subfolder
+from mt.storage import repair, subfolder
 from mt.training.checks import chosen_metric, require_alike, require_fit, require_work
 from mt.training.folder import mark, new_folder, require_format, take
 from mt.training.freezing import freeze
@@ -83,7 +83,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
     require_format(folder)
     with take(folder, processes) as lock:
         if processes.is_first:
-            mend(subfolder(folder, "checkpoints"))
+            repair(subfolder(folder, "checkpoints"))
         newest = processes.decided_by_first(lambda: checkpoint.locate(checkpoint.newest(folder) or folder, "last"))
         model, _, _ = checkpoint.load_model(newest, "last")
         about = checkpoint.load_meta(newest)

@@ -10,7 +10,7 @@ import pytest
 from mt import text_io
 from mt.common.input_files import LARGEST, open_regular, read_bytes, read_json, require_regular
 from mt.errors import UserError
-from mt.storage import appended, locked
+from mt.storage import locked, open_to_append
 from mt.text_io import byte_lines, file_lines
 
 ENDLESS = ["/dev/zero", "/dev/full", "/dev/urandom"]
@@ -42,7 +42,7 @@ def test_what_is_no_regular_file_is_refused_at_once(no_file: Path):
 
 
 def test_what_is_no_regular_file_is_not_written_to(no_file: Path):
-    for write in (appended, lambda path: locked(path).__enter__()):
+    for write in (open_to_append, lambda path: locked(path).__enter__()):
         with pytest.raises(UserError, match=f"^{no_file} (cannot be written|is a link to).*: remove it$"):
             write(no_file)
 
