@@ -1,4 +1,4 @@
-"""The root configuration: joins what the parts declare, and says how long and how to train.
+"""The root configuration: joins the options that the parts declare, and has those of training.
 
 Defaults stand in these classes, once. The files of conf/ repeat them with a comment each, and a test compares the two
 over every choice of every group: `Config()` is what `python train.py ~recipe` trains. A recipe (conf/recipe/, named
@@ -25,40 +25,43 @@ from mt.search.config import BeamConfig, SearchConfig
 
 
 class TrainingConfig(Options):
+    """How long and how to train."""
+
     freeze: tuple[str, ...] = ()
-    """Modules of the model that stay as they are, by name: encoder, frontend, decoder.embedding. They are not trained,
-    and compute as in decoding, without dropout; see docs/fine-tuning.md."""
+    """Modules of the model that are not trained, by name: encoder, frontend, decoder.embedding. They compute as in
+    decoding, without dropout; see docs/fine-tuning.md."""
     epochs: int = Field(10, gt=0, le=MAX_COUNT)
-    """Passes over the training split, at the most."""
+    """The most passes over the training split."""
     max_updates: int | None = Field(None, gt=0, le=MAX_COUNT)
-    """Optimizer updates, at the most; null leaves it to the epochs."""
+    """The most optimizer updates; null: as many as the epochs have."""
     batch_tokens: int = Field(2000, gt=0, le=MAX_COUNT)
     """Tokens of a batch on either side, padding included."""
     batch_sentences: int | None = Field(None, gt=0, le=MAX_COUNT)
-    """Pairs of a batch, at the most; null leaves it to the tokens."""
+    """The most pairs of a batch; null: as many as the tokens allow."""
     gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update, in however many processes: those that `torchrun` starts share them."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
-    """Each batch is trained with one k of these, drawn at random: its target step t, counted from 1, attends to the
-    first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of search=wait_k (Elbayad et
-    al. 2020, multi-path training). null: to all of them."""
+    """The values of k of which each batch is trained with one, drawn at random: its target step t, counted from 1,
+    attends to the first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of
+    search=wait_k (Elbayad et al. 2020, multi-path training). null: attention to all source tokens."""
     normalization: Literal["token", "sentence"] = "token"
-    """What the loss is a mean over, whose gradient is clipped and learnt from. sentence: the sum over a sentence's
-    tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so large. What
-    is reported is per token either way."""
+    """The unit over which the loss is averaged, whose gradient is clipped and applied. sentence: the sum over a
+    sentence's tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so
+    large. The loss that is reported is per token in either case."""
     max_grad_norm: float = Field(1.0, ge=0, le=1e9)
-    """Largest norm of the gradient (Pascanu et al. 2013); 0 leaves it as it is."""
+    """The norm to which a larger gradient is clipped (Pascanu et al. 2013); 0 clips none."""
     validate_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between validations; null validates at the end of each epoch."""
     validate_first: bool = False
-    """Whether there is a validation before the first update, too: of what a run starts from (`init_from`)."""
+    """Whether there is also a validation before the first update: of the weights that a run starts from
+    (`init_from`)."""
     validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
     metric: str | None = None
-    """What chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes the dataset's first.
-    Where it is too low to tell checkpoints apart, chrF or the loss does: see `mt.training.selection`."""
+    """The name of the number that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes
+    the dataset's first. Where it is too low to choose, chrF or the loss does: see `mt.training.selection`."""
     patience: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
     average_checkpoints: int = Field(5, gt=0, le=1000)
@@ -69,22 +72,22 @@ class TrainingConfig(Options):
     log_every: int = Field(20, gt=0, le=MAX_COUNT)
     """Updates between lines of metrics.jsonl and points in TensorBoard."""
     plots: int = Field(4, ge=0, le=1000)
-    """Dev sentences whose alignments are drawn at each validation, and test sentences at the end."""
+    """The number of dev sentences whose alignments are drawn at each validation, and of test sentences at the end."""
     plot_words: bool = False
     """Whether heatmaps have a row and a column for each word, in place of each piece; see
     `mt.metrics.alignment.weights_between_words`."""
     plot_format: PlotFormat = "png"
-    """Of the heatmaps of a test; pdf, svg: such files beside the PNG that a comparison shows."""
+    """The format of the heatmaps of a test; pdf, svg: such files beside the PNG that a comparison shows."""
 
 
 class InitConfig(Options):
-    """What a new run takes of the run that `init_from` names, beside its weights."""
+    """What a new run takes from the run that `init_from` names, beside its weights."""
 
     vocabulary: Literal["keep", "extend"] = "keep"
     """keep: its tokenizers. extend: these, and pieces for the words and characters of the new training text that they
     do not know; whatever they know is cut, and translated, as before."""
     new_pieces: int = Field(1000, gt=0, le=MAX_SIZE)
-    """Pieces of several characters, or words, that `extend` adds to a vocabulary, at the most; each new character has a
+    """The most pieces of several characters, or words, that `extend` adds to a vocabulary; each new character has a
     piece in any case."""
 
 
@@ -100,7 +103,7 @@ class Config(ModelConfig):
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = BeamConfig()
     seed: int = Field(1, ge=0, lt=1 << 63)
-    """Of the weights, the order of batches, dropout and noise."""
+    """The seed of the weights, the order of batches, dropout and noise."""
     device: str = Field("auto", pattern=f"^({DEVICES})$")
     """auto: a GPU where there is one."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"

@@ -1,4 +1,4 @@
-"""The options of optimizers and of learning-rate schedules; `mt.training.optimizer` says what is done with them."""
+"""The options of optimizers and of learning-rate schedules; `mt.training.optimizer` makes both of them."""
 
 from typing import Annotated, Literal, Self
 
@@ -8,12 +8,14 @@ from mt.common.options import MAX_COUNT, Options
 from mt.errors import UserError
 
 MAX_LR = 1e4
-"""Bound of every learning rate."""
+"""The upper bound of every learning rate."""
 Beta = Annotated[float, Field(ge=0, lt=1)]
 """Decay of a running mean."""
 
 
 class ConstantConfig(Options):
+    """After the warm-up, the rate stays."""
+
     name: Literal["constant"] = "constant"
 
 
@@ -30,25 +32,26 @@ class PlateauConfig(Options):
 
     name: Literal["plateau"] = "plateau"
     factor: float = Field(0.5, gt=0, lt=1)
-    """By which the rate is multiplied."""
+    """The factor by which the rate is multiplied."""
     patience: int = Field(1, ge=0, le=MAX_COUNT)
-    """Validations without a new best that are let pass before each fall."""
+    """The number of validations without a new best before each fall."""
 
 
 class DecayConfig(Options):
-    """The rate falls by a factor in every period. As it stands: halved every epoch after the fifth (Luong et al. 2015,
-    section 4.1)."""
+    """The rate falls by a factor in every period; by default it is halved every epoch after the fifth (Luong et al.
+    2015, section 4.1)."""
 
     name: Literal["decay"] = "decay"
     factor: float = Field(0.5, gt=0, lt=1)
-    """By which the rate is multiplied in each period."""
+    """The factor by which the rate is multiplied in each period."""
     every: int = Field(1, gt=0, le=MAX_COUNT)
     """The length of a period, in units."""
     unit: Literal["epochs", "updates"] = "epochs"
+    """The unit of `every` and `after`."""
     after: int = Field(5, ge=0, le=MAX_COUNT)
-    """Units at the full rate, before the first period."""
+    """The number of units at the full rate, before the first period."""
     staircase: bool = True
-    """Whether the rate falls at once, at the start of a period, or little by little in its course."""
+    """Whether the rate falls at the start of a period, or little by little during it."""
     floor: float = Field(0.0, ge=0, le=MAX_LR)
     """The rate below which it does not fall."""
 
@@ -59,12 +62,12 @@ ScheduleConfig = Annotated[
 
 
 class _Common(Options):
-    """Options that all optimizers have."""
+    """The options that all optimizers have."""
 
     lr: float = Field(1e-3, gt=0, le=MAX_LR)
     """The highest learning rate."""
     weight_decay: float = Field(0.0, ge=0, le=1)
-    """Pull of the weights towards zero: times the weight, added to its gradient."""
+    """The pull of the weights towards zero: times the weight, added to its gradient."""
     warmup: int = Field(0, ge=0, le=MAX_COUNT)
     """Updates over which the rate rises linearly from zero."""
     schedule: ScheduleConfig = ConstantConfig()
@@ -90,7 +93,7 @@ class SGDConfig(_Common):
 
 
 class AdamConfig(_Common):
-    """Kingma & Ba 2015, by default with the moments and the schedule of Vaswani et al. (2017, section 5.3)."""
+    """Adam (Kingma & Ba 2015), by default with the moments and the schedule of Vaswani et al. (2017, section 5.3)."""
 
     name: Literal["adam"] = "adam"
     lr: float = Field(1.5e-3, gt=0, le=MAX_LR)
@@ -109,15 +112,15 @@ class AdamWConfig(AdamConfig):
 
     name: Literal["adamw"] = "adamw"  # type: ignore[assignment]
     weight_decay: float = Field(0.01, ge=0, le=1)
-    """Pull of the weights towards zero, times the rate."""
+    """The pull of the weights towards zero, times the rate."""
 
 
 class AdadeltaConfig(_Common):
-    """Zeiler 2012. It finds its own step sizes, which `lr` multiplies."""
+    """Adadelta (Zeiler 2012). It computes step sizes, which `lr` multiplies."""
 
     name: Literal["adadelta"] = "adadelta"
     lr: float = Field(1.0, gt=0, le=MAX_LR)
-    """By which its steps are multiplied."""
+    """The factor by which its steps are multiplied."""
     rho: float = Field(0.95, ge=0, lt=1)
     """Decay of the squared gradients and of the squared steps."""
     eps: float = Field(1e-6, gt=0, le=1)
@@ -125,13 +128,13 @@ class AdadeltaConfig(_Common):
 
 
 class AdagradConfig(_Common):
-    """Duchi et al. 2011."""
+    """Adagrad (Duchi et al. 2011)."""
 
     name: Literal["adagrad"] = "adagrad"
     lr: float = Field(0.15, gt=0, le=MAX_LR)
     """The highest learning rate (See et al. 2017, section 5: 0.15)."""
     initial_accumulator_value: float = Field(0.1, ge=0, le=1e6)
-    """What the sums of squared gradients start from (See et al. 2017: 0.1)."""
+    """The value that the sums of squared gradients start from (See et al. 2017: 0.1)."""
 
 
 OptimizerConfig = Annotated[

@@ -1,4 +1,4 @@
-"""How well an attention does its work, in numbers, and a warning in words where it shows a failure that is known.
+"""Statistics of attention, and a warning in words where they show a failure that is known.
 
 The advice is that of the papers' practitioner's guides (Raffel et al. 2017, appendix G; Chiu & Raffel 2018, appendix A;
 Arivazhagan et al. 2019, section 5.4).
@@ -16,7 +16,7 @@ DECIDED = 0.05
 
 
 class AttentionStats:
-    """Means over all real target steps of the batches that were added. Nothing is kept but sums and positions."""
+    """Means over all real target steps of the batches that were added. Only sums and positions are stored."""
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Heatmaps of the first translations of a split, with what is known of its examples: gold links, and when words end."""
+"""Heatmaps of the first translations of a split, with gold links and the times of words where they are known."""
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -40,9 +40,9 @@ def drawings(
 
 
 def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link] | None]:
-    """Returns for each of the first examples the gold links that hold of its hypothesis too, between words of the
+    """Returns for each of the first examples the gold links that hold for its hypothesis too, between words of the
     source and of the hypothesis: those of the words that hypothesis and target have in common, in the same order. None
-    where no links are known."""
+    for an example without links."""
     lines = split.links()[: len(hypotheses)]
     golds = parse_pharaoh(lines, "the gold alignments")
     targets = split.column("target")[: len(hypotheses)]
@@ -54,7 +54,7 @@ def gold_links(split: Split, hypotheses: Sequence[str]) -> list[Collection[Link]
 
 
 def _shared_words(target: str, hypothesis: str) -> dict[int, int]:
-    """Returns for the words of a target that a hypothesis has, too, where they stand in it."""
+    """Returns the positions in a hypothesis of the words that it shares with a target, by their positions there."""
     blocks = SequenceMatcher(None, units(target, "word"), units(hypothesis, "word"), autojunk=False)
     return {
         block.a + offset: block.b + offset for block in blocks.get_matching_blocks() for offset in range(block.size)

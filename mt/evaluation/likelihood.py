@@ -1,4 +1,4 @@
-"""The log-probability of given pairs: what a model, or an ensemble, thinks of a translation that it did not make."""
+"""The log-probability of pairs of source and target under a model or an ensemble."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from mt.search.hypothesis import penalty
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The probability of one target, given its source. T tokens, EOS included."""
+    """The probability of a target given its source. T tokens, EOS included."""
 
     tokens: tuple[str, ...]
     token_log_probs: tuple[float, ...]
-    """Of each token given those before, natural logarithms."""
+    """The log-probability of each token given those before, natural logarithms."""
     score: float
     """`log_prob` over the length penalty: what a beam ranks by."""
 
     @property
     def log_prob(self) -> float:
-        """The log-probability of the whole target."""
+        """Returns the log-probability of the whole target."""
         return sum(self.token_log_probs)
 
 
@@ -48,24 +48,25 @@ def likelihoods(
     Raises UserError for a text that is too long.
     """
     search = translator.config.search
-    target = translator.tokenizers.target
+    tokenizer = translator.tokenizers.target
     exponent = getattr(search, "length_penalty", 0.0) if length_penalty is None else length_penalty
     sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
     if len(sources) != len(targets):
         raise UserError(f"each source has a target: {len(sources)} sources and {len(targets)} targets were given")
     if translator.field.written:
         require_texts(sources, "source")
-    require_texts((one for one in targets if not isinstance(one, list | tuple | np.ndarray)), "target")
+    require_texts((target for target in targets if not isinstance(target, list | tuple | np.ndarray)), "target")
     texts = [*(sources if translator.field.written else []), *targets]
     translator.refuse_long(text for text in texts if isinstance(text, str))
     rows = translator.field.encode(sources, translator.tokenizers.source)
-    ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
+    ids = [tokenizer.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
     hard = decodes_hard(search, translator.model)
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
     batches = network.forced(rows, ids, hard=hard, wait_k=waits(search), max_tokens=search.batch_tokens)
     for indices, loss in batches:
         for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
-            each = tuple(row[: len(ids[i])])
-            likelihood_of[i] = Likelihood(tuple(target.pieces(ids[i])), each, sum(each) / penalty(len(each), exponent))
+            log_probs = tuple(row[: len(ids[i])])
+            score = sum(log_probs) / penalty(len(log_probs), exponent)
+            likelihood_of[i] = Likelihood(tuple(tokenizer.pieces(ids[i])), log_probs, score)
     return [likelihood_of[i] for i in range(len(ids))]

@@ -21,8 +21,8 @@ def pharaoh(weights: np.ndarray, source: Sequence[int | None], target: Sequence[
 
 
 def alignment_error(lines: Sequence[str], gold: Sequence[str], name: str = "the gold alignments") -> AlignmentScore:
-    """Returns the AER of Pharaoh lines against gold ones, in percent. name: what to call the gold lines where one is
-    wrong."""
+    """Computes the AER of Pharaoh lines against gold ones, in percent. name: what to call the gold lines in an
+    error."""
     return alignment_error_rate(
         [links.possible for links in parse_pharaoh(lines, "the alignments")], parse_pharaoh(gold, name)
     )

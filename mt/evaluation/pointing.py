@@ -1,4 +1,5 @@
-"""Where attention is while an object is named, beside where the object is: of captions that are checked for truth."""
+"""Compares where attention is while an object is named with where the object is, for captions that are scored by
+truth."""
 
 import math
 from collections.abc import Sequence
@@ -15,9 +16,9 @@ from mt.metrics.truth import Truth
 
 
 def pointing_score(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
-    """Returns `pointing`: of the words of true captions that name an object, the percentage for which attention was
+    """Computes `pointing`: of the words of true captions that name an object, the percentage for which attention was
     largest on the object's box, see `data_prep.generated.scenes.truth.pointing`. Empty where captions are not scored by
-    `truth`, nothing is attended to, or no caption is true."""
+    `truth`, the model attends to nothing, or no caption is true."""
     if Truth.name not in translator.config.dataset.metrics or not translator.model.uses_source:
         return {}
     tokenizer = translator.tokenizers.target

@@ -1,4 +1,4 @@
-"""What an evaluation leaves for people: scores, hypotheses, alignments as pictures, numbers and word links."""
+"""Writes an evaluation for people: scores, hypotheses, alignments as pictures, numbers and word links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -37,7 +37,7 @@ _UNITS = {
     "peak_memory_mb": "MiB",
     "cut": "hypotheses, by their limit",
 }
-"""Of the numbers that a table shows; the others say it by their name."""
+"""The units of numbers in a table whose names do not say them."""
 
 
 def report(
@@ -109,9 +109,9 @@ def report_decoded(
     search: SearchConfig | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
-    """As `report`, of what decodes and nothing else: without loss, statistics of the attention, and pictures.
+    """Does the same with a translator that can only decode: without loss, statistics of the attention, and pictures.
 
-    checkpoint: whose weights they are.
+    checkpoint: the checkpoint that its weights are of.
     """
     search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, progress=progress)

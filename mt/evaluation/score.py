@@ -1,4 +1,4 @@
-"""Scores of a model on a split: decoded text against raw references, and what a validation measures."""
+"""Scores a model on a split: decoded text against raw references; and measures what a validation reports."""
 
 import time
 from collections.abc import Sequence
@@ -29,21 +29,22 @@ class Evaluation:
     translations: list[Translation]
     scores: dict[str, Score]
     seconds: float
-    """Of decoding."""
+    """The time that decoding took."""
     instances: list[Instance]
     """The sentences with their delays, where they were decoded online."""
 
     @property
     def tokens_per_second(self) -> float:
-        """How many target tokens were written in a second, EOS included."""
+        """Returns how many target tokens were written in a second, EOS included."""
         return sum(len(translation.tokens) for translation in self.translations) / self.seconds
 
     @property
     def cut(self) -> int:
-        """How many hypotheses their limit ended; see `Translation.cut`."""
+        """Counts the hypotheses that ended at their limit; see `Translation.cut`."""
         return count_cut(self.translations)
 
     def values(self) -> dict[str, float]:
+        """Returns the scores as numbers."""
         return {name: score.score for name, score in self.scores.items()}
 
 
@@ -59,7 +60,7 @@ def evaluate(
     """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset, and by its latency
     where the search writes while it reads.
 
-    unit: of latency; by default that of the dataset.
+    unit: that of latency; by default as the dataset says.
     """
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
@@ -84,7 +85,7 @@ def count_cut(translations: Sequence[Translation]) -> int:
 
 
 class Validation(NamedTuple):
-    """What a validation measured on the dev split."""
+    """The results of a validation on the dev split."""
 
     scores: dict[str, float]
     translations: list[Translation]
@@ -93,7 +94,7 @@ class Validation(NamedTuple):
 
     @property
     def cut(self) -> int:
-        """How many hypotheses their limit ended, as that of `Evaluation`."""
+        """Counts the hypotheses that ended at their limit; see `Translation.cut`."""
         return count_cut(self.translations)
 
 

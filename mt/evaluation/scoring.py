@@ -1,4 +1,4 @@
-"""By what a dataset is scored: training, evaluation, comparison and scripts ask here. Needs no torch."""
+"""The metrics of a dataset, for training, evaluation, comparison and scripts. Needs no torch."""
 
 from dataclasses import replace
 
@@ -27,9 +27,7 @@ def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metri
 
 def notes_of(dataset: DatasetConfig, references: References, *, online: bool) -> list[str]:
     """Returns what a user should know of the scores, whatever they are: which metrics cannot judge texts like these,
-    and why.
-
-    online: whether latency is scored, too.
+    and why. online: whether latency is scored, too.
     """
     sentences = notes(metrics_of(dataset), references)
     latency = unsuited(dataset.latency_unit, [group[0] for group in references]) if online else None

@@ -1,4 +1,4 @@
-"""Online decodes as the field's tools see them: sentences with delays."""
+"""Makes the log of online decoding that the field's tools read: sentences with delays."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,11 @@ def simultaneous(
     *,
     speech: bool = False,
 ) -> list[Instance]:
-    """The sentences of a split; none where it was not decoded online. Of several references the first is taken, since
-    these tools know one, in the form in which it is compared: what they count of it depends on its blanks. speech:
-    whether delays are milliseconds."""
+    """Returns the sentences of a split; none where it was not decoded online.
+
+    Of several references the first is taken, since these tools know one, in the form in which it is compared: the
+    length that they count depends on its blanks. speech: whether delays are milliseconds.
+    """
     if all(translation.word_delays is None for translation in translations):
         return []
     # A newline is what SimulEval has there, but would count as a subword.
@@ -41,12 +43,12 @@ def simultaneous(
 
 
 def _length(source: str, speech: bool) -> int:
-    """Of a source that was not decoded, since it is blank."""
+    """Returns the length of a source that was not decoded, since it is blank."""
     return 0 if speech else len(source.split())
 
 
 def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
-    if translation.word_delays is None or translation.words_read is None:  # of a blank source
+    if translation.word_delays is None or translation.words_read is None:  # the source is blank
         return ()
     if unit == "subword":
         return tuple(translation.words_read[: len(_subwords(translation))].tolist())
@@ -55,5 +57,5 @@ def _delays(translation: Translation, unit: LatencyUnit) -> tuple[int, ...]:
 
 
 def _subwords(translation: Translation) -> tuple[str, ...]:
-    """The tokens before EOS."""
+    """Returns the tokens before EOS."""
     return translation.tokens[:-1] if translation.tokens[-1:] == (_EOS,) else translation.tokens

@@ -1,4 +1,4 @@
-"""One pass over a split under teacher forcing: loss, attention statistics and word links."""
+"""A pass over a split under teacher forcing: loss, attention statistics and word links."""
 
 import math
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from mt.evaluation.links import pharaoh
 
 @dataclass(frozen=True)
 class TeacherForcedResult:
-    """What a model says of a split while the targets are given to it, token by token."""
+    """The loss and the attention of a model that reads the targets of a split, token by token."""
 
     loss: float
     """Nats per target token, EOS included, without label smoothing."""
     stats: AttentionStats
     links: list[str]
-    """For each pair its word alignment in Pharaoh format; none where they were not asked for."""
+    """The word alignment of each pair in Pharaoh format; empty where none were made."""
 
     @property
     def perplexity(self) -> float:
-        """Per target token, EOS included."""
+        """Returns the perplexity per target token, EOS included."""
         return math.exp(min(self.loss, 700.0))
 
 
@@ -39,7 +39,7 @@ def teacher_forced_pass(
     network = translator.network.in_torch()
     share: list[_BatchResult] = []
     sources, targets = (split.column(name) if links else [] for name in ("source", "target"))
-    # Gold links join words, and are compared with.
+    # Gold links join words, and these links are compared with them.
     unit = "word" if links and any(split.links()) else translator.unit
     batches = forced_batches(
         network.model,

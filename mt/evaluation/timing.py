@@ -1,4 +1,4 @@
-"""Hypotheses beside what is known of when their targets were spoken."""
+"""Scores when hypotheses were written against the times at which their targets were spoken."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from mt.metrics.score import Score
 from mt.metrics.timing import Timed, parse_spans, timing
 
 _LONG = 1 << 16
-"""Positions of a source that show how many of them a place stands for."""
+"""The length of a source from which the input positions for each encoded position are computed."""
 
 
 class WrittenUnit(NamedTuple):
@@ -24,34 +24,33 @@ class WrittenUnit(NamedTuple):
 
     text: str
     last: int | None
-    """With which token it was certain; None: with the end of the source."""
+    """The position of the token with which the unit was certain; None: it was certain at the end of the source."""
     tokens: list[int]
-    """Which tokens it is made of."""
+    """The positions of its tokens."""
 
 
 def timing_scores(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
-    """Returns the scores of `mt.metrics.timing.timing`; none where it is not known when the units of the targets were
+    """Computes the scores of `mt.metrics.timing.timing`; none where it is not known when the units of the targets were
     spoken.
 
     The units of a split are words between blanks where there are as many of them as there are times, or else
     characters. Raises UserError where they are neither.
     """
     lines = split.times()
-    known = [number for number, line in enumerate(lines) if line]
-    if not known:
+    numbers = [number for number, line in enumerate(lines) if line]
+    if not numbers:
         return {}
     targets = split.column("target")
-    spans = [parse_spans(lines[i], f"times of example {i + 1}") for i in known]
-    unit = _unit([targets[i] for i in known], [len(each) for each in spans])
+    spans = [parse_spans(lines[i], f"times of example {i + 1}") for i in numbers]
+    unit = _unit([targets[i] for i in numbers], [len(each) for each in spans])
     positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
-    place = positions * (translator.field.milliseconds or 1)
-    lowercase = translator.tokenizers.target.lowercases
+    duration = positions * (translator.field.milliseconds or 1)
+    target = translator.tokenizers.target
     timed = [
-        _timed(translator.tokenizers.target, translations[i], unit, place)._replace(
-            reference=units(targets[i], unit), spans=each
-        )
-        for i, each in zip(known, spans, strict=True)
+        _timed(target, translations[i], unit, duration)._replace(reference=units(targets[i], unit), spans=each)
+        for i, each in zip(numbers, spans, strict=True)
     ]
+    lowercase = target.lowercases
     return timing([_in_lower_case(one) for one in timed] if lowercase else timed, unit, lowercase=lowercase)
 
 
@@ -69,6 +68,7 @@ def units(text: str, unit: Unit) -> list[str]:
 
 
 def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
+    """Chooses the unit of which each target has as many as `counts` says. Raises UserError where there is none."""
     choices: tuple[Unit, Unit] = ("word", "char")
     for unit in choices:
         if all(len(units(text, unit)) == count for text, count in zip(targets, counts, strict=True)):
@@ -79,8 +79,8 @@ def _unit(targets: Sequence[str], counts: Sequence[int]) -> Unit:
     )
 
 
-def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, place: float) -> Timed:
-    """place: milliseconds that a place of the attention stands for."""
+def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, duration: float) -> Timed:
+    """Returns a hypothesis with its times, without reference. duration: milliseconds of a position of attention."""
     hypothesis = written_units(tokenizer, translation.ids, unit)
     read = translation.words_read
     stops = translation.stops
@@ -88,7 +88,7 @@ def _timed(tokenizer: Tokenizer, translation: Translation, unit: Unit, place: fl
     return Timed(
         units=[one.text for one in hypothesis],
         written=None if read is None else [end if one.last is None else float(read[one.last]) for one in hypothesis],
-        stops=None if stops is None else [[_middle(int(stops[i]), place) for i in one.tokens] for one in hypothesis],
+        stops=None if stops is None else [[_middle(int(stops[i]), duration) for i in one.tokens] for one in hypothesis],
         reference=(),
         spans=(),
     )
@@ -99,12 +99,12 @@ def _in_lower_case(one: Timed) -> Timed:
     return one._replace(units=units, reference=reference)
 
 
-def _middle(stop: int, place: float) -> float:
-    return float("nan") if stop < 0 else place * (stop + 0.5)
+def _middle(stop: int, duration: float) -> float:
+    return float("nan") if stop < 0 else duration * (stop + 0.5)
 
 
 def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[WrittenUnit]:
-    """Returns the units of a hypothesis, as a stream writes them. ids: of its tokens."""
+    """Returns the units of a hypothesis, as a stream writes them. ids: those of its tokens."""
     target = TargetWords(tokenizer, unit)
     complete_units: list[WrittenUnit] = []
     begun: list[int] = []
