@@ -151,34 +151,6 @@ class Log:
             self._hook(failure)
 
 
-class NoLog(Log):
-    """The log of a process that writes nothing, since another does."""
-
-    def __init__(self) -> None:
-        pass
-
-    def scalars(self, kind: str, update: int, values: Mapping[str, float]) -> None:
-        pass
-
-    def figure(self, name: str, update: int, figure: "Figure") -> None:
-        pass
-
-    def text(self, name: str, update: int, text: str) -> None:
-        pass
-
-    def layout(self, scores: Sequence[str]) -> None:
-        pass
-
-    def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any], metric: str) -> None:
-        pass
-
-    def sizes(self) -> dict[str, int]:
-        return {}
-
-    def close(self) -> None:
-        pass
-
-
 def _name(folder: Path) -> str:
     """Returns a name of a run, which begins with what tells it apart, since some 14 characters are shown: the time of a
     day, or what differs in a sweep."""

@@ -16,7 +16,7 @@ from mt.generators import own_generators
 from mt.models.seq2seq import Seq2Seq
 from mt.training.checks import chosen_metric
 from mt.training.console import Console
-from mt.training.log import Log, NoLog
+from mt.training.log import Log
 from mt.training.progress import Progress
 from mt.training.signals import Signals
 
@@ -36,7 +36,8 @@ class Run:
     logged: Mapping[str, int] | None = field(default_factory=dict)
     """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
     signals: Signals = field(default_factory=Signals)
-    log: Log = field(init=False, default_factory=NoLog)
+    log: Log | None = field(init=False, default=None)
+    """The log of the first process; the others write none."""
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,4 +68,5 @@ class Run:
     def close(self) -> None:
         """Closes the log, and unlocks the folder."""
         with self.lock:
-            self.log.close()
+            if self.log:
+                self.log.close()

@@ -71,7 +71,7 @@ def _write(run: Run, folder: Path, averaged: list[int] | None = None) -> None:
         corpus=run.corpus.meta["fingerprint"],
     )
     training = None if averaged else moments(run.model, run.optimizer)
-    state = snapshot(run.progress, run.log.sizes())
+    state = snapshot(run.progress, run.log.sizes() if run.log else {})
     checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
 
 

@@ -71,9 +71,9 @@ def final_results(run: Run) -> dict[str, Any]:
     results["training_tokens_per_second"] = progress.tokens / max(progress.seconds, 1e-9)
     results["training_tokens_per_second_last"] = progress.last_speed
     results["peak_memory_mb"] = peak_memory(run.translator.network.in_torch().device) / 2**20
-    if run.processes.is_first:
+    if run.log:
         write_json(run.folder / "results.json", results)
-    run.log.hyperparameters(run.config.model_dump(), results, run.metric)
+        run.log.hyperparameters(run.config.model_dump(), results, run.metric)
     return results
 
 
@@ -91,7 +91,8 @@ def train(run: Run) -> None:
     progress = run.progress
     total = total_updates(run.corpus.training, run.config)
     run.console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.processes))
-    run.log.layout(score_names(run.config.dataset.metrics))
+    if run.log:
+        run.log.layout(score_names(run.config.dataset.metrics))
     if run.config.training.validate_first and not (progress.update or progress.validations):
         progress.validation_due = True
     if note := _nothing_left(run, total):
@@ -184,7 +185,8 @@ def log_window(run: Run, lr: float) -> None:
         means["loss_scale"] = progress.loss_scale.factor
     progress.window = LogWindow()
     progress.last_speed = means["tokens_per_second"]
-    run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
+    if run.log:
+        run.log.scalars("train", progress.update, {"epoch": progress.epoch, "tokens": progress.tokens, **means})
     run.console.logged(progress, means)
 
 

@@ -9,6 +9,7 @@ from mt.evaluation.report import samples
 from mt.evaluation.score import Validation, dev_scores
 from mt.evaluation.scoring import metrics_of
 from mt.training.console import scores_shown
+from mt.training.log import Log
 from mt.training.run import Run
 from mt.training.selection import advice, improves
 
@@ -37,27 +38,28 @@ def validate(run: Run) -> bool:
         progress.bad_validations.append(0)
     else:
         progress.bad_validations[-1] += 1
-    run.log.scalars("dev", progress.update, scores | {"cut": validation.cut})
-    run.log.scalars("attention", progress.update, stats)
+    if run.log:
+        run.log.scalars("dev", progress.update, scores | {"cut": validation.cut})
+        run.log.scalars("attention", progress.update, stats)
     note = ("  (best)" if is_best else "") + cut_shown(validation)
     run.console.say(scores_shown(f"update {progress.update}", scores, note))
     if progress.update >= max(_ALIGNED, run.config.optimizer.warmup):
         for warning in warnings(stats):
             run.console.say(f"  warning: {warning}")
     say_advice(run)
-    _show_translations(run, translations)
+    if run.log:
+        _log_translations(run, run.log, translations)
     return is_best
 
 
-def _show_translations(run: Run, translations: Sequence[Translation]) -> None:
+def _log_translations(run: Run, log: Log, translations: Sequence[Translation]) -> None:
     """Logs the first translations, and draws their alignments."""
     count = run.config.training.plots
     update = run.progress.update
     dev = run.corpus.split("dev")
-    run.log.text("dev/translations", update, samples(dev, translations[:count]))
-    if run.processes.is_first:
-        for number, _, figure in drawings(run.translator, translations, dev):
-            run.log.figure(f"dev/alignment_{number}", update, figure)
+    log.text("dev/translations", update, samples(dev, translations[:count]))
+    for number, _, figure in drawings(run.translator, translations, dev):
+        log.figure(f"dev/alignment_{number}", update, figure)
 
 
 def cut_shown(validation: Validation) -> str:
