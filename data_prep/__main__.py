@@ -8,30 +8,25 @@ from typing import Any
 def main(composed: dict[str, Any], overrides: list[str]) -> None:
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
     from data_prep.memory import guarded
-    from data_prep.parts import MERGE, Part
-    from data_prep.prepare import merge_parts, prepare, prepare_part
+    from data_prep.parts import Part, parse_part
+    from data_prep.prepare import prepare
     from data_prep.preview import preview
     from mt.common.options import parse
     from mt.common.terminal import say
     from mt.data.dataset import DatasetConfig
     from mt.errors import UserError, visible
 
-    part = composed["part"]
-    root = Path(composed["corpora"])
-    runner = composed["runner"]
     config = parse(composed["dataset"], DatasetConfig, "dataset")
-    if composed["dry_run"] and part is not None:
-        raise UserError(f"dry_run=true looks at the whole dataset: leave out part={part}")
     if composed["dry_run"]:
+        if composed["part"] is not None:
+            raise UserError(f"dry_run=true looks at the whole dataset: leave out part={composed['part']}")
         with guarded():
             for line in preview(config):
                 say(visible(line))
-    elif part == MERGE:
-        say(str(merge_parts(config, root, runner=runner)))
-    elif part is not None:
-        say(f"part {part} of {prepare_part(config, root, Part.parse(part), runner=runner)}")
-    else:
-        say(str(prepare(config, root, runner=runner)))
+        return
+    part = None if composed["part"] is None else parse_part(composed["part"])
+    folder = prepare(config, Path(composed["corpora"]), part=part, runner=composed["runner"])
+    say(f"part {part} of {folder}" if isinstance(part, Part) else str(folder))
 
 
 def command() -> None:

@@ -125,7 +125,7 @@ def _shown(path: Path, row: int) -> tuple[None, str, str]:
 def _require_all(manifests: Sequence[Manifest | None], builder: ShardBuilder) -> None:
     """Raises UserError, naming the parts that must be run, where a chunk has no manifest, or one that does not
     belong."""
-    foreign = [chunk for chunk, one in enumerate(manifests) if one and one.made_of != builder.made_of]
+    foreign = [chunk for chunk, one in enumerate(manifests) if one and not builder.made(one)]
     absent = [chunk for chunk, one in enumerate(manifests) if one is None]
     if not foreign and not absent:
         return

@@ -3,11 +3,12 @@
 import itertools
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from mt.errors import UserError
 
-MERGE = "merge"
+Merge = Literal["merge"]
+MERGE: Merge = "merge"
 _PART = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 
 
@@ -16,16 +17,6 @@ class Part(NamedTuple):
 
     number: int
     of: int
-
-    @classmethod
-    def parse(cls, text: str) -> "Part":
-        """Reads `2/5`. Raises UserError where the text is no part."""
-        match = _PART.fullmatch(text)
-        if match is None or int(match[1]) > int(match[2]):
-            raise UserError(
-                f"part={text} is no part: write part=1/5 to part=5/5 for five shares, and part={MERGE} at the end"
-            )
-        return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -36,6 +27,18 @@ class Part(NamedTuple):
 
 
 WHOLE = Part(1, 1)
+
+
+def parse_part(text: str) -> Part | Merge:
+    """Reads `2/5` or `merge`. Raises UserError where the text is neither."""
+    if text == MERGE:
+        return MERGE
+    match = _PART.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise UserError(
+            f"part={text} is no part: write part=1/5 to part=5/5 for five shares, and part={MERGE} at the end"
+        )
+    return Part(int(match[1]), int(match[2]))
 
 
 class Chunk(NamedTuple):

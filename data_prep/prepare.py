@@ -1,6 +1,5 @@
 """Raw text to a prepared corpus: learn the vocabulary of a sample, clean and encode all pairs in parts, merge these."""
 
-import contextlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Any
 from data_prep import merge, sampling, shards
 from data_prep.memory import guarded
 from data_prep.parallel import Runner
-from data_prep.parts import WHOLE, Chunk, Part
+from data_prep.parts import MERGE, WHOLE, Chunk, Merge, Part
 from data_prep.patience import patiently
 from data_prep.preparation import (
     TOKENIZERS,
@@ -23,7 +22,7 @@ from data_prep.preparation import (
 )
 from data_prep.shards import ShardBuilder
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
-from data_prep.work_folder import SETTINGS, exclusive, system_errors, waiting, work_folder
+from data_prep.work_folder import SETTINGS, exclusive, waiting, work_folder
 from mt.common.progress import Bar
 from mt.common.terminal import say
 from mt.data import corpus, writer
@@ -42,70 +41,56 @@ def prepare(
     config: DatasetConfig,
     root: Path,
     *,
+    part: Part | Merge | None = None,
     progress: bool = True,
     runner: Runner = "processes",
     tokenizers: Tokenizers | None = None,
 ) -> Path:
-    """Returns the folder of the prepared corpus, `<root>/<name>-<fingerprint>`; made where it is missing, as one part.
+    """Returns the folder of the prepared corpus, `<root>/<name>-<fingerprint>`; made where it is missing.
 
     A corpus is reused as long as the settings and the raw text that made it are the same. What an interrupted
     preparation has finished waits in a hidden folder beside it, and is not done again.
 
     Args:
         root: where corpora are.
+        part: prepares only this part, in the hidden folder that all parts have; the folder that is returned is then made
+            by `part=MERGE`, of all parts. None: the whole corpus.
         progress: show bars, and print what cleaning dropped.
         runner: who cleans and encodes.
         tokenizers: those of an earlier run, to use in place of what `config.tokenizer` says; None: learn them.
 
     Raises:
-        UserError: the raw text or the settings are not fit for a corpus, or the disk is not.
+        UserError: the raw text or the settings are not fit for a corpus, the disk is not, or a part is missing.
     """
     preparation = Preparation.of(config, root, progress, runner, tokenizers)
-    if not preparation.folder.is_dir():
-        evaluation = read_evaluation(config, preparation.source)
-        with exclusive(preparation.folder, progress):
-            # Another process may have made it while this one waited.
-            if not preparation.folder.is_dir():
-                with work_folder(preparation.folder) as work:
-                    try:
-                        _prepare_part(preparation, work, WHOLE)
-                        _merge(preparation, work, evaluation)
-                    except UserError:
-                        shutil.rmtree(work, ignore_errors=True)
-                        raise
-    return preparation.folder
-
-
-@guarded()
-def prepare_part(
-    config: DatasetConfig, root: Path, part: Part, *, progress: bool = True, runner: Runner = "processes"
-) -> Path:
-    """Prepares one share of a corpus in the hidden folder that all of them have; see `prepare`.
-
-    Returns the folder that `merge_parts` will make, which may be there already. Raises UserError as `prepare`.
-    """
-    preparation = Preparation.of(config, root, progress, runner)
-    if not preparation.folder.is_dir():
-        read_evaluation(config, preparation.source)  # what is wrong there is refused at once
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(system_errors(preparation.folder))
-            work = stack.enter_context(work_folder(preparation.folder))
-            stack.enter_context(locked(work / f".part-{part.number}-of-{part.of}.lock", waiting(work, progress)))
+    folder = preparation.folder
+    if folder.is_dir():
+        return folder
+    evaluation = read_evaluation(config, preparation.source)  # for a part too: what is wrong there is refused at once
+    if isinstance(part, Part):
+        lock = f".part-{part.number}-of-{part.of}.lock"
+        with work_folder(folder) as work, locked(work / lock, waiting(work, progress)):
             _prepare_part(preparation, work, part)
-    return preparation.folder
+        return folder
+    with exclusive(folder, progress):
+        if folder.is_dir():
+            pass  # another process has made it while this one waited
+        elif part == MERGE:
+            _merge(preparation, merge.require_parts(folder, settings_of(config)), evaluation)
+        else:
+            _prepare_whole(preparation, evaluation)
+    return folder
 
 
-@guarded()
-def merge_parts(config: DatasetConfig, root: Path, *, progress: bool = True, runner: Runner = "processes") -> Path:
-    """Makes the prepared corpus of all its parts; see `prepare`. Raises UserError also where a part is missing."""
-    preparation = Preparation.of(config, root, progress, runner)
-    if not preparation.folder.is_dir():
-        evaluation = read_evaluation(config, preparation.source)
-        with exclusive(preparation.folder, progress):
-            if not preparation.folder.is_dir():
-                work = merge.require_parts(preparation.folder, settings_of(config))
-                _merge(preparation, work, evaluation)
-    return preparation.folder
+def _prepare_whole(preparation: Preparation, evaluation: dict[str, list[Example]]) -> None:
+    """Makes the corpus as one part. After a UserError nothing of it is left to go on from."""
+    with work_folder(preparation.folder) as work:
+        try:
+            _prepare_part(preparation, work, WHOLE)
+            _merge(preparation, work, evaluation)
+        except UserError:
+            shutil.rmtree(work, ignore_errors=True)
+            raise
 
 
 def _prepare_part(preparation: Preparation, work: Path, part: Part) -> None:

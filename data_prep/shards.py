@@ -53,9 +53,13 @@ class ShardBuilder:
     """None: for a look at the text, which is not encoded then."""
 
     @functools.cached_property
-    def made_of(self) -> tuple[str, str]:
+    def inputs(self) -> tuple[str, str]:
         """Returns the fingerprint, and the digest of the tokenizers, which the manifests of its chunks have."""
         return self.fingerprint, Tokenizers.load(self.tokenizers).digest() if self.tokenizers else ""
+
+    def made(self, manifest: "Manifest") -> bool:
+        """Returns whether a chunk was made with the same settings, text and tokenizers."""
+        return (manifest.fingerprint, manifest.tokenizers) == self.inputs
 
     @property
     def transcribed(self) -> bool:
@@ -111,11 +115,6 @@ class Manifest:
     """The part that made it."""
     shards: tuple[Shard, ...]
 
-    @property
-    def made_of(self) -> tuple[str, str]:
-        """Returns what `ShardBuilder.made_of` does."""
-        return self.fingerprint, self.tokenizers
-
 
 def build(
     read: Read,
@@ -131,18 +130,18 @@ def build(
     unfinished: list[int] = []
     for chunk in part.of_count(len(chunks)):
         manifest = load(builder, chunk)
-        if manifest is not None and manifest.made_of == builder.made_of:
+        if manifest is not None and builder.made(manifest):
             yield len(chunks[chunk].rows)
         else:
             unfinished.append(chunk)
     tasks = _tasks(read, {chunk: chunks[chunk].rows for chunk in unfinished}, builder)
     shards = ordered(_build_shard, tasks, workers, runner)
     for chunk, group in itertools.groupby(shards, key=lambda shard: shard.chunk):
-        _save(builder, chunk, Manifest(*builder.made_of, part, tuple(group)))
+        _save(builder, chunk, Manifest(*builder.inputs, part, tuple(group)))
         unfinished.remove(chunk)
         yield len(chunks[chunk].rows)
     for chunk in unfinished:  # a stream may end before the number of pairs that was allowed it
-        _save(builder, chunk, Manifest(*builder.made_of, part, ()))
+        _save(builder, chunk, Manifest(*builder.inputs, part, ()))
 
 
 def load(builder: ShardBuilder, chunk: int) -> Manifest | None:

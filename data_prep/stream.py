@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from data_prep.clean import drop_reasons
 from data_prep.parallel import ordered
 from data_prep.prepare import prepare
-from data_prep.shards import blocks
+from data_prep.shards import blocks, clean
 from data_prep.sources import Read, open_reader, open_source
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import CleaningConfig, DatasetConfig
@@ -86,10 +85,9 @@ class Stream:
 
 
 def _encoded_block(block: pa.Table, cleaning: CleaningConfig, tokenizers: Path, reader: Reader) -> pa.Table:
-    sources = block["source"].to_pylist()
-    targets = block["target"].to_pylist()
-    fit = [reason is None for reason in drop_reasons(sources, targets, cleaning, reader)]
-    sources, targets = (list(itertools.compress(column, fit)) for column in (sources, targets))
+    pairs, _, _ = clean(block, 1, cleaning, reader)
+    sources = pairs["source"].to_pylist()
+    targets = pairs["target"].to_pylist()
     return pa.table(encoded_pairs(sources, targets, Tokenizers.load(tokenizers), reader))
 
 

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from data_prep.sources.base import RawSplit, Source, from_list
-from data_prep.sources.digest import digest
-from data_prep.sources.litter import files_below
+from data_prep.sources.folders import digest, files_below
 from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import FieldConfig, build_field

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from data_prep.sources.base import RawSplit, Records, Source
 from data_prep.sources.cells import Columns
-from data_prep.sources.digest import digest
-from data_prep.sources.litter import is_litter
+from data_prep.sources.folders import digest, is_litter
 from data_prep.sources.moses import MosesArchive
 from data_prep.sources.tables import TABLES, ParquetFile, TableFile
 from data_prep.sources.tmx import TmxFile

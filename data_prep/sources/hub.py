@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import re
 import sys
@@ -18,10 +19,8 @@ import pyarrow as pa
 
 from data_prep.sources.base import RawSplit, Source, reading
 from data_prep.sources.cells import BATCH, arrow_columns, arrow_examples, is_embedded
-from data_prep.sources.digest import digest
 from data_prep.sources.embedded import files_in_cells, from_tables
-from data_prep.sources.litter import files_below
-from data_prep.sources.logs import quiet
+from data_prep.sources.folders import digest, files_below
 from data_prep.sources.tables import TABLES, require_shallow
 from mt.common.terminal import say
 from mt.data.corpus import SPLITS, Example
@@ -170,9 +169,10 @@ class HubTable:
         """Makes a sentence of what the hub's library raises, and silences its logs of every failed attempt."""
         from datasets.exceptions import DatasetsError
 
+        level = logging.root.manager.disable
+        logging.disable(logging.ERROR)
         try:
-            with quiet():
-                yield
+            yield
         except (OSError, ValueError, RuntimeError, DatasetsError) as error:
             if self._folder is not None:
                 self._refuse_bad_files(subset)
@@ -182,6 +182,8 @@ class HubTable:
             # The cause says more: `datasets` wraps it in "an error occurred".
             reason = " ".join(str(error.__cause__ or error).split())
             raise UserError(f"{self._name} could not be loaded ({reason}): {advice}") from error
+        finally:
+            logging.disable(level)
 
     def _refuse_bad_files(self, subset: str | None) -> None:
         """Raises UserError with file and line where a local table cannot be read: `datasets` does not say which."""

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from data_prep.sources.base import RawSplit, Records, Source, reading
-from data_prep.sources.digest import digest
-from data_prep.sources.litter import files_below
+from data_prep.sources.folders import digest, files_below
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError

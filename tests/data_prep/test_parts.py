@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from data_prep import duplicates, shards
-from data_prep.parts import Part
-from data_prep.prepare import merge_parts, prepare, prepare_part
+from data_prep.parts import MERGE, Part, parse_part
+from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
@@ -44,11 +44,11 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 
 
 def _part(folder: Path, text: str, **settings) -> Path:
-    return prepare_part(_config(folder, **settings), folder / "corpora", Part.parse(text), progress=False)
+    return prepare(_config(folder, **settings), folder / "corpora", part=parse_part(text), progress=False)
 
 
 def _merge(folder: Path, **settings) -> Path:
-    return merge_parts(_config(folder, **settings), folder / "corpora", progress=False)
+    return prepare(_config(folder, **settings), folder / "corpora", part=MERGE, progress=False)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -96,7 +96,7 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
     _part(folder, "2/2")
     script = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom data_prep import shards\n"
-        "from data_prep.parts import Part\nfrom data_prep.prepare import prepare_part\n"
+        "from data_prep.parts import Part\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\n"
         "shards._CHARACTERS, shards._CHUNK = 400, 40\nrename, count = os.replace, 0\n"
         "def replace(old, new):\n"
@@ -104,7 +104,8 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
         f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    count += 1\n    rename(old, new)\n"
         "os.replace = replace\n"
-        "prepare_part(DatasetConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]), Part(1, 2), progress=False)\n"
+        "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
+        "prepare(config, Path(sys.argv[2]), part=Part(1, 2), progress=False)\n"
     )
     command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
     with subprocess.Popen(command, cwd=_ROOT) as process:
@@ -123,7 +124,7 @@ def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
         "shards._CHARACTERS, shards._CHUNK = 400, 40\n"
         "prepare.locked = lambda *_: contextlib.nullcontext()\n"  # as on a file system that has no locks
         "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
-        "prepare.prepare_part(config, Path(sys.argv[2]), Part(1, 1), progress=False)\n"
+        "prepare.prepare(config, Path(sys.argv[2]), part=Part(1, 1), progress=False)\n"
     )
     command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
     processes = [subprocess.Popen(command, cwd=_ROOT) for _ in range(2)]
@@ -214,7 +215,7 @@ def test_text_that_changes_under_a_part_makes_none(folder: Path, monkeypatch: py
 @pytest.mark.parametrize("text", ["0/5", "6/5", "1", "a/b", "1/0", "-1/5", "1/5/5", ""])
 def test_what_is_no_part_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=f"^part={text} is no part: write part=1/5 to part=5/5 for five shares, and"):
-        Part.parse(text)
+        parse_part(text)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 100])

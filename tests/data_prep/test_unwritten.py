@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.parts import Part
-from data_prep.prepare import merge_parts, prepare, prepare_part
+from data_prep.parts import MERGE, Part
+from data_prep.prepare import prepare
 from data_prep.preview import preview
 from mt.data.dataset import DatasetConfig
 
@@ -65,6 +65,6 @@ def test_parts_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     prepare(made, tmp_path / "one")
     whole = [line for line in capsys.readouterr().out.splitlines() if "does not give back" in line]
     for number in (1, 2):
-        prepare_part(made, tmp_path / "two", Part(number, 2))
-    merge_parts(made, tmp_path / "two")
+        prepare(made, tmp_path / "two", part=Part(number, 2))
+    prepare(made, tmp_path / "two", part=MERGE)
     assert [line for line in capsys.readouterr().out.splitlines() if "does not give back" in line] == whole != []

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from data_prep import shards
-from data_prep.parts import Part
-from data_prep.prepare import merge_parts, prepare, prepare_part
+from data_prep.parts import MERGE, Part
+from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from data_prep.stream import open_corpus
 from mt.data.batches import batch_order
@@ -89,8 +89,8 @@ def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path, monkeypatch: py
     config = _config(folder)
     one = prepare(config, folder / "one", progress=False)
     for number in (3, 1, 2):
-        prepare_part(config, folder / "many", Part(number, 3), progress=False)
-    many = merge_parts(config, folder / "many", progress=False)
+        prepare(config, folder / "many", part=Part(number, 3), progress=False)
+    many = prepare(config, folder / "many", part=MERGE, progress=False)
     assert {path.name: path.read_bytes() for path in many.rglob("*") if path.is_file()} == {
         path.name: path.read_bytes() for path in one.rglob("*") if path.is_file()
     }
