@@ -154,14 +154,14 @@ class ProcessGroup:
         return torch.device("cuda", self.local_rank)
 
     def require_alike(self, facts: Mapping[str, Any]) -> None:
-        """Raises UserError where a fact is another in another process."""
-        (host, ours), *others = self.all_gather((socket.gethostname(), dict(facts)))
-        for rank, (other, theirs) in enumerate(others, start=1):
-            for name in sorted({*ours, *theirs}):
-                if ours.get(name) != theirs.get(name):
+        """Raises UserError where a fact differs between processes."""
+        (host, first), *others = self.all_gather((socket.gethostname(), dict(facts)))
+        for rank, (other_host, other) in enumerate(others, start=1):
+            for name in sorted({*first, *other}):
+                if first.get(name) != other.get(name):
                     raise UserError(
-                        f"{name} is {ours.get(name)} in process 0 (on {host}) and {theirs.get(name)} in process {rank} "
-                        f"(on {other}): start all processes with the same command, the same version of the project "
+                        f"{name} is {first.get(name)} in process 0 (on {host}) and {other.get(name)} in process {rank} "
+                        f"(on {other_host}): start all processes with the same command, the same version of the project "
                         "and the same data"
                     )
 

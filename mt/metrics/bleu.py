@@ -57,9 +57,9 @@ def unsuited_tokenizer(name: str, tokenize: Callable[[str], str], texts: Sequenc
     """Returns why a tokenizer does not suit texts, as the end of a sentence; None where it does."""
     if nearly_all(texts, lambda text: is_unspaced(tokenize(text))):
         return "looks for words between blanks, and most references have none"
-    spoken, letters = _LETTERS_OF.get(name, ("", ""))
+    name_of_language, letters = _LETTERS_OF.get(name, ("", ""))
     if letters and nearly_all(texts, lambda text: not re.search(letters, text)):
-        return f"is for {spoken}, and most references have no letter of it"
+        return f"is for {name_of_language}, and most references have no letter of it"
     return None
 
 
@@ -195,5 +195,5 @@ def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
 def _streams(references: References) -> Any:
     """Returns a stream for each reference number, as sacreBLEU wants them, with None (which its type hints lack) where
     a sentence has fewer."""
-    most = max(len(group) for group in references)
-    return [[group[n] if n < len(group) else None for group in references] for n in range(most)]
+    count = max(len(group) for group in references)
+    return [[group[n] if n < len(group) else None for group in references] for n in range(count)]

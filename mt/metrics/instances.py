@@ -79,9 +79,9 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
             instance = Instance.model_validate_json(line)
             wrong = _fault(instance, unit) or (instance.index in instances and f"index {instance.index} is there twice")
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            place = ".".join(str(part) for part in first["loc"][:2])
-            wrong = f"{place + ': ' if place else ''}{first['msg'][0].lower()}{first['msg'][1:]}"
+            fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            field = ".".join(str(part) for part in fault["loc"][:2])
+            wrong = f"{field + ': ' if field else ''}{fault['msg'][0].lower()}{fault['msg'][1:]}"
         if wrong:
             raise UserError(
                 f"{path}, line {number} is no line of an {LOG} ({wrong}): give a log as SimulEval writes it"

@@ -55,7 +55,7 @@ class Meteor(CaptionMetric):
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         """Returns [N, 23]: lengths, function words, matches of four kinds, chunks, all matches."""
-        groups = [[*wanted, text] for text, wanted in zip(hypotheses, references, strict=True)]
+        groups = [[*group, text] for text, group in zip(hypotheses, references, strict=True)]
         lines = [" ||| ".join(("SCORE", *(" ".join(tokenize(text)) for text in group))) for group in groups]
         rows = _run(lines)
         if len(rows) != len(lines) or any(len(row) != FIELDS for row in rows):
