@@ -12,7 +12,7 @@ import numpy as np
 
 _KEYS = 2_000_000
 _KEY = np.dtype("<u8")
-_PLACED = np.dtype([("key", "<u8"), ("place", "<u8")])
+_POSITIONED = np.dtype([("key", "<u8"), ("position", "<u8")])
 
 
 def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
@@ -32,21 +32,21 @@ def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
         keys = np.concatenate([np.fromfile(files[number], _KEY) for number in batch])
         first = _first(keys)
         # What repeats within a batch is known already, so that no bucket is large for one frequent pair.
-        _append(folder / f"places-{start}", start + _others(len(keys), first))
-        placed = np.empty(len(first), _PLACED)
-        placed["key"] = keys[first]
-        placed["place"] = start + first
-        _scatter(placed, placed["key"] % np.uint64(buckets), folder, "keys")
+        _append(folder / f"positions-{start}", start + _others(len(keys), first))
+        keyed = np.empty(len(first), _POSITIONED)
+        keyed["key"] = keys[first]
+        keyed["position"] = start + first
+        _scatter(keyed, keyed["key"] % np.uint64(buckets), folder, "keys")
     for bucket in range(buckets):
-        placed = _pop(folder / f"keys-{bucket}", _PLACED)
-        again = placed["place"][_others(len(placed), _first(placed["key"]))]
+        keyed = _pop(folder / f"keys-{bucket}", _POSITIONED)
+        again = keyed["position"][_others(len(keyed), _first(keyed["key"]))]
         batch_of = np.searchsorted(starts, again.astype(np.int64), side="right") - 1
-        _scatter(again, starts[batch_of], folder, "places")
+        _scatter(again, starts[batch_of], folder, "positions")
     for batch, start in zip(batches, starts.tolist(), strict=True):
-        places = np.sort(_pop(folder / f"places-{start}", _KEY)).astype(np.int64) - start
+        positions = np.sort(_pop(folder / f"positions-{start}", _KEY)).astype(np.int64) - start
         ends = [0, *itertools.accumulate(sizes[number] for number in batch)]
-        cuts = np.searchsorted(places, ends)
-        yield from (places[a:b] - end for a, b, end in zip(cuts[:-1], cuts[1:], ends[:-1], strict=True))
+        cuts = np.searchsorted(positions, ends)
+        yield from (positions[low:high] - end for low, high, end in zip(cuts[:-1], cuts[1:], ends[:-1], strict=True))
     shutil.rmtree(folder)
 
 
@@ -70,24 +70,24 @@ def _first(keys: np.ndarray) -> np.ndarray:
 
 
 def _others(count: int, chosen: np.ndarray) -> np.ndarray:
-    """Returns the places below `count` that are not chosen."""
-    left = np.ones(count, dtype=bool)
-    left[chosen] = False
-    return np.flatnonzero(left)
+    """Returns the positions below `count` that are not chosen."""
+    is_other = np.ones(count, dtype=bool)
+    is_other[chosen] = False
+    return np.flatnonzero(is_other)
 
 
 def _scatter(rows: np.ndarray, parts: np.ndarray, folder: Path, name: str) -> None:
     """Appends each row to the file `<name>-<part>`; those of one part stay in order."""
     order = np.argsort(parts, kind="stable")
-    known, begins = np.unique(parts[order], return_index=True)
+    values, begins = np.unique(parts[order], return_index=True)
     ends = np.append(begins[1:], len(order))[: len(begins)]
-    for part, begin, end in zip(known, begins, ends, strict=True):
+    for part, begin, end in zip(values, begins, ends, strict=True):
         _append(folder / f"{name}-{part}", rows[order[begin:end]])
 
 
 def _append(path: Path, rows: np.ndarray) -> None:
     with path.open("ab") as file:
-        file.write((rows if rows.dtype == _PLACED else rows.astype(_KEY)).tobytes())
+        file.write((rows if rows.dtype == _POSITIONED else rows.astype(_KEY)).tobytes())
 
 
 def _pop(path: Path, dtype: np.dtype) -> np.ndarray:

@@ -34,7 +34,7 @@ def all_shards(builder: ShardBuilder, chunks: int, manifest: Path) -> list[Shard
         manifests = [load(builder, chunk) if learnt else None for chunk in range(chunks)]
         _require_all(manifests, builder)
         with replaced_by_any(manifest) as draft:
-            plain = [asdict(shard) for one in manifests if one for shard in one.shards]
+            plain = [asdict(shard) for finished in manifests if finished for shard in finished.shards]
             draft.write_text(json.dumps(plain), encoding="utf-8")
     return [Shard(**plain) for plain in json.loads(read_text(manifest))]
 
@@ -93,16 +93,16 @@ def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
 
 
 def _differences(
-    first: Mapping[str, Any], second: Mapping[str, Any], above: str = ""
+    before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, str, str]]:
     """Yields the names of options that differ, with both values as JSON."""
-    for key in sorted({*first, *second}):
-        one = first.get(key)
-        other = second.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            yield from _differences(one, other, f"{above}{key}.")
-        elif one != other:
-            yield f"{above}{key}", json.dumps(one), json.dumps(other)
+    for key in sorted({*before, *now}):
+        old = before.get(key)
+        new = now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new, f"{prefix}{key}.")
+        elif old != new:
+            yield f"{prefix}{key}", json.dumps(old), json.dumps(new)
 
 
 def _move(shard: Path, digest: str, path: Path, rows: np.ndarray) -> str:
@@ -125,8 +125,8 @@ def _shown(path: Path, row: int) -> tuple[None, str, str]:
 def _require_all(manifests: Sequence[Manifest | None], builder: ShardBuilder) -> None:
     """Raises UserError, naming the parts that must be run, where a chunk has no manifest, or one that does not
     belong."""
-    foreign = [chunk for chunk, one in enumerate(manifests) if one and not builder.made(one)]
-    absent = [chunk for chunk, one in enumerate(manifests) if one is None]
+    foreign = [chunk for chunk, manifest in enumerate(manifests) if manifest and not builder.made(manifest)]
+    absent = [chunk for chunk, manifest in enumerate(manifests) if manifest is None]
     if not foreign and not absent:
         return
     counts = [manifest.part[1] for manifest in manifests if manifest]

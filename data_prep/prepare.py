@@ -52,8 +52,8 @@ def prepare(
     preparation has finished waits in a hidden folder beside it, and is not done again.
 
     Args:
-        root: where corpora are.
-        part: prepares only this part, in the hidden folder that all parts have; the folder that is returned is then made
+        root: where corpora are. part: prepares only this part, in the hidden folder that all parts have; the folder
+        that is returned is then made
             by `part=MERGE`, of all parts. None: the whole corpus.
         progress: show bars, and print what cleaning dropped.
         runner: who cleans and encodes.

@@ -64,7 +64,7 @@ def digit_strings(config: DatasetConfig) -> Source:
 
     return Source(
         splits={split: part(split) for split in SPLITS},
-        identity=lambda: "digits " + digest((one.path, folder / one.path) for one in recordings),
+        identity=lambda: "digits " + digest((recording.path, folder / recording.path) for recording in recordings),
         notes=notes,
     )
 
@@ -95,8 +95,8 @@ class _Strings:
         """Draws strings that use each recording at most once; what is too little for another string is left out."""
         fewest, most = self._options.lengths
         strings = []
-        for speaker in sorted({one.speaker for one in self._recordings[split]}):
-            unused = [one for one in self._recordings[split] if one.speaker == speaker]
+        for speaker in sorted({recording.speaker for recording in self._recordings[split]}):
+            unused = [recording for recording in self._recordings[split] if recording.speaker == speaker]
             rng.shuffle(unused)
             while len(unused) >= fewest:
                 single = split == "train" and rng.random() < self._options.singles
@@ -116,13 +116,13 @@ class _Strings:
         now = quiet = round(rng.uniform(0, longest) / _FRAME)
         parts = [_seconds(quiet)]
         times = []
-        for number, one in enumerate(string, start=1):
-            length = len(_samples(str(self._folder / one.path), self._field))
+        for number, recording in enumerate(string, start=1):
+            length = len(_samples(str(self._folder / recording.path), self._field))
             quiet = round(rng.uniform(shortest if number < len(string) else 0, longest) / _FRAME)
-            parts += [one.path, _seconds(quiet)]
+            parts += [recording.path, _seconds(quiet)]
             times.append(f"{10 * now}-{10 * (now + length)}")
             now += length + quiet
-        return Example(_JOIN.join(parts), " ".join(WORDS[one.digit] for one in string), " ".join(times))
+        return Example(_JOIN.join(parts), " ".join(WORDS[recording.digit] for recording in string), " ".join(times))
 
 
 def joined(folder: Path, field: FieldConfig, source: str) -> np.ndarray:
@@ -177,7 +177,7 @@ def _recordings(folder: Path, endings: Collection[str]) -> list[Recording]:
 def _shared_out(recordings: list[Recording], options: DigitsConfig, folder: Path) -> dict[str, list[Recording]]:
     """Returns the recordings of each split. Raises UserError where one has none."""
     held_out = options.held_out
-    speakers = sorted({one.speaker for one in recordings})
+    speakers = sorted({recording.speaker for recording in recordings})
     if held_out is not None and held_out not in speakers:
         raise UserError(
             f"{folder} has no speaker {held_out}: {nearest(held_out, speakers)}; set dataset.digits.held_out"
@@ -185,13 +185,13 @@ def _shared_out(recordings: list[Recording], options: DigitsConfig, folder: Path
     tested = options.test_recordings if held_out is None else 0
     by_split: dict[str, list[Recording]] = {split: [] for split in SPLITS}
     seen: dict[tuple[int, str], int] = {}
-    for one in sorted(recordings, key=lambda one: (one.number, one.path)):
-        if one.speaker == held_out:
-            by_split["test"].append(one)
+    for recording in sorted(recordings, key=lambda recording: (recording.number, recording.path)):
+        if recording.speaker == held_out:
+            by_split["test"].append(recording)
             continue
-        place = seen[one.digit, one.speaker] = seen.get((one.digit, one.speaker), -1) + 1
+        place = seen[recording.digit, recording.speaker] = seen.get((recording.digit, recording.speaker), -1) + 1
         split = "test" if place < tested else "dev" if place < tested + options.dev_recordings else "train"
-        by_split[split].append(one)
+        by_split[split].append(recording)
     for split, chosen in by_split.items():
         if not chosen:
             raise UserError(

@@ -12,8 +12,8 @@ _LITTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "$recycle.bin"
 
 
 def is_litter(name: str) -> bool:
-    """Returns whether a path inside a folder or an archive is a file that systems leave there: it is hidden, in a hidden
-    folder, or has one of their names."""
+    """Returns whether a path inside a folder or an archive is a file that systems leave there: it is hidden, in a
+    hidden folder, or has one of their names."""
     return any(part.startswith(".") or part.lower() in _LITTER for part in PurePosixPath(name).parts)
 
 

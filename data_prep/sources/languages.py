@@ -10,9 +10,9 @@ def normalised(code: str) -> str:
     return code.strip().lower().replace("_", "-")
 
 
-def choose(asked: str, known: Iterable[str], where: str) -> str | None:
-    """Returns the code among those that are known which is meant: as it is written, else in another spelling, else the
-    one language or script with a region: `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
+def choose(code: str, known: Iterable[str], where: str) -> str | None:
+    """Returns the one of the known codes that a code means: the same, else one of another spelling, else the only one
+    with a script or a region besides: `zh` means `zh-CN`, and `zh-CN` means `zh-Hans-CN` (RFC 4647, section 3.3.2).
 
     None where there is none. where: what to call the place that knows them, in an error.
 
@@ -20,20 +20,21 @@ def choose(asked: str, known: Iterable[str], where: str) -> str | None:
         UserError: several are meant.
     """
     codes = [*dict.fromkeys(known)]
-    if asked in codes:
-        return asked
-    wanted = normalised(asked)
-    meant = [code for code in codes if normalised(code) == wanted] or [code for code in codes if _means(wanted, code)]
+    if code in codes:
+        return code
+    spelling = normalised(code)
+    meant = [one for one in codes if normalised(one) == spelling] or [one for one in codes if _means(spelling, one)]
     if len(meant) > 1:
         raise UserError(
-            f"{where} has {' and '.join(sorted(meant))}, and {asked} may be either: set dataset.source and "
+            f"{where} has {' and '.join(sorted(meant))}, and {code} may be either: set dataset.source and "
             "dataset.target to one of them"
         )
     return meant[0] if meant else None
 
 
-def _means(wanted: str, code: str) -> bool:
-    """Whether all parts of a code are among those of another, in their order, and both begin with one language."""
-    language, *subtags = wanted.split("-")
-    parts = iter(normalised(code).split("-"))
+def _means(code: str, longer: str) -> bool:
+    """Returns whether all parts of a code are among those of a longer one, in their order, and both begin with one
+    language."""
+    language, *subtags = code.split("-")
+    parts = iter(normalised(longer).split("-"))
     return bool(language) and next(parts) == language and all(subtag in parts for subtag in subtags)

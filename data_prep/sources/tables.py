@@ -104,7 +104,7 @@ class FieldsFile(TableFile):
         width = len(names)
         for number, fields in rows:
             if len(fields) == width:
-                more_references = tuple([fields[place] for place in more]) if more else ()
+                more_references = tuple([fields[column] for column in more]) if more else ()
                 yield f"{self._path}, line {number}", Example(fields[source], fields[target], "", more_references)
             elif not _blank(fields):
                 raise UserError(
@@ -123,8 +123,8 @@ class FieldsFile(TableFile):
             if _blank(fields):
                 continue
             if all(column.isdecimal() for column in self._columns[:2]):
-                places = [str(place) for place in range(1, len(fields) + 1)]
-                return number, places, itertools.chain([(number, fields)], rows)
+                names = [str(column) for column in range(1, len(fields) + 1)]
+                return number, names, itertools.chain([(number, fields)], rows)
             return number, fields, rows
         return 1, [], rows
 
