@@ -92,9 +92,7 @@ def require_parts(folder: Path, settings: Mapping[str, Any]) -> Path:
     )
 
 
-def _differences(
-    before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
-) -> Iterator[tuple[str, str, str]]:
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
     """Yields the names of options that differ, with both values as JSON."""
     for key in sorted({*before, *now}):
         old = before.get(key)

@@ -161,8 +161,8 @@ class ProcessGroup:
                 if first.get(name) != other.get(name):
                     raise UserError(
                         f"{name} is {first.get(name)} in process 0 (on {host}) and {other.get(name)} in process {rank} "
-                        f"(on {other_host}): start all processes with the same command, the same version of the project "
-                        "and the same data"
+                        f"(on {other_host}): start all processes with the same command, the same version of the "
+                        "project and the same data"
                     )
 
     def require_shared(self, folder: Path) -> None:

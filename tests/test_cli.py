@@ -227,7 +227,8 @@ def test_a_resumed_run_stays_the_run_that_it_is(override: str):
     ids=["train.py", "data_prep"],
 )
 def test_the_entry_points_go_through_it(entry: Callable[[], object], monkeypatch, tmp_path: Path, capfd):
-    monkeypatch.setattr("mt.__main__.leave_at_once", lambda rank: None)  # for the rest of the process, which is the tests'
+    # It would be for the rest of the process, which is the tests'.
+    monkeypatch.setattr("mt.__main__.leave_at_once", lambda rank: None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["entry", "dataset=phrasbook"])
     with pytest.raises(SystemExit) as end:

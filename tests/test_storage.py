@@ -9,9 +9,9 @@ from mt.common.input_files import read_json
 from mt.errors import UserError, explained
 from mt.storage import (
     open_to_append,
-    repair,
     point_link,
     remove,
+    repair,
     replaced,
     replaced_folder,
     subfolder,

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from data_prep.sources.base import RawSplit, Records, Source, from_list
-from data_prep.sources.folders import digest
 from data_prep.sources.embedded import ROW, files_in_cells
+from data_prep.sources.folders import digest
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, nearest

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from data_prep.sources.base import Records
 from data_prep.sources.cells import require_once, require_sides
-from data_prep.sources.languages import choose
 from data_prep.sources.folders import is_litter
+from data_prep.sources.languages import choose
 from data_prep.sources.tables import TableFile
 from mt.data.corpus import Example
 from mt.errors import UserError

@@ -187,8 +187,8 @@ def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
     except (Exception, SystemExit) as error:  # whatever a download, a model or a dictionary raises
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"{user}'s tokenizer {tokenizer} cannot be used ({reason}): sacreBLEU downloads it at first use, so connect "
-            "this machine, or choose char"
+            f"{user}'s tokenizer {tokenizer} cannot be used ({reason}): sacreBLEU downloads it at first use, so "
+            "connect this machine, or choose char"
         ) from None
 
 

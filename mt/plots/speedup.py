@@ -33,7 +33,8 @@ def speedup(
         axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
         name_axes(axes, x_name, y_name)
         for number, (name, ratios) in enumerate(lines.items()):
-            style = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
-            axes.plot(lengths, ratios, label=name, linewidth=1.6, markersize=5.5, markeredgecolor="white", **style)
+            [line] = axes.plot(lengths, ratios, label=name, linewidth=1.6, markersize=5.5, markeredgecolor="white")
+            line.set_color(_COLOURS[number % len(_COLOURS)])
+            line.set_marker(_MARKERS[number % len(_MARKERS)])
         axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
     return figure
