@@ -13,8 +13,7 @@ Into a file or a pipe a translation is written as it is; on a terminal, what in 
 (control characters, turns of a line's direction) is shown as an escape.
 
 --plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or with
---plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture. Where neither
---plot-words nor --no-plot-words is given, it is as the run was configured (training.plot_words).
+--plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
 
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
@@ -90,7 +89,6 @@ def translate(
     first = 0
     cut = 0
     place = f"{options.file or INPUT}, line"
-    plot_words = translator.config.training.plot_words if options.plot_words is None else options.plot_words
     while chunk := list(islice(lines, options.buffer_size)):
         translator.refuse_long(chunk, place, first + 1)
         found = translator.n_best(chunk, search=search)
@@ -101,7 +99,7 @@ def translate(
         sys.stdout.flush()
         if options.plots:
             drawn = [in_words(translator, hypotheses[0], text) for hypotheses, text in zip(found, chunk, strict=True)]
-            _draw(drawn, options, first, plot_words)
+            _draw(drawn, options, first)
         if links:
             with _named("--alignments", options.alignments):
                 links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
@@ -112,14 +110,14 @@ def translate(
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 
 
-def _draw(translations: Sequence[Translation], options: argparse.Namespace, first: int, words: bool) -> None:
+def _draw(translations: Sequence[Translation], options: argparse.Namespace, first: int) -> None:
     """Draws nothing of a line without attention, as a blank one. first: the number of the first line."""
     folder = options.plots
     with _named("--plots", folder):
         folder.mkdir(parents=True, exist_ok=True)
     for number, best in enumerate(translations, start=first):
         if best.alignment.any():
-            best.plot(folder / f"{number:04d}.{options.plot_format or 'png'}", words=words)
+            best.plot(folder / f"{number:04d}.{options.plot_format or 'png'}", words=bool(options.plot_words))
 
 
 def _lines(path: Path | None, endings: Sequence[str]) -> Iterator[str]:

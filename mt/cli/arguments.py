@@ -78,11 +78,8 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
     """Adds how to draw. words: whether what is drawn is attention."""
     parser.add_argument("--plot-format", choices=get_args(PlotFormat), help="png, pdf or svg")
     if words:
-        parser.add_argument(
-            "--plot-words",
-            action=argparse.BooleanOptionalAction,
-            help="heatmaps of words, in place of pieces; else as the run was configured",
-        )
+        help_text = "heatmaps of words, or of pieces"
+        parser.add_argument("--plot-words", action=argparse.BooleanOptionalAction, help=help_text)
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":
