@@ -1,4 +1,4 @@
-"""Pairs that equal one before them, looked for on disk: memory holds `_KEYS` keys at a time, however many there are.
+"""Pairs that equal one before them, looked for on disk: memory holds `KEYS` keys at a time, however many there are.
 
 64 bits stand for a pair: of a billion different pairs, one is taken for another's duplicate with a chance of 3 %.
 """
@@ -10,24 +10,25 @@ from pathlib import Path
 
 import numpy as np
 
-_KEYS = 2_000_000
+KEYS = 2_000_000
 _KEY = np.dtype("<u8")
 _POSITIONED = np.dtype([("key", "<u8"), ("position", "<u8")])
 
 
-def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
+def repeats(files: Sequence[Path], folder: Path, *, at_once: int = KEYS) -> Iterator[np.ndarray]:
     """Yields for each file of keys its rows, in order, whose key stands before them in it or in a file before it.
 
     Args:
         files: 8 bytes a key.
         folder: for what lies on disk meanwhile, 24 bytes a key at most; deleted first and last.
+        at_once: keys that memory holds at a time, about.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     sizes = [path.stat().st_size // _KEY.itemsize for path in files]
-    batches = _batches(sizes)
+    batches = _batches(sizes, at_once)
     starts = np.array([sum(sizes[: batch.start]) for batch in batches], dtype=np.int64)
-    buckets = sum(sizes) // _KEYS + 1
+    buckets = sum(sizes) // at_once + 1
     for batch, start in zip(batches, starts, strict=True):
         keys = np.concatenate([np.fromfile(files[number], _KEY) for number in batch])
         first = _first(keys)
@@ -50,13 +51,13 @@ def repeats(files: Sequence[Path], folder: Path) -> Iterator[np.ndarray]:
     shutil.rmtree(folder)
 
 
-def _batches(sizes: Sequence[int]) -> list[range]:
-    """Returns the numbers of successive files with about `_KEYS` keys together."""
+def _batches(sizes: Sequence[int], at_once: int) -> list[range]:
+    """Returns the numbers of successive files with about so many keys together."""
     batches = []
     start = 0
     keys = 0
     for number, size in enumerate(sizes):
-        if keys and keys + size > _KEYS:
+        if keys and keys + size > at_once:
             batches.append(range(start, number))
             start = number
             keys = 0

@@ -29,10 +29,15 @@ class Processor(NamedTuple):
 
 @cache
 def processor() -> Processor:
-    """Returns what is known of the first processor: nothing on systems other than Linux on x86."""
+    """Returns what is known of this machine's first processor: nothing on systems other than Linux on x86."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
+        return first_processor(Path("/proc/cpuinfo").read_text())
     except OSError:  # another system
         return Processor()
+
+
+def first_processor(cpuinfo: str) -> Processor:
+    """Returns what Linux says of the first processor. cpuinfo: the text of /proc/cpuinfo."""
+    lines = cpuinfo.partition("\n\n")[0].splitlines()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return Processor(fields.get("vendor_id", ""), frozenset(fields.get("flags", "").split()))

@@ -22,14 +22,20 @@ def at_once(calls: Sequence[Callable[[], object]]) -> None:
     if len(calls) < 2:
         for call in calls:
             call()
-    elif (parallel := _openmp_region()) is None:
-        with ThreadPoolExecutor(len(calls)) as pool:
-            list(pool.map(lambda call: call(), calls))
+    elif (parallel := openmp_region()) is None:
+        in_own_threads(calls)
     else:
-        _in_region(parallel, calls)
+        in_region(parallel, calls)
 
 
-def _in_region(parallel: Callable[..., Any], calls: Sequence[Callable[[], object]]) -> None:
+def in_own_threads(calls: Sequence[Callable[[], object]]) -> None:
+    """Makes the calls in threads of Python's."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        list(pool.map(lambda call: call(), calls))
+
+
+def in_region(parallel: Callable[..., Any], calls: Sequence[Callable[[], object]]) -> None:
+    """Makes the calls in the threads of `openmp_region`."""
     errors: list[BaseException] = []
     waiting = iter(calls)  # There may be fewer threads than calls: each takes the next that nobody has begun.
 
@@ -47,9 +53,9 @@ def _in_region(parallel: Callable[..., Any], calls: Sequence[Callable[[], object
 
 
 @cache
-def _openmp_region() -> Callable[..., Any] | None:
-    """GOMP_parallel(function, data, threads, flags) of the OpenMP that this process has loaded, as compilers call it;
-    None where that is another one than GNU's, or none."""
+def openmp_region() -> Callable[..., Any] | None:
+    """Returns GOMP_parallel(function, data, threads, flags) of the OpenMP that this process has loaded, as compilers
+    call it; None where that is another one than GNU's, or none."""
     try:
         loaded = ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD)  # never a second one beside PyTorch's
         region = loaded.GOMP_parallel

@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -70,28 +71,29 @@ def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
     assert [ids.tolist() for ids, _ in train.ids([1])] == tokenizers.source.encode(["old"])
 
 
-def test_a_large_split_is_written_in_chunks(
-    tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "_CHUNK", 7)
-    many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(50)]
+LARGE = 12_000
+"""Examples of a split that is written in several chunks."""
+
+
+def test_a_large_split_is_written_in_chunks(tmp_path: Path, tokenizers: Tokenizers) -> None:
+    many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(LARGE)]
     write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {})
     train = Corpus.open(tmp_path / "many").split("train")
     assert train.column("source") == [example.source for example in many]
     assert train.lengths()[0].tolist() == [len(example.source) + 2 for example in many]
-    picked = [49, 0, 13, 13]
+    picked = [LARGE - 1, 0, 5_003, 5_003]
     assert [len(source) for source, _ in train.ids(picked)] == [train.lengths()[0][i] for i in picked]
 
 
-def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_CHUNK", 2)
-    more: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
+def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers) -> None:
+    few: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
+    more = few * (LARGE // len(few))
     examples = [Example("old", "alt", "0-0", references) for references in more]
     write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {})
     test = Corpus.open(tmp_path / "several").split("test")
     assert test.column("references") == [["alt", *references] for references in more]
-    assert test.column("target") == ["alt"] * 5
-    assert test.column("links") == ["0-0"] * 5
+    assert test.column("target") == ["alt"] * LARGE
+    assert test.column("links") == ["0-0"] * LARGE
 
 
 def test_ids_are_not_read_into_memory(folder: Path) -> None:
@@ -113,13 +115,12 @@ def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tok
     assert [len(source) for source, _ in Split(open_table(tmp_path)).ids([3, 0])] == [7, 9]
 
 
-def test_an_interrupted_shard_leaves_no_file_of_its_name(
-    tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "_CHUNK", 1)
-    encoded = iter([tokenizers.source.encode_column(["old"]), KeyboardInterrupt])
+def test_an_interrupted_shard_leaves_no_file_of_its_name(tmp_path: Path, tokenizers: Tokenizers) -> None:
+    calls = itertools.count()
 
     class Interrupted:
+        """A tokenizer that is interrupted at the second chunk."""
+
         rewrites = False
         lowercases = False
 
@@ -127,14 +128,14 @@ def test_an_interrupted_shard_leaves_no_file_of_its_name(
             return words
 
         def encode_column(self, texts: list[str]) -> pa.ListArray:
-            if (ids := next(encoded)) is KeyboardInterrupt:
+            if next(calls):
+                assert list(tmp_path.iterdir())
                 raise KeyboardInterrupt
-            return ids
+            return tokenizers.source.encode_column(texts)
 
+    table = writer.text_table(EXAMPLES["train"] * 2_000)
     with pytest.raises(KeyboardInterrupt):
-        writer.write_shard(
-            tmp_path / "shard", writer.text_table(EXAMPLES["train"]), Tokenizers(Interrupted(), tokenizers.target)
-        )
+        writer.write_shard(tmp_path / "shard", table, Tokenizers(Interrupted(), tokenizers.target))
     assert not list(tmp_path.iterdir())
 
 

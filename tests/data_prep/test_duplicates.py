@@ -26,13 +26,10 @@ def _expected(keys: list[list[int]]) -> list[list[int]]:
 
 @pytest.mark.parametrize("at_once", [1, 3, 10, 1000])
 @pytest.mark.parametrize("kinds", [1, 5, 60, 1 << 64])
-def test_every_key_but_the_first_of_its_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, kinds: int
-) -> None:
-    monkeypatch.setattr(duplicates, "_KEYS", at_once)
+def test_every_key_but_the_first_of_its_kind(tmp_path: Path, at_once: int, kinds: int) -> None:
     draws = random.Random(1)
     keys = [[draws.randrange(kinds) for _ in range(draws.randrange(12))] for _ in range(25)]
-    found = duplicates.repeats(_files(tmp_path, keys), tmp_path / "work")
+    found = duplicates.repeats(_files(tmp_path, keys), tmp_path / "work", at_once=at_once)
     assert [rows.tolist() for rows in found] == _expected(keys)
     assert not (tmp_path / "work").exists()
 
@@ -47,12 +44,11 @@ def test_what_a_killed_search_left_does_not_count(tmp_path: Path) -> None:
     assert [rows.tolist() for rows in duplicates.repeats(_files(tmp_path, [[0, 1, 0]]), tmp_path / "work")] == [[2]]
 
 
-def test_no_more_keys_than_are_allowed_are_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_keys_than_are_allowed_are_held_at_a_time(tmp_path: Path) -> None:
     """However often one key comes: such keys are known to repeat before they are sorted into buckets."""
-    monkeypatch.setattr(duplicates, "_KEYS", 10_000)
     files = _files(tmp_path, [[7] * 5_000] * 80)
     tracemalloc.start()
-    assert sum(map(len, duplicates.repeats(files, tmp_path / "work"))) == 80 * 5_000 - 1
+    assert sum(map(len, duplicates.repeats(files, tmp_path / "work", at_once=10_000))) == 80 * 5_000 - 1
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 0.5 * sum(path.stat().st_size for path in files)

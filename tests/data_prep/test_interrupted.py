@@ -6,7 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from data_prep import shards
 from data_prep.prepare import prepare
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import small_shards
 
 _ROOT = Path(__file__).parents[2]
 _PAIRS = {"train": 200, "dev": 5, "test": 5}
@@ -38,10 +39,11 @@ def _script(before: str) -> str:
     """A program that prepares the corpus in small shards, after `before`."""
     return (
         "import os, signal, sys, time\nfrom pathlib import Path\n"
-        "from data_prep import sampling, shards\nfrom data_prep.prepare import prepare\n"
+        "from data_prep import sampling\nfrom data_prep.prepare import prepare\n"
         "from mt.data.dataset import DatasetConfig\nfrom mt.errors import reported\n"
-        f"shards._CHARACTERS, shards._CHUNK = 300, 40\n{before}\n"
-        "with reported():\n"
+        "from tests.data_prep.small import small_shards\n"
+        f"{before}\n"
+        "with reported(), small_shards(300, 40):\n"
         "    prepare(DatasetConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
     )
 
@@ -52,12 +54,11 @@ def _start(folder: Path, root: Path, before: str) -> subprocess.Popen:
 
 
 @pytest.fixture
-def uninterrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(shards, "_CHARACTERS", 300)
-    monkeypatch.setattr(shards, "_CHUNK", 40)
-    made = prepare(_config(folder), tmp_path / "uninterrupted", progress=False)
-    assert len(list((made / "train").glob("*.arrow"))) == 15
-    return made
+def uninterrupted(folder: Path, tmp_path: Path) -> Iterator[Path]:
+    with small_shards(characters=300, pairs=40):
+        made = prepare(_config(folder), tmp_path / "uninterrupted", progress=False)
+        assert len(list((made / "train").glob("*.arrow"))) == 15
+        yield made
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -68,7 +69,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 # of five chunks, the list of all, dev, test, and each shard to its place.
 @pytest.mark.parametrize("renames", [4, 12, 27, 39, 45])
 def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
-    folder: Path, tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch, renames: int
+    folder: Path, tmp_path: Path, uninterrupted: Path, renames: int
 ) -> None:
     root = tmp_path / "killed"
     before = (
@@ -86,26 +87,15 @@ def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     [work] = root.glob(".*.partial")
     finished = {path.stem for path in work.glob("parts/*.json")}
     assert len(finished) == min((renames - 2) // 7, 5)
-    written = _written(monkeypatch)
+    shards_of_finished = [path for path in work.rglob("*.arrow") if path.stem.partition("-")[0] in finished]
+    moved = [*work.glob("corpus/train/*.arrow")]
+    files = {path.stat().st_ino for path in (*shards_of_finished, *moved)}
+    assert len(files) == 3 * len(finished)
     again = prepare(_config(folder), root, progress=False)
     assert again.name == uninterrupted.name
     assert _files(again) == _files(uninterrupted)
-    assert not finished & {name.partition("-")[0] for name in written}
-    assert len(written) == 3 * (5 - len(finished))
+    assert files <= {path.stat().st_ino for path in (again / "train").glob("*.arrow")}, "one was made again"
     assert [path.name for path in root.iterdir()] == [again.name]
-
-
-def _written(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Fills itself with the names of the shards of train that are made."""
-    names: set[str] = set()
-    make: Callable = shards._build_shard
-
-    def noted(builder: shards.ShardBuilder, name: str, *rest) -> shards.Shard:
-        names.add(name)
-        return make(builder, name, *rest)
-
-    monkeypatch.setattr(shards, "_build_shard", noted)
-    return names
 
 
 def test_two_preparations_of_one_corpus_do_not_meet(folder: Path, tmp_path: Path, uninterrupted: Path) -> None:

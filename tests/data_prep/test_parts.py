@@ -5,25 +5,26 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from data_prep import duplicates, shards
+from data_prep import shards
 from data_prep.parts import MERGE, Part, parse_part
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import small_shards
 
 _ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "_CHARACTERS", 400)
-    monkeypatch.setattr(shards, "_CHUNK", 40)
-    monkeypatch.setattr(duplicates, "_KEYS", 50)
+def small() -> Iterator[None]:
+    with small_shards(characters=400, pairs=40):
+        yield
 
 
 @pytest.fixture
@@ -82,12 +83,15 @@ def test_parts_of_different_numbers_fit_together(folder: Path) -> None:
     assert _files(_merge(folder)) == _files(one)
 
 
-def test_who_prepares_all_takes_what_parts_have_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = prepare(_config(folder), folder / "one", progress=False)
-    _part(folder, "1/2")
-    _part(folder, "2/2")
-    monkeypatch.setattr(shards, "_build_shard", lambda *_: pytest.fail("made again"))
-    assert _files(prepare(_config(folder), folder / "corpora", progress=False)) == _files(one)
+def test_who_prepares_all_takes_what_parts_have_made(folder: Path) -> None:
+    settings = {"cleaning": {"drop_duplicates": False}}  # whose shards are moved to their places as they are
+    one = prepare(_config(folder, **settings), folder / "one", progress=False)
+    for part in ("1/2", "2/2"):
+        _part(folder, part, **settings)
+    written = {path.stat().st_ino for path in (folder / "corpora").glob(".*/parts/*.arrow")}
+    made = prepare(_config(folder, **settings), folder / "corpora", progress=False)
+    assert _files(made) == _files(one)
+    assert {path.stat().st_ino for path in (made / "train").glob("*.arrow")} == written
 
 
 @pytest.mark.parametrize("renames", [0, 1, 5, 9])
@@ -95,17 +99,17 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
     one = prepare(_config(folder), folder / "one", progress=False)
     _part(folder, "2/2")
     script = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom data_prep import shards\n"
+        "import os, signal, sys\nfrom pathlib import Path\n"
         "from data_prep.parts import Part\nfrom data_prep.prepare import prepare\n"
-        "from mt.data.dataset import DatasetConfig\n"
-        "shards._CHARACTERS, shards._CHUNK = 400, 40\nrename, count = os.replace, 0\n"
+        "from mt.data.dataset import DatasetConfig\nfrom tests.data_prep.small import small_shards\n"
+        "rename, count = os.replace, 0\n"
         "def replace(old, new):\n"
         "    global count\n"
         f"    if count == {renames}: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    count += 1\n    rename(old, new)\n"
-        "os.replace = replace\n"
-        "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
-        "prepare(config, Path(sys.argv[2]), part=Part(1, 2), progress=False)\n"
+        "os.replace = replace\nconfig = DatasetConfig.model_validate_json(sys.argv[1])\n"
+        "with small_shards(400, 40):\n"
+        "    prepare(config, Path(sys.argv[2]), part=Part(1, 2), progress=False)\n"
     )
     command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
     with subprocess.Popen(command, cwd=_ROOT) as process:
@@ -119,12 +123,13 @@ def test_a_part_that_is_killed_is_run_again(folder: Path, renames: int) -> None:
 def test_one_part_by_two_processes_at_a_time(folder: Path) -> None:
     one = prepare(_config(folder), folder / "one", progress=False)
     script = (
-        "import contextlib, sys\nfrom pathlib import Path\nfrom data_prep import prepare, shards\n"
+        "import contextlib, sys\nfrom pathlib import Path\nfrom data_prep import prepare\n"
         "from data_prep.parts import Part\nfrom mt.data.dataset import DatasetConfig\n"
-        "shards._CHARACTERS, shards._CHUNK = 400, 40\n"
+        "from tests.data_prep.small import small_shards\n"
         "prepare.locked = lambda *_: contextlib.nullcontext()\n"  # as on a file system that has no locks
         "config = DatasetConfig.model_validate_json(sys.argv[1])\n"
-        "prepare.prepare(config, Path(sys.argv[2]), part=Part(1, 1), progress=False)\n"
+        "with small_shards(400, 40):\n"
+        "    prepare.prepare(config, Path(sys.argv[2]), part=Part(1, 1), progress=False)\n"
     )
     command = [sys.executable, "-c", script, _config(folder).model_dump_json(), str(folder / "corpora")]
     processes = [subprocess.Popen(command, cwd=_ROOT) for _ in range(2)]

@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -166,13 +167,14 @@ def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[st
     assert [sum(float(row[side].strip("%")) for row in shares) for side in (0, 1)] == pytest.approx([100, 100], abs=0.3)
 
 
-def test_a_dry_run_without_room_is_told_in_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_, **__) -> None:
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr("data_prep.shards.build", full)
-    with pytest.raises(UserError, match=r"temporary folder \(No space left on device\): set TMPDIR to a larger one"):
-        list(preview(_config(folder)))
+def test_a_dry_run_without_room_is_told_in_one_sentence(folder: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))  # beyond which a file fails as on a full disk
+    try:
+        with pytest.raises(UserError, match=r"temporary folder \(.*File too large\): set TMPDIR to a larger one"):
+            list(preview(_config(folder)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_the_command_refuses_in_one_sentence(folder: Path) -> None:

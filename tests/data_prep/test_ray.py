@@ -32,11 +32,11 @@ def _by_ray(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @_needs_ray
 def test_ray_makes_the_corpus_of_processes(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom pathlib import Path\nfrom data_prep import shards\nfrom data_prep.prepare import prepare\n"
-        "from mt.data.dataset import PHRASEBOOK\n"
-        "shards._CHARACTERS, shards._CHUNK = 100_000, 5_000\n"
+        "import sys\nfrom pathlib import Path\nfrom data_prep.prepare import prepare\n"
+        "from mt.data.dataset import PHRASEBOOK\nfrom tests.data_prep.small import small_shards\n"
         "config = PHRASEBOOK.model_copy(update={'workers': 2})\n"
-        "print(prepare(config, Path(sys.argv[1]), progress=False, runner=sys.argv[2]))\n"
+        "with small_shards(100_000, 5_000):\n"
+        "    print(prepare(config, Path(sys.argv[1]), progress=False, runner=sys.argv[2]))\n"
     )
     made = {}
     for runner in ("ray", "processes"):

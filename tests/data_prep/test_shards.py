@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from data_prep.summary import Counts
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.writer import TEXT_READER
+from tests.data_prep.small import small_shards
 
 
 def _reads(pairs: list[Example]) -> Read:
@@ -20,10 +22,10 @@ def _reads(pairs: list[Example]) -> Read:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small() -> Iterator[None]:
     """Few characters to a shard, and few pairs to a chunk."""
-    monkeypatch.setattr(shards, "_CHARACTERS", 40)
-    monkeypatch.setattr(shards, "_CHUNK", 7)
+    with small_shards(characters=40, pairs=7):
+        yield
 
 
 def _builder(folder: Path, fingerprint: str = "f", cleaning: CleaningConfig | None = None) -> shards.ShardBuilder:
@@ -127,8 +129,7 @@ def test_a_stream_may_end_early(tmp_path: Path) -> None:
 @settings(max_examples=20)
 @given(st.lists(st.text("ab", max_size=30), max_size=30))
 def test_blocks_hold_everything_and_end_once_they_are_large(texts: list[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "_CHARACTERS", 20)
+    with small_shards(characters=20, pairs=7):
         found = list(shards.blocks([Example(text, text[:1]) for text in texts]))
     rows = [block.to_pylist() for block in found]
     assert [row["source"] for block in rows for row in block] == texts

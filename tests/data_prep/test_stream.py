@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import shards
 from data_prep.prepare import prepare
 from data_prep.stream import open_corpus
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
+from tests.data_prep.small import small_shards
 
 
 @pytest.fixture
@@ -41,20 +41,20 @@ def _texts(corpus: Corpus) -> list[list[str]]:
     ]
 
 
-def test_a_stream_gives_every_pair_that_cleaning_keeps_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_gives_every_pair_that_cleaning_keeps_in_parts(folder: Path) -> None:
     lines = [line for line in (folder / "train.en").read_text(encoding="utf-8").splitlines() if line]
     assert len(lines) == 149
     for characters in (1, 500, 10**6):
-        monkeypatch.setattr(shards, "_CHARACTERS", characters)
-        parts = _texts(_open(folder))
+        with small_shards(characters, pairs=1000):
+            parts = _texts(_open(folder))
         assert [len(part) for part in parts] == [40, 40, 40, 29]
         assert [text for part in parts for text in part] == lines
     assert [len(part) for part in _texts(_open(folder, limit=100))] == [40, 40, 19]
 
 
-def test_several_processes_read_what_one_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "_CHARACTERS", 500)
-    assert _texts(_open(folder, workers=2)) == _texts(_open(folder))
+def test_several_processes_read_what_one_reads(folder: Path) -> None:
+    with small_shards(characters=500, pairs=1000):
+        assert _texts(_open(folder, workers=2)) == _texts(_open(folder))
 
 
 def test_only_a_sample_is_on_disk(folder: Path) -> None:

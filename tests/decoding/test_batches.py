@@ -5,8 +5,10 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
 from mt.decoding.modes import decodes_hard, require_wait_k
+from mt.decoding.torch_network import MAX_LOGITS
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
@@ -16,18 +18,15 @@ from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfi
 from tests.decoding.decoded import decode_ids
 
 
-def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["two cats see houses", "three dogs", "the birds find bridges", "two big dogs"]
-    expected = translator.translate(texts)
-    rows = []
-    encode = translator.model.encode
-    monkeypatch.setattr("mt.decoding.torch_network.MAX_LOGITS", 2 * 3 * len(translator.tokenizers.target))
-    monkeypatch.setattr(
-        translator.model, "encode", lambda source, mask: rows.append(len(source)) or encode(source, mask)
-    )
-    found = translator.translate(texts, BeamConfig(beam_size=3))
-    assert rows == [2, 2]
-    assert all(one.tokens == other.tokens for one, other in zip(found, expected, strict=True))
+def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> None:
+    rows = [[5, 6, EOS]] * 5_000
+    sizes = {}
+    for beam_size in (1, 1000):
+        batches = translator.network.batches(rows, BeamConfig(beam_size=beam_size, batch_tokens=100_000))
+        assert sorted(index for batch in batches for index in batch) == list(range(len(rows)))
+        sizes[beam_size] = [len(batch) for batch in batches]
+    most = MAX_LOGITS // (1000 * len(translator.tokenizers.target))
+    assert sizes[1] == [5_000] and max(sizes[1000]) <= most < 5_000 < 2 * most * len(sizes[1000])
 
 
 def test_between_batches_the_caller_computes_as_before(translator: Translator, corpus: Corpus) -> None:
@@ -190,19 +189,14 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
         )
 
 
-def looks_ahead(positions: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """As of chunks of two tokens, known when the two after them have come."""
-    return torch.minimum(positions // 2 * 2 + 4, lengths)
+LOOKING_AHEAD = {"name": "lc_bilstm", "hidden_size": 32, "chunk_size": 2, "look_ahead": 2}
 
 
-def test_what_the_encoder_looks_ahead_is_waited_for(
-    configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": "monotonic", "energy_bias": -1.0}}
+def test_what_the_encoder_looks_ahead_is_waited_for(configure: Callable[..., Config]) -> None:
+    parts = {"encoder": LOOKING_AHEAD, "attention": {"name": "monotonic", "energy_bias": -1.0}}
     parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
     torch.manual_seed(3)
     model = Seq2Seq(configure(parts), 10, 12).eval()
-    monkeypatch.setattr(model.encoder, "read_for", looks_ahead)
     found = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
     stops = set()
     for (best,), source in zip(found, SOURCES, strict=True):
@@ -212,13 +206,10 @@ def test_what_the_encoder_looks_ahead_is_waited_for(
     assert len(stops) > 1
 
 
-def test_wait_k_shows_a_position_when_its_value_is_known(
-    configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = {"encoder": {"name": "lstm", "hidden_size": 32}, "attention": {"name": "general"}}
+def test_wait_k_shows_a_position_when_its_value_is_known(configure: Callable[..., Config]) -> None:
+    parts = {"encoder": LOOKING_AHEAD, "attention": {"name": "general"}}
     parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
     model = Seq2Seq(configure(parts), 10, 12).eval()
-    monkeypatch.setattr(model.encoder, "read_for", looks_ahead)
     (best,), *_ = decode_ids(model, SOURCES, WaitKConfig(k=4, min_length=4), vocab_size=12, precision="fp32")
     assert [int((row > 0).sum()) for row in best.weights[:4]] == [2, 2, 6, 6]
     assert best.delays.tolist()[:4] == [4, 5, 6, 6]

@@ -8,6 +8,7 @@ import pytest
 from mt import Translator
 from mt.data.corpus import Corpus
 from mt.data.split import Split
+from mt.decoding.torch_network import torch_translator
 from mt.evaluation.drawings import drawings, gold_links
 from mt.metrics.alignment import weights_between_words
 
@@ -46,13 +47,14 @@ def test_weights_between_words_are_sums_over_the_source_and_means_over_the_targe
 
 @pytest.mark.parametrize(("configured", "chosen"), [(False, None), (True, None), (True, False)])
 def test_a_heatmap_has_a_row_for_each_piece_or_word(
-    translator: Translator, corpus: Corpus, configured: bool, chosen: bool | None, monkeypatch: pytest.MonkeyPatch
+    translator: Translator, corpus: Corpus, configured: bool, chosen: bool | None
 ) -> None:
     training = translator.config.training.model_copy(update={"plots": 2, "plot_words": configured})
-    monkeypatch.setattr(translator, "config", translator.config.model_copy(update={"training": training}))
+    config = translator.config.model_copy(update={"training": training})
+    drawing = torch_translator(translator.model, translator.tokenizers, config)
     split = corpus.split("test")
-    translations = translator.translate(split.column("source")[:3])
-    drawn = [*drawings(translator, translations, split, words=chosen)]
+    translations = drawing.translate(split.column("source")[:3])
+    drawn = [*drawings(drawing, translations, split, words=chosen)]
     assert [number for number, *_ in drawn] == [0, 1]
     by_word = configured and chosen is None
     for _, translation, figure in drawn:

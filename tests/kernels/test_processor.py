@@ -1,9 +1,10 @@
 """What is read of the processor that Linux describes."""
 
+from pathlib import Path
+
 import pytest
 
-from mt.kernels import processor as module
-from mt.kernels.processor import Processor, processor
+from mt.kernels.processor import Processor, first_processor, processor
 
 
 @pytest.mark.parametrize(
@@ -21,18 +22,13 @@ from mt.kernels.processor import Processor, processor
         ("", Processor()),
     ],
 )
-def test_the_first_processor_is_known(monkeypatch: pytest.MonkeyPatch, text: str, expected: Processor) -> None:
-    monkeypatch.setattr(module.Path, "read_text", lambda self: text)
-    found = processor.__wrapped__()
-    assert found == expected
+def test_the_first_processor_is_known(text: str, expected: Processor) -> None:
+    assert first_processor(text) == expected
 
 
-def test_nothing_is_known_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(self):
-        raise OSError
-
-    monkeypatch.setattr(module.Path, "read_text", missing)
-    assert processor.__wrapped__() == Processor()
+def test_this_machine_is_described_without_an_error() -> None:
+    path = Path("/proc/cpuinfo")
+    assert processor() == (first_processor(path.read_text()) if path.exists() else Processor())
 
 
 @pytest.mark.parametrize(

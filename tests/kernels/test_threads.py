@@ -1,51 +1,56 @@
 """Calls in PyTorch's threads, and in Python's where PyTorch has others than GNU OpenMP's."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
 import torch
 
-from mt.kernels import threads
-from mt.kernels.threads import at_once
+from mt.kernels.threads import at_once, in_own_threads, in_region, openmp_region
+
+Way = Callable[[Sequence[Callable[[], object]]], None]
 
 
 @pytest.fixture(params=["openmp", "python"])
-def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def way(request: pytest.FixtureRequest) -> Way:
+    """How calls are made at once."""
     if request.param == "python":
-        monkeypatch.setattr(threads, "_openmp_region", lambda: None)
-    elif threads._openmp_region() is None:
+        return in_own_threads
+    if (region := openmp_region()) is None:
         pytest.skip("PyTorch computes with another OpenMP than GNU's here")
-    yield
+    return partial(in_region, region)
 
 
-@pytest.mark.usefixtures("ways")
-@pytest.mark.parametrize("calls", [0, 1, 2, 3, 20])
-def test_each_call_is_made_once(calls: int):
+@pytest.mark.parametrize("calls", [2, 3, 20])
+def test_each_call_is_made_once(way: Way, calls: int):
+    done = list[int]()
+    way([partial(done.append, call) for call in range(calls)])
+    assert sorted(done) == list(range(calls))
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 20])
+def test_few_calls_are_made_too(calls: int):
     done = list[int]()
     at_once([partial(done.append, call) for call in range(calls)])
     assert sorted(done) == list(range(calls))
 
 
-@pytest.mark.usefixtures("ways")
-def test_calls_are_made_at_once():
+def test_calls_are_made_at_once(way: Way):
     barrier = threading.Barrier(2)
-    at_once([partial(barrier.wait, timeout=60)] * 2)  # one after the other would break the barrier
+    way([partial(barrier.wait, timeout=60)] * 2)  # one after the other would break the barrier
 
 
-@pytest.mark.usefixtures("ways")
-def test_an_error_is_raised_after_the_other_calls():
+def test_an_error_is_raised_after_the_other_calls(way: Way):
     done = list[int]()
     with pytest.raises(ZeroDivisionError):
-        at_once([lambda: 1 // 0, partial(done.append, 1), partial(done.append, 2)])
+        way([lambda: 1 // 0, partial(done.append, 1), partial(done.append, 2)])
     assert sorted(done) == [1, 2]
 
 
-@pytest.mark.usefixtures("ways")
-def test_pytorch_computes_on_afterwards():
+def test_pytorch_computes_on_afterwards(way: Way):
     x = torch.randn(300, 300, generator=torch.Generator().manual_seed(1))
     before = x @ x
     for _ in range(3):
-        at_once([lambda: None] * 2)
+        way([lambda: None] * 2)
         assert torch.equal(x @ x, before)

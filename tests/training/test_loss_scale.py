@@ -123,20 +123,19 @@ def test_the_scale_changes_no_gradient_that_float16_can_hold(trainer: Callable[.
     assert (moved[0] - moved[1]).norm() < 1e-3 * moved[0].norm()
 
 
-def test_it_doubles_after_so_many_good_updates(
-    trainer: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scaling, "PATIENCE", 3)
+def test_it_doubles_after_so_many_good_updates(trainer: Callable[..., Trainer]) -> None:
     training = trainer()
     next(training.updates)
+    most = scaling.PATIENCE - 1
     training.scale.factor = 64.0
-    training.scale.good = 0
-    found = [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 7)]
-    assert found == [(64, 1), (64, 2), (128, 0), (128, 1), (128, 2), (256, 0), (256, 1)]
+    training.scale.good = most - 1
+    found = [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 4)]
+    assert found == [(64, most), (128, 0), (128, 1), (128, 2)]
+    training.scale.good = most
     handle = spoil(training)
     next(training.updates)
     handle.remove()
-    assert [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 2)] == [(128, 1), (128, 2)]
+    assert [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 2)] == [(64, 1), (64, 2)]
 
 
 def test_its_numbers_are_those_of_torch() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import shards
 from data_prep.parts import MERGE, Part
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
@@ -14,6 +13,7 @@ from data_prep.stream import open_corpus
 from mt.data.batches import batch_order
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.data_prep.small import small_shards
 
 
 @pytest.fixture
@@ -51,11 +51,11 @@ def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> Non
     assert [one.source for one in open_source(_config(folder)).splits["train"].read(rows)] == expected
 
 
-def test_an_epoch_has_each_corpus_by_its_weight(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "_CHARACTERS", 200)
+def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
     (folder / "web" / "train.en").write_text("".join(f"web {i}\n" if i % 10 else "\n" for i in range(50)))
     (folder / "web" / "train.de").write_text("".join(f"web {i}\n" for i in range(50)))
-    corpus = open_corpus(_config(folder), folder / "corpora")
+    with small_shards(characters=200, pairs=1000):
+        corpus = open_corpus(_config(folder), folder / "corpora")
     assert corpus.meta["portions"] == [30, 45, 20]
     [train] = corpus.training.parts()
     texts = train.column("source")
@@ -84,13 +84,13 @@ def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
     assert prepare(_config(folder, mix=[]), folder / "corpora", progress=False) != first
 
 
-def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "_CHUNK", 8)
+def test_parts_of_a_mixture_make_the_corpus_of_one(folder: Path) -> None:
     config = _config(folder)
-    one = prepare(config, folder / "one", progress=False)
-    for number in (3, 1, 2):
-        prepare(config, folder / "many", part=Part(number, 3), progress=False)
-    many = prepare(config, folder / "many", part=MERGE, progress=False)
+    with small_shards(characters=200, pairs=8):
+        one = prepare(config, folder / "one", progress=False)
+        for number in (3, 1, 2):
+            prepare(config, folder / "many", part=Part(number, 3), progress=False)
+        many = prepare(config, folder / "many", part=MERGE, progress=False)
     assert {path.name: path.read_bytes() for path in many.rglob("*") if path.is_file()} == {
         path.name: path.read_bytes() for path in one.rglob("*") if path.is_file()
     }
