@@ -71,6 +71,6 @@ def push(folder: Path, repository: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says, on one line. It is of whichever library carries the requests of `huggingface_hub`, which
-    changes from release to release."""
+    """Returns the message of an error, on one line. The error is of whichever library carries the requests of
+    `huggingface_hub`, which changes from release to release."""
     return shown(" ".join(str(error).split()) or type(error).__name__, 300).rstrip(".")

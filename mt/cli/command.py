@@ -104,11 +104,11 @@ def compose_unreported(main: Main, name: str) -> None:
 
 @dataclass(frozen=True)
 class _Command:
-    """What a command line is composed and called with."""
+    """A command of which jobs are composed and run."""
 
     main: Main
     name: str
-    """Of its configuration, `conf/<name>.yaml`."""
+    """The name of its configuration file, `conf/<name>.yaml`."""
     roots: Sequence[Path]
     """Folders of configuration files."""
 

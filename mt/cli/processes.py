@@ -94,7 +94,7 @@ def _rendezvous(rank: int, size: int) -> dist.Store:
 
 def _cause(error: BaseException, store: dist.Store) -> BaseException:
     """Returns what ended this process: the signal where another process was ended by one."""
-    with contextlib.suppress(RuntimeError):  # process 0 kept the store, and was killed
+    with contextlib.suppress(RuntimeError):  # process 0 had the store, and was killed
         if isinstance(error, Interrupted):
             store.set("signal", str(int(error.number)))
         elif isinstance(error, LostError) and store.check(["signal"]):
@@ -111,7 +111,7 @@ def _is_to_print(error: BaseException, store: dist.Store, rank: int) -> bool:
             with contextlib.suppress(dist.DistStoreError):  # not in time: it may be the one that is lost
                 store.wait(["printed"], _PRINTING_TIMEOUT)
         return store.add("printed", 1) == 1
-    except RuntimeError:  # process 0 kept the store, and was killed
+    except RuntimeError:  # process 0 had the store, and was killed
         return rank == 1
 
 

@@ -79,17 +79,17 @@ def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
     }
 
 
-def choose(runs: Sequence[FinishedRun], known: Sequence[str], wanted: str) -> int:
-    """Returns the index of the run that is meant by a folder, by its name among `names` or by its attention.
+def choose(runs: Sequence[FinishedRun], run_names: Sequence[str], wanted: str) -> int:
+    """Returns the index of the run that is meant by a folder, by its name among `run_names` or by its attention.
 
     Raises UserError where none or several are.
     """
     folder = Path(wanted).resolve()
-    fits = [i for i, run in enumerate(runs) if run.folder.resolve() == folder or wanted == known[i]]
+    fits = [i for i, run in enumerate(runs) if run.folder.resolve() == folder or wanted == run_names[i]]
     fits = fits or [i for i, run in enumerate(runs) if run.attention == wanted]
     if not fits:
         attentions = {run.attention for run in runs}
-        raise UserError(f"no run is {wanted}, to be the baseline: {nearest(wanted, {*known, *attentions})}")
+        raise UserError(f"no run is {wanted}, to be the baseline: {nearest(wanted, {*run_names, *attentions})}")
     if len(fits) > 1:
         several = " or ".join(str(runs[i].folder) for i in fits)
         raise UserError(f"{wanted} is not one run, to be the baseline, but {len(fits)}: give the folder, {several}")

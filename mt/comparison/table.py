@@ -65,7 +65,7 @@ class Comparison:
     """Runs over the same test split."""
 
     baseline: str
-    """The name of one of them."""
+    """The name of the run that the others are compared with."""
     rows: Sequence[Row]
     directions: Mapping[str, bool]
     """Whether a higher score is better, by the heading of the score."""
@@ -166,9 +166,9 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
                 f"{run.folder}/hypotheses/{split}.txt has {len(run.hypotheses)} lines but the {split} split has "
                 f"{len(references)}: one of them has changed since, so restore it"
             )
-    known = names(runs)
-    chosen = choose(runs, known, baseline) if baseline else 0
-    systems = {known[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}
+    run_names = names(runs)
+    chosen = choose(runs, run_names, baseline) if baseline else 0
+    systems = {run_names[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}
     scores: dict[str, dict[str, Paired]] = {}
     directions: dict[str, bool] = {}
     for metric in shared_metrics(runs):
@@ -178,9 +178,9 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
             directions[headings[name]] = metric.higher_is_better
     rows = [
         Row(name, run, {heading: paired[name] for heading, paired in scores.items()})
-        for name, run in zip(known, runs, strict=True)
+        for name, run in zip(run_names, runs, strict=True)
     ]
-    return Comparison(known[chosen], rows, directions, measure(runs))
+    return Comparison(run_names[chosen], rows, directions, measure(runs))
 
 
 def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
