@@ -22,7 +22,7 @@ class Hypothesis:
     log_prob: natural logarithm of the model's probability of `tokens`. score: what hypotheses are ranked by.
     windows: the attention weights of each token; of a soft attention, over the padded width of the batch.
     stops: [T] int64, where a hard attention stopped (-1 where nowhere); None if it is soft.
-    energies: how many a hard monotonic attention computed to find its stops; None for other ones.
+    energies: how many a hard monotonic attention needed to find its stops; None for other ones.
     """
 
     tokens: tuple[int, ...]

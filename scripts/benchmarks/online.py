@@ -3,61 +3,56 @@
     python scripts/benchmark.py online [--lengths 10 100 1000] [--rounds 5] [--json] [--plot FILE]
 
 One sentence of S source and T = S target positions, step by step; the pointer moves one position a step, as in a
-monotone alignment. `attention` is the attention alone; `decoder` is the whole step, from the last token to the logits
-of the next. Times are processor seconds of one thread, every 200 steps in the least of rounds in which all take turns.
-The exponent is that of total time over S, fitted to the lengths from a quarter of the longest on.
+monotone alignment. `attention` is the attention alone, with dot products, `concat` with the additive energies of the
+papers; `decoder` is the whole step, from the last token to the logits of the next, with dot products. `softmax` is the
+model's own; a step of `torch` is the fastest in PyTorch, without masks and states, a step of `compiled` is made of the
+loops of a hard step. Times are processor seconds of one thread, every 200 steps in the least of rounds in which all
+take turns. The exponent is that of total time over S, fitted to the lengths from a quarter of the longest on.
 """
 
+import argparse
 import json
-import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from benchmarks.attention_steps import BARE, CHUNKS, Contender, Measured
 from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser
-from torch import Tensor
 
 from mt.cli.parser import whole_number
-from mt.models.attention import build_attention
-from mt.models.attention.global_ import GeneralAttentionConfig
-from mt.models.attention.mocha import MoChAConfig
-from mt.models.attention.monotonic import MonotonicConfig
-from mt.models.decoders import Decoder, DecoderMemory, DecoderParts
-from mt.models.decoders.luong import Luong, LuongConfig
-from mt.models.encoders import Encoded
-from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 from mt.plots import save
 from mt.plots.speedup import speedup
 
 LENGTHS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 FITTED = 0.25
 """Exponents are fitted to lengths from this share of the longest on."""
-STEPS = 200
-"""That are timed at once: short sentences are taken several times, and long ones in parts."""
-ATTENTIONS = {
-    "softmax": GeneralAttentionConfig(),
-    "monotonic": MonotonicConfig(),
-    **{f"mocha_{width}": MoChAConfig(chunk_size=width) for width in (2, 4, 8)},
-}
-PREFIXES = {"attention": "", "decoder": "decoder_"}
-"""What is timed, and how its results begin in the JSON object."""
-TITLES = {"attention": "attention alone", "decoder": "whole decoder"}
+PUBLISHED = {1: 13.6, 2: 12.1, 4: 9.7, 8: 7.3}
+"""Times as fast as softmax at S = T = 100, by the positions of a chunk (Chiu & Raffel 2018, figure 3)."""
 
 
-class Measured(NamedTuple):
-    """One sentence of one length."""
+class Part(NamedTuple):
+    """What is timed."""
 
-    parts: list[float]
-    """Seconds of its parts, in order."""
-    energies: int
+    title: str
+    energy: str
+    baselines: tuple[str, ...]
+    """Contenders that the others are compared with."""
+    whole: bool = False
+    """Whether a step is the decoder's, and not the attention's alone."""
 
     @property
-    def seconds(self) -> float:
-        return sum(self.parts)
+    def names(self) -> tuple[str, ...]:
+        """Its contenders."""
+        return ("softmax", *self.baselines, *CHUNKS) if "softmax" not in self.baselines else ("softmax", *CHUNKS)
+
+
+PARTS = {
+    "attention": Part("attention alone, dot products", "general", tuple(BARE)),
+    "concat": Part("attention alone, additive energies", "concat", tuple(BARE)),
+    "decoder": Part("whole decoder, dot products", "general", ("softmax",), whole=True),
+}
 
 
 def least(turns: Sequence[Measured]) -> Measured:
@@ -65,85 +60,15 @@ def least(turns: Sequence[Measured]) -> Measured:
     return Measured([*map(min, zip(*(turn.parts for turn in turns), strict=True))], turns[0].energies)
 
 
-class Contender:
-    """A decoder with an attention, soft or hard. name: a key of ATTENTIONS."""
-
-    def __init__(self, name: str, size: int, vocabulary: int) -> None:
-        config = LuongConfig(hidden_size=size, init_hidden="zeros")
-        attention: Any = build_attention(ATTENTIONS[name], size, size)
-        embedding = Embedding(EmbeddingConfig(), vocabulary)
-        self.size = size
-        self.hard = name != "softmax"
-        self.decoder: Decoder = Luong(config, DecoderParts(embedding, attention, size, size, tied=False)).eval()
-        if self.hard:
-            # The first unit of a query and the first two of a value decide where the pointer stops.
-            attention.energy.bias.zero_()
-            attention.energy.gain.fill_(1.0)
-            attention.energy.energy.project.weight.copy_(torch.eye(size))
-
-    def memory(self, length: int) -> DecoderMemory:
-        values = torch.randn(1, length, self.size, generator=torch.Generator().manual_seed(length))
-        values[0, :, 0] = torch.arange(length) + 0.5
-        values[0, :, 1] = -1.0
-        mask = torch.ones(1, length, dtype=torch.bool)
-        return self.decoder.init_memory(Encoded(values, values, mask, torch.zeros(1, self.size)))
-
-    def queries(self, length: int) -> Tensor:
-        """Returns queries of which each has its first energy that is not negative at the position of its step."""
-        queries = torch.zeros(length, 1, self.size)
-        queries[:, 0, 0] = 1.0
-        queries[:, 0, 1] = torch.arange(length)
-        return queries
-
-    def run(self, part: str, length: int) -> Measured:
-        memory = self.memory(length)
-        queries = self.queries(length)
-        sentences = math.ceil(STEPS / length)
-        steps = {"attention": self._attention, "decoder": self._decoder}[part]
-        parts = []
-        energies = 0
-        start = time.thread_time()
-        for number, computed in enumerate(chain.from_iterable(steps(memory, queries) for _ in range(sentences)), 1):
-            energies += length if computed is None else int(computed)
-            if number % STEPS == 0 or number == sentences * length:
-                now = time.thread_time()
-                parts.append((now - start) / sentences)
-                start = now
-        return Measured(parts, energies // sentences)
-
-    def _attention(self, memory: DecoderMemory, queries: Tensor) -> Iterator[Tensor | None]:
-        """Yields how many energies each step computes, None where it compares with all positions."""
-        attention = self.decoder.attention
-        state = attention.init_state(memory.attention, hard=self.hard)
-        for query in queries:
-            step = attention.step(query, memory.attention, state, hard=self.hard)
-            state = step.state
-            yield step.energies
-
-    def _decoder(self, memory: DecoderMemory, queries: Tensor) -> Iterator[Tensor | None]:
-        attention = self.decoder.attention
-        state = self.decoder.init_state(memory, hard=self.hard)
-        token = torch.tensor([2])
-        for vector in queries:
-            query = self.decoder.make_query(token, state)
-            step = attention.step(vector, memory.attention, query.attention_state, hard=self.hard)
-            prediction = self.decoder.read_out(query, step)
-            state = prediction.state
-            token = prediction.logits.argmax(-1)
-            yield step.energies
-
-
-def measure(
-    contenders: Mapping[str, Contender], lengths: Sequence[int], rounds: int
-) -> Iterator[tuple[str, int, dict[str, Measured]]]:
-    """Yields for each part and length what each contender takes, after a short run that is not counted."""
-    for part in PREFIXES:
-        for contender in contenders.values():
-            contender.run(part, min(lengths))
-        for length in lengths:
-            runs = {name: partial(contender.run, part, length) for name, contender in contenders.items()}
-            turns = in_turn(runs, rounds, warm_up=False)
-            yield part, length, {name: least([turn[name] for turn in turns]) for name in contenders}
+def measure(part: Part, lengths: Sequence[int], options: argparse.Namespace) -> Iterator[dict[str, Measured]]:
+    """Yields for each length what each contender takes, after a short run that is not counted."""
+    contenders = {name: Contender(name, part.energy, options.size, options.vocabulary) for name in part.names}
+    for contender in contenders.values():
+        contender.run(part.whole, min(lengths))
+    for length in lengths:
+        runs = {name: partial(contender.run, part.whole, length) for name, contender in contenders.items()}
+        turns = in_turn(runs, options.rounds, warm_up=False)
+        yield {name: least([turn[name] for turn in turns]) for name in contenders}
 
 
 def fitted(lengths: Sequence[int]) -> list[int]:
@@ -159,51 +84,60 @@ def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> flo
     return exponent(*zip(*chosen, strict=True))
 
 
-def summarize(contenders: Mapping[str, Contender], lengths: Sequence[int], rounds: int) -> dict[str, Any]:
-    """Returns what is written with --json: for each contender its exponents, and at each length its seconds, how many
-    times as fast as softmax it is, and its energies."""
-    measured = {(part, length): row for part, length, row in measure(contenders, lengths, rounds)}
-    summary: dict[str, Any] = {}
-    for name in contenders:
-        entry: dict[str, Any] = {}
-        for part, prefix in PREFIXES.items():
-            rows = [measured[part, length] for length in lengths]
-            seconds = [row[name].seconds for row in rows]
-            entry[f"{prefix}exponent"] = round(exponent_of_longest(lengths, seconds), 3)
-            entry[f"{prefix}seconds"] = seconds
-            entry[f"{prefix}speedup"] = [row["softmax"].seconds / row[name].seconds for row in rows]
-        entry["energies"] = [measured["attention", length][name].energies for length in lengths]
-        summary[name] = {**entry, "lengths": list(lengths), "fitted": fitted(lengths)}
-    return summary
+def summarize(part: Part, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
+    """Returns what is written with --json of a part: for each contender its exponent, and at each length its seconds,
+    its energies, and how many times as fast as each of the baselines it is."""
+    return {
+        name: {
+            "lengths": list(lengths),
+            "fitted": fitted(lengths),
+            "seconds": [row[name].seconds for row in measured],
+            "energies": [row[name].energies for row in measured],
+            "exponent": round(exponent_of_longest(lengths, [row[name].seconds for row in measured]), 3),
+            "speedup": {
+                other: [row[other].seconds / row[name].seconds for row in measured] for other in part.baselines
+            },
+        }
+        for name in part.names
+    }
 
 
 def table(summary: dict[str, Any], lengths: Sequence[int]) -> str:
+    """Returns the parts one below the other. summary: of `summarize`, by the name of each part."""
     lines = []
-    for part, prefix in PREFIXES.items():
-        lines.append(f"{TITLES[part]}: ms a sentence (times as fast as softmax)")
-        lines.append("".join([f"{'S = T':>10}", *(f"{name:>18}" for name in summary)]))
+    for key, rows in summary.items():
+        part = PARTS[key]
+        lines.append(f"{part.title}: ms a sentence (times as fast as {' and as '.join(part.baselines)})")
+        lines.append(row("S = T", rows))
         for i, length in enumerate(lengths):
-            cells = (
-                f"{1e3 * entry[f'{prefix}seconds'][i]:.2f} ({entry[f'{prefix}speedup'][i]:.2f})"
-                for entry in summary.values()
-            )
-            lines.append("".join([f"{length:>10,}", *(f"{cell:>18}" for cell in cells)]))
-        exponents = (f"{entry[f'{prefix}exponent']:>18.2f}" for entry in summary.values())
-        lines.append("".join([f"{'exponent':>10}", *exponents]))
-        lines.append("")
+            lines.append(row(f"{length:,}", (cell(entry, i) for entry in rows.values())))
+        lines += [row("exponent", (f"{entry['exponent']:.2f}" for entry in rows.values())), ""]
+    published = ", ".join(f"{ratio} (w = {width})" for width, ratio in PUBLISHED.items())
+    lines += [f"published for attention alone at S = T = 100, beside softmax in the same loops: {published}", ""]
+    energies = summary["attention"]
     lines.append("energies that were computed to find where to stop, or to compare with all positions")
-    lines += [
-        "".join([f"{length:>10,}", *(f"{entry['energies'][i]:>18,}" for entry in summary.values())])
-        for i, length in enumerate(lengths)
-    ]
+    lines.append(row("S = T", energies))
+    for i, length in enumerate(lengths):
+        lines.append(row(f"{length:,}", (f"{entry['energies'][i]:,}" for entry in energies.values())))
     shortest, longest = fitted(lengths)
     return "\n".join([*lines, "", f"exponents are fitted to lengths {shortest:,} to {longest:,}"])
 
 
+def row(name: str, cells: Iterable[str]) -> str:
+    return "".join([f"{name:>10}", *(f"{text:>22}" for text in cells)])
+
+
+def cell(entry: dict[str, Any], i: int) -> str:
+    ratios = ", ".join(f"{ratios[i]:.2f}" for ratios in entry["speedup"].values())
+    return f"{1e3 * entry['seconds'][i]:.2f} ({ratios})"
+
+
 def plot(summary: dict[str, Any], lengths: Sequence[int], path: Path) -> None:
     panels = {
-        TITLES[part]: {name: entry[f"{prefix}speedup"] for name, entry in summary.items() if name != "softmax"}
-        for part, prefix in PREFIXES.items()
+        f"{PARTS[key].title}, beside {PARTS[key].baselines[0]}": {
+            name: next(iter(rows[name]["speedup"].values())) for name in CHUNKS
+        }
+        for key, rows in summary.items()
     }
     save(speedup(lengths, panels, "source and target length", "times as fast as softmax"), path)
 
@@ -229,8 +163,7 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     with torch.inference_mode():
-        contenders = {name: Contender(name, options.size, options.vocabulary) for name in ATTENTIONS}
-        summary = summarize(contenders, lengths, options.rounds)
+        summary = {key: summarize(part, lengths, [*measure(part, lengths, options)]) for key, part in PARTS.items()}
     if options.plot:
         plot(summary, lengths, options.plot)
     print(json.dumps(summary) if options.json else table(summary, lengths))

@@ -88,6 +88,13 @@ def batch() -> Batch:
     )
 
 
+@pytest.fixture(params=["compiled", "torch"])
+def hard_steps(request) -> Iterator[None]:
+    """Hard steps in each of their two forms; with gradients there is one."""
+    with torch.set_grad_enabled(request.param == "torch"):
+        yield
+
+
 @pytest.fixture
 def shake():
     """Gives parameters a size at which decisions go both ways, reproducibly; returns the module in eval mode."""

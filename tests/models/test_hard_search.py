@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import NEEDS_MORE_SOURCE
-from mt.models.attention.hard_steps import BLOCK
 from mt.models.attention.matcha import MAtChAConfig
 from mt.models.attention.milk import MILkConfig
 from mt.models.attention.mocha import MoChAConfig
@@ -90,7 +89,7 @@ def test_a_hypothesis_counts_its_energies(build, search):
     sources = [[*torch.randint(4, 20, (n,), generator=draw).tolist(), 3] for n in (40, 7, 1, 90)]
     decoded = decode_ids(build(), sources, search, vocab_size=VOCABULARY, precision="fp32")
     for source, (best, *_) in zip(sources, decoded, strict=True):
-        assert 0 < best.energies <= len(source) + len(best.tokens) * (1 + BLOCK)
+        assert 0 < best.energies <= len(source) + len(best.tokens)
         assert best.windows.dense(len(source)).shape == (len(best.tokens), len(source))
         np.testing.assert_allclose(best.weights.sum(1), np.ones(len(best.tokens)), rtol=1e-5)
 

@@ -54,23 +54,27 @@ def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     command = [sys.executable, SCRIPTS / "benchmark.py", "online", *small, "--json", "--plot", tmp_path / "speedup.png"]
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert (tmp_path / "speedup.png").read_bytes().startswith(b"\x89PNG")
-    assert list(found) == ["softmax", "monotonic", "mocha_2", "mocha_4", "mocha_8"]
-    for name, own in found.items():
-        assert own["lengths"] == [10, 33, 40] and own["fitted"] == [10, 40]
-        assert len(own["seconds"]) == len(own["decoder_seconds"]) == 3 and min(own["decoder_seconds"]) > 0
-        assert all(isinstance(own[key], float) for key in ("exponent", "decoder_exponent"))
-        # A pointer that moves on by one position a step: in blocks of 16, of which the last are cut by the end.
-        assert own["energies"] == ([100, 1089, 1600] if name == "softmax" else [64, 423, 535])
-    assert found["softmax"]["speedup"] == [1, 1, 1]
+    hard = ["monotonic", "mocha_2", "mocha_4", "mocha_8"]
+    soft = {part: ["softmax", "torch", "compiled"] for part in ("attention", "concat")} | {"decoder": ["softmax"]}
+    assert {part: list(rows) for part, rows in found.items()} == {part: [*own, *hard] for part, own in soft.items()}
+    for part, rows in found.items():
+        baselines = soft[part][1:] or ["softmax"]
+        for name, own in rows.items():
+            assert own["lengths"] == [10, 33, 40] and own["fitted"] == [10, 40]
+            assert len(own["seconds"]) == 3 and min(own["seconds"]) > 0 and isinstance(own["exponent"], float)
+            # A pointer that moves on by one position a step looks at that where it was, and at the next.
+            assert own["energies"] == ([19, 65, 79] if name in hard else [100, 1089, 1600])
+            assert list(own["speedup"]) == baselines
+        assert all(rows[name]["speedup"][name] == [1, 1, 1] for name in baselines)
 
     monkeypatch.syspath_prepend(str(SCRIPTS))
     from benchmarks.online import table
 
     heading, names, *rows = table(found, [10, 33, 40]).splitlines()
-    assert heading == "attention alone: ms a sentence (times as fast as softmax)"
-    assert names.split() == ["S", "=", "T", "softmax", "monotonic", "mocha_2", "mocha_4", "mocha_8"]
-    assert re.fullmatch(r" +10( +\d+\.\d\d \(\d+\.\d\d\)){5}", rows[0])
-    assert rows[3].split()[0] == "exponent" and len(rows[3].split()) == 6
+    assert heading == "attention alone, dot products: ms a sentence (times as fast as torch and as compiled)"
+    assert names.split() == ["S", "=", "T", *soft["attention"], *hard]
+    assert re.fullmatch(r" +10( +\d+\.\d\d \(\d+\.\d\d, \d+\.\d\d\)){7}", rows[0])
+    assert rows[3].split()[0] == "exponent" and len(rows[3].split()) == 8
     assert rows[-1] == "exponents are fitted to lengths 10 to 40"
 
 

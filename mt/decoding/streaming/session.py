@@ -77,7 +77,7 @@ class Session:
 
     @property
     def energies(self) -> int:
-        """How many monotonic energies were computed."""
+        """How many monotonic energies were needed to find where to stop."""
         return self._state.energies
 
     @property

@@ -34,7 +34,7 @@ class AttentionStep(NamedTuple):
     first: Tensor | None = None
     """[B] int64: the source position of column 0 of the weights; None: 0, and W = S."""
     energies: Tensor | None = None
-    """[B] int64: how many positions a hard monotonic attention computed an energy for, to find where it stops."""
+    """[B] int64: how many positions a hard monotonic attention looked at, to find where it stops."""
 
 
 class AttentionOutput(NamedTuple):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels.additive import additive_energy
+from mt.kernels.hard_step import PlainEnergy
 from mt.kernels.linear import Linear
 from mt.models.encoders import Encoded
 from mt.models.opt_in import OptIn
@@ -38,7 +39,7 @@ class Energy(OptIn, nn.Module):
     the other energies have none and are the same either way.
     """
 
-    opt_in = ("is_dot_product",)
+    opt_in = ("is_dot_product", "as_plain")
     Config: ClassVar[type[BaseModel]]
     size: int
     """The number of terms that one energy sums, d in the initial gain 1 / sqrt(d)."""
@@ -54,6 +55,10 @@ class Energy(OptIn, nn.Module):
     @abstractmethod
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         """How well each position fits each query."""
+
+    def as_plain(self, query: Float[Tensor, "B Q"]) -> PlainEnergy | None:
+        """Returns the energies of one query of each row in the form that a compiled hard step takes; None of others."""
+        return PlainEnergy(query) if self.is_dot_product else None
 
 
 class Dot(Energy):
@@ -120,6 +125,9 @@ class Concat(Energy):
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
         return additive_energy(self.project_query(queries), keys, direction)
 
+    def as_plain(self, query: Float[Tensor, "B Q"]) -> PlainEnergy | None:
+        return PlainEnergy(self.project_query(query), self.direction, self.normalized)
+
 
 class Scaled(Energy):
     """g * energy + r, with learned gain g and, where one is given, bias r (Raffel et al. 2017, equations 16 and 17).
@@ -141,3 +149,8 @@ class Scaled(Energy):
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         scaled = self.gain * self.energy(queries, keys).float()
         return scaled if self.bias is None else scaled + self.bias
+
+    def as_plain(self, query: Float[Tensor, "B Q"]) -> PlainEnergy | None:
+        parameters = self._parameters  # as attributes they take longer than a step computes
+        plain = self.energy.as_plain(query)
+        return plain and PlainEnergy(*plain[:3], parameters["gain"], parameters.get("bias"))

@@ -4,8 +4,10 @@ A step looks right from the last stop, inclusive, and stops at the first positio
 the positions so far have none, it needs more of the source; where the source is complete, it stops at the last position
 (mass preservation) or selects none. Then it attends to a window that ends at the stop.
 
-A step costs no more than BLOCK energies beyond the positions that it passes, and makes nothing as long as the source.
-Its few numbers are Python's, one record for each row, since a tensor costs more to make than to compute with.
+On a CPU, in float32 and without a gradient, a step is one compiled loop (`mt.kernels.hard_step`). Elsewhere it is what
+follows here: it computes no more than BLOCK energies beyond the positions that it passes, and makes nothing as long as
+the source. Its few numbers are Python's, one record for each row, since a tensor costs more to make than to compute
+with.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,17 +16,15 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from mt.kernels import hard_step as kernel
+from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE
 from mt.models.attention.base import AttentionOutput, AttentionStep, State
+from mt.models.attention.energy import Energy
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.attention.windows import real, window
 from mt.ops import masked_softmax
 
-SELECTED_NONE = -1
-"""A stop of a hard attention that selected no position of a complete source."""
-NEEDS_MORE_SOURCE = -2
-"""A stop of a hard attention that selected no position of the source so far, which goes on: the step is to be taken
-again, and continues from where it has come to."""
 BLOCK = 16
 """How many positions a hard step computes the energies of at once."""
 
@@ -33,17 +33,23 @@ BLOCK = 16
 class Mechanism(Protocol):
     """What a monotonic attention says of its process."""
 
+    @property
+    def energy(self) -> Energy:
+        """The pointer stops where it is not negative; of the first of the memory's keys."""
+
+    @property
+    def chunk_energy(self) -> Energy | None:
+        """Of the softmax over what is attended to, and of the second of the memory's keys; None: the stop alone is."""
+
+    lookback: int | None
+    """How many positions before its stop a step attends to; None: those from the last stop on."""
     mass_preservation: bool
     """Whether a step that passes the whole source stops at the last position."""
 
-    def noisy_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, S]: the pointer stops where it is not negative."""
 
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        """Returns the first position that a step attends to, given the last stop and this one."""
-
-    def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
-        """[B, W] float32: the energies of W columns from `begin` on, for the softmax over what is attended to."""
+def first_attended(lookback: int | None, last_stop: int, stop: int) -> int:
+    """Returns the first position that a step attends to, given the last stop and this one."""
+    return last_stop if lookback is None else max(0, stop - lookback)
 
 
 class Pointer(NamedTuple):
@@ -59,7 +65,7 @@ class Pointer(NamedTuple):
     first: int = 0
     """The first position that is attended to, where the pointer stops."""
     energies: int = 0
-    """How many were computed."""
+    """How many were needed: those of a block beyond the stop were not."""
 
     @property
     def width(self) -> int:
@@ -72,7 +78,8 @@ class Pointer(NamedTuple):
         position = self.position + passed
         stop = position if passed < len(energies) else SELECTED_NONE
         # Each field by its place, which takes a third of the time of `_replace`.
-        return Pointer(self.offset, self.last_stop, position, self.complete, stop, 0, self.energies + len(energies))
+        looked_at = passed + (stop >= 0)
+        return Pointer(self.offset, self.last_stop, position, self.complete, stop, 0, self.energies + looked_at)
 
     def settle(self, mechanism: Mechanism) -> "Pointer":
         """Returns what becomes of the step after the last energy: it stops, needs more of the source, or selects
@@ -84,7 +91,7 @@ class Pointer(NamedTuple):
             stop = self.position - 1
         if stop < 0:
             return self
-        first = mechanism.first_attended(self.last_stop, stop)
+        first = first_attended(mechanism.lookback, self.last_stop, stop)
         return Pointer(self.offset, stop, stop, self.complete, stop, first, self.energies)
 
     def outcome(self) -> tuple[int, int, int, int, int]:
@@ -98,12 +105,25 @@ class Pointer(NamedTuple):
 def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State) -> AttentionStep:
     """Takes one step of queries [B, Q]. state: the last stop and the next position to be looked at, both [B]
     int64."""
+    if kernel.is_compiled(query, memory.values) and (energies := _plain_energies(mechanism, query)):
+        outcome = kernel.hard_step(energies, memory, state, mechanism.lookback, mechanism.mass_preservation)
+        context, weights, stops, last_stops, positions, begin, count = outcome
+        return AttentionStep(context, weights, (last_stops, positions), stops, None, None, begin, count)
     pointers = _look_right(mechanism, query, memory, _pointers(memory, state))
     pointers = [pointer.settle(mechanism) for pointer in pointers]
     weights, context = _attend(mechanism, query, memory, pointers)
     outcomes = zip(*(pointer.outcome() for pointer in pointers), strict=True)
     stops, last_stops, positions, first, energies = torch.tensor([*outcomes], device=query.device)
     return AttentionStep(context, weights, (last_stops, positions), stops, first=first, energies=energies)
+
+
+def _plain_energies(mechanism: Mechanism, query: Tensor) -> tuple[kernel.PlainEnergy, kernel.PlainEnergy] | None:
+    """Returns both energies of queries [B, Q] in the form that the loop takes; None where one has no such form."""
+    energy = mechanism.energy.as_plain(query)
+    chunk_energy = mechanism.chunk_energy
+    # Where the stop alone is attended to, its weight is 1 whatever its energy.
+    chunk = energy if chunk_energy is None else chunk_energy.as_plain(query)
+    return None if energy is None or chunk is None else (energy, chunk)
 
 
 def _pointers(memory: Memory, state: State) -> list[Pointer]:
@@ -130,7 +150,7 @@ def _look_right(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: l
             break
         queries = query if len(moving) == len(pointers) else query[torch.tensor(moving, device=query.device)]
         keys = window(memory.keys[0], [pointers[row].position for row in moving], max(counts), moving)
-        energies = mechanism.noisy_energy(queries[:, None], keys)[:, 0].tolist()
+        energies = mechanism.energy(queries[:, None], keys)[:, 0].tolist()
         for row, count, block in zip(moving, counts, energies, strict=True):
             pointers[row] = pointers[row].move(block[:count])
         moving = [row for row in moving if pointers[row].stop < 0]
@@ -146,7 +166,10 @@ def _attend(mechanism: Mechanism, query: Tensor, memory: Memory, pointers: Seque
         values = memory.values
         return torch.zeros(len(widths), 1, device=query.device), values.new_zeros(len(widths), values.shape[2])
     begin = [pointer.first for pointer in pointers]
-    energy = mechanism.window_energy(query, memory, begin, size)
+    # Where the stop alone is attended to, its weight is 1 whatever its energy.
+    energy = torch.zeros(len(widths), size, device=query.device)
+    if mechanism.chunk_energy is not None:
+        energy = mechanism.chunk_energy(query[:, None], window(memory.keys[1], begin, size))[:, 0]
     if min(widths) == size:
         weights = energy.softmax(-1)
     else:

@@ -19,11 +19,9 @@ class MAtChA(Chunkwise):
 
     Config = MAtChAConfig
     opts_into = ("forward", "monotonic")
+    lookback = None
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         if alignment.hard:
             return hard_adaptive_chunkwise_attention(alignment.previous, alignment.alpha, energy)
         return adaptive_chunkwise_attention(alignment.previous, alignment.p_choose, energy)
-
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        return last_stop

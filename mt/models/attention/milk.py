@@ -1,6 +1,7 @@
 """Soft attention over all positions up to where a monotonic pointer stops: MILk, monotonic infinite lookback
 (Arivazhagan et al. 2019)."""
 
+import sys
 from typing import Literal
 
 from pydantic import Field
@@ -22,9 +23,7 @@ class MILk(Chunkwise):
 
     Config = MILkConfig
     opts_into = ("forward", "monotonic")
+    lookback = sys.maxsize
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return infinite_lookback_attention(alignment.alpha, energy)
-
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        return 0

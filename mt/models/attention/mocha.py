@@ -2,7 +2,6 @@
 with MAtChA (`matcha.py`) and MILk (`milk.py`), whose chunks begin elsewhere."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
@@ -10,10 +9,9 @@ from torch import Tensor
 
 from mt.common.options import MAX_SIZE
 from mt.models.attention.energies import build_energy
-from mt.models.attention.energy import Scaled
+from mt.models.attention.energy import Energy, Scaled
 from mt.models.attention.memory import Memory
 from mt.models.attention.monotonic import Monotonic, MonotonicAlignment, MonotonicConfig
-from mt.models.attention.windows import window
 from mt.models.encoders import Encoded
 from mt.ops import chunkwise_attention
 
@@ -28,6 +26,7 @@ class Chunkwise(Monotonic):
     """The soft attention has an energy of its own, of the same kind (Chiu & Raffel 2018, section 2.3, appendix A)."""
 
     opts_into = ("forward", "monotonic")
+    chunk_energy: Energy
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
@@ -40,9 +39,6 @@ class Chunkwise(Monotonic):
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         # The stop is a real position, and nothing after it is attended to: padding never is.
         return self._soft_attention(alignment, self.chunk_energy(queries, memory.keys[1]))
-
-    def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
-        return self.chunk_energy(query[:, None], window(memory.keys[1], begin, size))[:, 0]
 
     @abstractmethod
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
@@ -59,9 +55,7 @@ class MoChA(Chunkwise):
     def __init__(self, config: MoChAConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)
         self.chunk_size = config.chunk_size
+        self.lookback = config.chunk_size - 1
 
     def _soft_attention(self, alignment: MonotonicAlignment, energy: Tensor) -> Tensor:
         return chunkwise_attention(alignment.alpha, energy, self.chunk_size)
-
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        return max(0, stop - self.chunk_size + 1)

@@ -21,8 +21,8 @@ from mt.common.options import Options
 from mt.errors import UserError
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energies import EnergyConfig, build_energy
-from mt.models.attention.energy import GeneralConfig, Scaled
-from mt.models.attention.hard_steps import hard_step, whole_hard_step
+from mt.models.attention.energy import Energy, GeneralConfig, Scaled
+from mt.models.attention.hard_steps import first_attended, hard_step, whole_hard_step
 from mt.models.attention.masks import first, last
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
@@ -76,6 +76,8 @@ class MonotonicAlignment(NamedTuple):
 class Monotonic(Attention):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
     supports_hard = monotonic = needs_order = data_dependent_loop = True
+    lookback: int | None = 0
+    """How many positions before its stop a hard step attends to; None: those from the last stop on."""
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -85,6 +87,7 @@ class Monotonic(Attention):
         self.quantity_weight = config.quantity_weight
         energy = build_energy(config.energy, query_size, value_size, normalized=True)
         self.energy = Scaled(energy, config.energy_bias)
+        self.chunk_energy: Energy | None = None  # where the stop alone is attended to, its weight is 1
         self.max_source_length = energy.max_source_length
 
     def init_memory(self, encoded: Encoded) -> Memory:
@@ -111,7 +114,7 @@ class Monotonic(Attention):
     def first_needed(self, state: State) -> Sequence[int]:
         # A source may end where it is waited for: then the stop is the last position that was looked at.
         pairs = zip(*(part.tolist() for part in state), strict=True)
-        return [self.first_attended(stop, max(stop, end - 1)) for stop, end in pairs]
+        return [first_attended(self.lookback, stop, max(stop, end - 1)) for stop, end in pairs]
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)
@@ -141,13 +144,10 @@ class Monotonic(Attention):
         weights = self._weights(alignment, queries, memory)
         return AttentionOutput(memory.contexts(weights), weights, alpha, None if hard else p_choose)
 
-    def noisy_energy(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, S]: the pointer stops where it is not negative."""
-        energy = self.energy(queries, keys)
-        return energy + self.noise_std * torch.randn_like(energy) if self.training and self.noise_std else energy
-
     def _p_choose(self, queries: Tensor, memory: Memory, hard: bool) -> Tensor:
-        energy = self.noisy_energy(queries, memory.keys[0])
+        energy = self.energy(queries, memory.keys[0])
+        if self.training and self.noise_std and not hard:
+            energy = energy + self.noise_std * torch.randn_like(energy)
         # Decided on the energy: of one just below 0 the sigmoid in float32 is 0.5.
         p_choose = (energy >= 0).to(energy.dtype) if hard else energy.sigmoid()
         p_choose = p_choose.masked_fill(~memory.mask[:, None], 0.0)
@@ -159,10 +159,3 @@ class Monotonic(Attention):
     def _weights(self, alignment: MonotonicAlignment, queries: Tensor, memory: Memory) -> Tensor:
         """Returns the attention weights, [B, T, S]; each row sums to as much as alpha's."""
         return alignment.alpha
-
-    def first_attended(self, last_stop: int, stop: int) -> int:
-        return stop
-
-    def window_energy(self, query: Tensor, memory: Memory, begin: Sequence[int], size: int) -> Tensor:
-        # Where the stop alone is attended to, its weight is 1 whatever its energy.
-        return torch.zeros(len(begin), 1, device=query.device)

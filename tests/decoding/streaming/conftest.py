@@ -12,9 +12,10 @@ from mt.data.fields import AudioConfig, AudioField
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
 from mt.decoding.streaming import Session, StreamingModel
 from mt.decoding.streaming.state import StreamState
+from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
-from mt.models.encoders import ENCODERS
+from mt.models.encoders import ENCODERS, Encoded
 from mt.models.frontends import EmbeddingConfig
 from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import Seq2Seq
@@ -97,6 +98,32 @@ def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
         return StreamingModel(model, tokenizers, search, unit)
 
     return made
+
+
+class Wandering(Energy):
+    """A random energy, with which a pointer moves on, as that of a random model would not."""
+
+    def __init__(self, energy: Energy) -> None:
+        super().__init__()
+        self.energy = energy
+        self.generator = torch.Generator().manual_seed(0)
+
+    def keys(self, encoded: Encoded) -> torch.Tensor:
+        return self.energy.keys(encoded)
+
+    def forward(self, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        return torch.randn(*queries.shape[:2], keys.shape[1], generator=self.generator)
+
+
+@pytest.fixture(scope="session")
+def wander() -> Callable[[StreamingModel], None]:
+    """wander(setting): lets the pointer of a model wander."""
+
+    def changed(setting: StreamingModel) -> None:
+        attention = setting.model.decoder.attention
+        attention.energy = Wandering(attention.energy)
+
+    return changed
 
 
 class Tokens(dict[StreamState, list[int]]):

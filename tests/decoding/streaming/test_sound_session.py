@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
 from mt.data.fields import AudioConfig, AudioField
 from mt.decoding.streaming import Session, StreamingModel, refuse_offline
@@ -60,15 +58,9 @@ def test_events_name_seconds_where_something_is_written(hearing: Hearing, noises
 
 
 @pytest.mark.parametrize("name", ["monotonic", "mocha", "milk"])
-def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing, noises: Noises, monkeypatch) -> None:
+def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing, noises: Noises, wander) -> None:
     ours = hearing(name, search=OnlineConfig(max_ratio=100.0, min_length=10_000))
-    generator = torch.Generator().manual_seed(0)
-
-    def energy(attention: Any, queries: Tensor, keys: Tensor) -> Tensor:
-        """A pointer that moves on, as a random model's would not."""
-        return torch.randn(*queries.shape[:2], keys.shape[1], generator=generator)
-
-    monkeypatch.setattr(type(ours.model.decoder.attention), "noisy_energy", energy)
+    wander(ours)
     session = Session(ours)
     kept = []
     for sound in noises(60, seconds=0.2):

@@ -17,7 +17,6 @@ from mt.models.attention import (
     arriving,
     build_attention,
 )
-from mt.models.attention.hard_steps import BLOCK
 from mt.models.encoders import Encoded
 
 SIZE = 6
@@ -122,6 +121,7 @@ def shaken(monotonic, shake) -> Iterator[tuple[int, Attention]]:
         yield seed, shake(build_attention(monotonic.config, SIZE, SIZE), seed)
 
 
+@pytest.mark.usefixtures("hard_steps")
 @pytest.mark.parametrize("trimmed", [False, True])
 def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic, trimmed: bool, batch, shake):
     waited = 0
@@ -148,12 +148,13 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
             torch.testing.assert_close(contexts, step.context, atol=3e-6, rtol=1e-5)
             stopped += int((step.stops >= 0).sum())
             lost += int((step.stops == SELECTED_NONE).sum())
-        assert (reader.energies <= lengths + BLOCK * STEPS).all()
+        assert (reader.energies <= lengths + STEPS).all()
         waited += reader.waited
     assert waited > 10 and stopped > 10
     assert (lost > 0) != preserves_mass(monotonic.config)
 
 
+@pytest.mark.usefixtures("hard_steps")
 def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake):
     positions = torch.arange(11)
     followed = 0
@@ -201,6 +202,7 @@ def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
     assert waited > 10
 
 
+@pytest.mark.usefixtures("hard_steps")
 def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
     """Neither at the first step nor after words of which nothing is encoded, nor where the source ends so."""
     attention = shake(build_attention(monotonic.config, 6, 6))

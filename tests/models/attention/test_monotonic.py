@@ -39,6 +39,7 @@ def follow(p: list[list[float]], length: int, mass_preservation: bool, decide) -
     return stops
 
 
+@pytest.mark.usefixtures("hard_steps")
 @pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
 def test_hard_steps_follow_the_process(mass_preservation: bool, batch, shake):
     seen = {"moved": 0, "stayed": 0, "nowhere": 0, "end": 0}
@@ -122,6 +123,7 @@ def test_sharp_probabilities_are_alike_soft_and_hard(mass_preservation: bool, ba
     assert hard.p_choose is None
 
 
+@pytest.mark.usefixtures("hard_steps")
 def test_a_tie_stops(batch):
     attention = Monotonic(MonotonicConfig(energy_bias=0.0), SIZE, SIZE).eval()
     with torch.no_grad():
@@ -133,6 +135,7 @@ def test_a_tie_stops(batch):
     ).all()
 
 
+@pytest.mark.usefixtures("hard_steps")
 def test_an_energy_just_below_zero_does_not_stop(batch):
     """Though its sigmoid is 0.5 in float32."""
     attention = Monotonic(MonotonicConfig(energy_bias=-1e-9, mass_preservation=False), SIZE, SIZE).eval()

@@ -1,0 +1,159 @@
+"""The loop of `hard_step`, and what it calls. It is given whole numbers in groups, of each tensor its sizes, its
+strides and its address; an address of 0 stands for a tensor that is not there.
+
+    values       [B, S, V]
+    mask         [B, S], and the address of `complete`
+    state        last stops [B], positions [B], and the address of `first`
+    rule         lookback, -1 for that as far as the last stop; mass preservation
+    terms        of an energy: query [B, K], keys [B, S, K], the addresses of direction, gain and bias, and, after the
+                 first of these, whether the direction is divided by its length
+"""
+
+from functools import cache
+from math import exp, sqrt
+from typing import no_type_check
+
+import numpy as np
+
+from mt.kernels.compiled import Loop, compiled, float32_at, int64_at, uint8_at
+from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
+
+SELECTED_NONE = -1
+"""A stop of a hard attention that selected no position of a complete source."""
+NEEDS_MORE_SOURCE = -2
+"""A stop of a hard attention that selected no position of the source so far, which goes on: the step is to be taken
+again, and continues from where it has come to."""
+ZERO = np.float32(0)
+ONE = np.float32(1)
+FLOAT = 4
+"""Bytes of a number."""
+
+
+@cache
+def step_loop() -> Loop | None:
+    """Returns the loop of a step; None where numba cannot."""
+    groups = ", ".join(f"UniTuple(int64, {count})" for count in (7, 6, 7, 2, 16, 16))
+    signature = f"Tuple((float32[:, ::1], float32[:, ::1], int64[:, ::1]))({groups})"
+    helpers = [rational_tanh, fits, energy_of, scale_of, attend, _look_right]
+    loops = compiled([(signature, _step)], helpers=helpers, fastmath=ANY_ORDER)
+    return None if loops is None else loops[0]
+
+
+@no_type_check
+def _step(values, mask, state, rule, terms, window_terms):
+    """Returns contexts and weights, and the other numbers of an `Outcome`, each of all rows."""
+    rows = values[0]
+    beside = (values[5] == 1 or values[2] == 1) and (mask[3] == 1 or mask[1] == 1)
+    if not (beside and mask[:2] == values[:2] and fits(values, terms) and fits(values, window_terms)):
+        raise ValueError("queries, keys, values and mask do not fit, or their numbers do not lie side by side")
+    if state[0] != rows or state[3] != rows:
+        raise ValueError("the state has another number of rows than the source")
+    numbers = np.empty((5, rows), np.int64)
+    widest = 1
+    for row in range(rows):
+        outcome = _look_right(row, mask, state, rule, terms)
+        for number in range(5):
+            numbers[number, row] = outcome[number]
+        if outcome[0] >= 0:
+            widest = max(widest, outcome[0] - outcome[3] + 1)
+    context = np.zeros((rows, values[2]), np.float32)
+    weights = np.zeros((rows, widest), np.float32)
+    for row in range(rows):
+        stop = numbers[0, row]
+        begin = numbers[3, row]
+        if stop >= 0:
+            first = begin - (int64_at(state[6])[row] if state[6] else 0)
+            attend(row, first, stop - begin + 1, values, window_terms, weights, context)
+    return context, weights, numbers
+
+
+@no_type_check
+def fits(values, terms):
+    """Returns whether queries and keys fit values, and their numbers lie side by side."""
+    queries, size, _, query_step, _, keys, columns, keys_size, _, _, keys_step = terms[:11]
+    same = queries == keys == values[0] and columns == values[1] and keys_size == size
+    return same and (size == 1 or query_step == keys_step == 1)
+
+
+@no_type_check
+def _look_right(row, mask, state, rule, terms):
+    """Returns the numbers of an `Outcome` of a row: its stop, its last stop, its position, its first position that is
+    attended to, and how many were looked at."""
+    lookback, mass_preservation = rule
+    real = uint8_at(mask[4] + row * mask[2])
+    offset = int64_at(state[6])[row] if state[6] else 0
+    last_stop = int64_at(state[2])[row * state[1]] - offset
+    begin = int64_at(state[5])[row * state[4]] - offset
+    scale = scale_of(terms)
+    # An energy, rounded, is negative where its exact sum is: so nothing is added, and nothing rounded twice.
+    least = -float32_at(terms[15])[0] if terms[15] else ZERO
+    position = begin
+    while position < mask[1] and real[position] and not scale * energy_of(row, position, terms) >= least:
+        position += 1
+    stop = position if position < mask[1] and real[position] else SELECTED_NONE
+    looked_at = position - begin + (stop >= 0)
+    if stop < 0 and mask[5] and not uint8_at(mask[5])[row]:
+        return NEEDS_MORE_SOURCE, last_stop + offset, position + offset, offset, looked_at
+    if stop < 0 and mass_preservation:
+        stop = position - 1
+    if stop < 0:
+        return SELECTED_NONE, last_stop + offset, position + offset, offset, looked_at
+    first = last_stop if lookback < 0 else max(0, stop - lookback)
+    return stop + offset, stop + offset, stop + offset, first + offset, looked_at
+
+
+@no_type_check
+def attend(row, first, width, values, terms, weights, context) -> None:
+    """Fills a row of weights and adds to a row of contexts, from the columns of the source from `first` on."""
+    weights[row, 0] = ONE
+    if width > 1:
+        scale = scale_of(terms)
+        largest = scale * energy_of(row, first, terms)
+        weights[row, 0] = largest
+        for column in range(1, width):
+            weights[row, column] = scale * energy_of(row, first + column, terms)
+            largest = max(largest, weights[row, column])
+        total = ZERO
+        for column in range(width):
+            weights[row, column] = exp(weights[row, column] - largest)
+            total += weights[row, column]
+        for column in range(width):
+            weights[row, column] /= total
+    _, _, size, row_step, column_step, _, address = values
+    for column in range(width):
+        value = float32_at(address + FLOAT * (row * row_step + (first + column) * column_step))
+        weight = weights[row, column]
+        for number in range(size):
+            context[row, number] += weight * value[number]
+
+
+@no_type_check
+def energy_of(row, column, terms):
+    """Returns what a query and a key have in common, not yet scaled."""
+    _, size, query_step, _, query_address, _, _, _, row_step, column_step, _, address, direction_address = terms[:13]
+    query = float32_at(query_address + FLOAT * row * query_step)
+    key = float32_at(address + FLOAT * (row * row_step + column * column_step))
+    total = ZERO
+    if direction_address == 0:
+        for number in range(size):
+            total += query[number] * key[number]
+    else:
+        direction = float32_at(direction_address)
+        for number in range(size):
+            total += direction[number] * rational_tanh(query[number] + key[number])
+    return total
+
+
+@no_type_check
+def scale_of(terms):
+    """Returns what energies are multiplied by."""
+    size = terms[1]
+    direction_address, normalized, gain = terms[12:15]
+    scale = float32_at(gain)[0] if gain else ONE
+    if normalized:
+        direction = float32_at(direction_address)
+        length = ZERO
+        for number in range(size):
+            length += direction[number] * direction[number]
+        scale /= sqrt(length)
+    return scale

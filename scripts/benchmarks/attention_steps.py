@@ -1,0 +1,200 @@
+"""Sentences step by step, as `benchmark.py online` times them: the attention of a model, alone or within its decoder,
+and softmax attention as fast as a step gets.
+
+That in plain PyTorch has nothing but its arithmetic: neither masks nor states. The compiled one is made of the same
+loops as a hard step, and called likewise. (As a strategy of models it would be worth less than a tenth of a row of
+`decode`.)
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from itertools import chain
+from typing import Any, NamedTuple, no_type_check
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mt.kernels.compiled import Loop, compiled
+from mt.kernels.hard_step import energy_terms, value_terms
+from mt.kernels.hard_step_loop import attend, energy_of, scale_of
+from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
+from mt.models.attention import build_attention
+from mt.models.attention.energy import ConcatConfig, GeneralConfig
+from mt.models.attention.global_ import ConcatAttentionConfig, GeneralAttentionConfig
+from mt.models.attention.memory import Memory
+from mt.models.attention.mocha import MoChAConfig
+from mt.models.attention.monotonic import MonotonicConfig
+from mt.models.decoders import Decoder, DecoderMemory, DecoderParts
+from mt.models.decoders.luong import Luong, LuongConfig
+from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
+
+STEPS = 200
+"""That are timed at once: short sentences are taken several times, and long ones in parts."""
+CHUNKS = {"monotonic": 1, "mocha_2": 2, "mocha_4": 4, "mocha_8": 8}
+"""Hard attentions, and how many positions a step of each attends to at most."""
+SoftStep = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From a query [1, Q] to a context [1, V] and weights [1, S]."""
+
+
+class Measured(NamedTuple):
+    """One sentence of one length."""
+
+    parts: list[float]
+    """Seconds of its parts, in order."""
+    energies: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.parts)
+
+
+class Contender:
+    """A decoder with an attention, soft or hard, or a bare step of its softmax. name: one of `Part.names`."""
+
+    def __init__(self, name: str, energy: str, size: int, vocabulary: int) -> None:
+        self.size = size
+        self.hard = name in CHUNKS
+        self.bare = BARE.get(name)
+        attention: Any = build_attention(_configured(name, energy, size), size, size)
+        parts = DecoderParts(Embedding(EmbeddingConfig(), vocabulary), attention, size, size, tied=False)
+        self.decoder: Decoder = Luong(LuongConfig(hidden_size=size, init_hidden="zeros"), parts).eval()
+        attention.energy.gain.fill_(1.0)
+        if self.hard:
+            attention.energy.bias.zero_()
+        # The first unit of a query and the first two of a value decide where the pointer stops.
+        scores = attention.energy.energy
+        if energy == "general":
+            scores.project.weight.copy_(torch.eye(size))
+            return
+        for part, sign in ((scores.project_query.weight, -1), (scores.project_value.weight, 1)):
+            part[0] = 0.0
+            part[0, 0 if sign > 0 else 1] = float(sign)
+        scores.project_value.bias[0] = 0.0
+        scores.direction.copy_(torch.eye(size)[0])
+
+    def memory(self, length: int) -> DecoderMemory:
+        values = torch.randn(1, length, self.size, generator=torch.Generator().manual_seed(length))
+        values[0, :, 0] = torch.arange(length) + 0.5
+        values[0, :, 1] = -1.0
+        mask = torch.ones(1, length, dtype=torch.bool)
+        return self.decoder.init_memory(Encoded(values, values, mask, torch.zeros(1, self.size)))
+
+    def queries(self, length: int) -> Sequence[Tensor]:
+        """Returns queries of which each has its first energy that is not negative at the position of its step."""
+        queries = torch.zeros(length, 1, self.size)
+        queries[:, 0, 0] = 1.0
+        queries[:, 0, 1] = torch.arange(length)
+        return queries.unbind(0)
+
+    def run(self, whole: bool, length: int) -> Measured:
+        """Takes the steps of a sentence. whole: whether they are the decoder's."""
+        memory = self.memory(length)
+        queries = self.queries(length)
+        sentences = math.ceil(STEPS / length)
+        steps = self._decoder if whole else self._attention
+        if self.bare is not None:
+            steps = partial(_bare, self.bare(self.decoder.attention.energy, memory.attention))
+        parts = []
+        computed = []
+        start = time.thread_time()
+        for number, energies in enumerate(chain.from_iterable(steps(memory, queries) for _ in range(sentences)), 1):
+            computed.append(energies)
+            if number % STEPS == 0 or number == sentences * length:
+                now = time.thread_time()
+                parts.append((now - start) / sentences)
+                start = now
+        return Measured(parts, sum(length if each is None else int(each) for each in computed) // sentences)
+
+    def _attention(self, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
+        """Yields how many energies each step computes, None where it compares with all positions."""
+        attention = self.decoder.attention
+        state = attention.init_state(memory.attention, hard=self.hard)
+        for query in queries:
+            step = attention.step(query, memory.attention, state, hard=self.hard)
+            state = step.state
+            yield step.energies
+
+    def _decoder(self, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
+        attention = self.decoder.attention
+        state = self.decoder.init_state(memory, hard=self.hard)
+        token = torch.tensor([2])
+        for vector in queries:
+            query = self.decoder.make_query(token, state)
+            step = attention.step(vector, memory.attention, query.attention_state, hard=self.hard)
+            prediction = self.decoder.read_out(query, step)
+            state = prediction.state
+            token = prediction.logits.argmax(-1)
+            yield step.energies
+
+
+def _configured(name: str, energy: str, size: int) -> Any:
+    """Returns the options of a contender's attention."""
+    if name not in CHUNKS:
+        soft = {"general": GeneralAttentionConfig(), "concat": ConcatAttentionConfig(scaled=True, attention_dim=size)}
+        return soft[energy]
+    scores: Any = {"general": GeneralConfig(), "concat": ConcatConfig(attention_dim=size)}[energy]
+    return MoChAConfig(energy=scores, chunk_size=CHUNKS[name]) if CHUNKS[name] > 1 else MonotonicConfig(energy=scores)
+
+
+def _bare(step: SoftStep, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[None]:
+    for query in queries:
+        step(query)
+        yield None
+
+
+def step_in_torch(energy: Any, memory: Memory) -> SoftStep:
+    """Returns the step in plain PyTorch. energy: a `Scaled` energy, of dot products or additive."""
+    (keys,) = memory.keys
+    values = memory.values[0]
+    gain = energy.gain
+    additive = energy.energy
+    if additive.is_dot_product:
+        # In the order in which the vector products of BLAS read them fastest.
+        rows = keys[0]
+        return lambda query: softmax((rows @ query[0]) * gain, values)
+    direction = gain * additive.direction / (additive.direction.norm() if additive.normalized else 1)
+    return lambda query: softmax(torch.tanh(keys[0] + additive.project_query(query)) @ direction, values)
+
+
+def softmax(energies: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    weights = torch.softmax(energies, 0)[None]
+    return weights @ values, weights
+
+
+def compiled_step(energy: Any, memory: Memory) -> SoftStep:
+    """Returns the step, compiled."""
+    loop = soft_loop()
+    assert loop is not None, "numba cannot compile here"
+    (keys,) = memory.keys
+
+    def step(query: Tensor) -> tuple[Tensor, Tensor]:
+        plain = energy.as_plain(query)
+        context, weights = loop(value_terms(memory.values), energy_terms(plain, keys))
+        return torch.from_numpy(context), torch.from_numpy(weights)
+
+    return step
+
+
+@cache
+def soft_loop() -> Loop | None:
+    signature = "UniTuple(float32[:, ::1], 2)(UniTuple(int64, 7), UniTuple(int64, 16))"
+    helpers = [rational_tanh, energy_of, scale_of, attend]
+    loops = compiled([(signature, _soft_step)], helpers=helpers, fastmath=ANY_ORDER)
+    return None if loops is None else loops[0]
+
+
+@no_type_check
+def _soft_step(values, terms):
+    context = np.zeros((values[0], values[2]), np.float32)
+    weights = np.zeros(values[:2], np.float32)
+    for row in range(values[0]):
+        attend(row, 0, values[1], values, terms, weights, context)
+    return context, weights
+
+
+BARE = {"torch": step_in_torch, "compiled": compiled_step}
+"""Steps of softmax attention that are no model's."""

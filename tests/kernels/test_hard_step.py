@@ -1,0 +1,141 @@
+"""Compiled hard steps against the process, one position after another, in float64."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from mt.kernels import hard_step as kernel
+from mt.kernels.hard_step import PlainEnergy, hard_step
+from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE, step_loop
+from tests.kernels.hard_steps import SIZE, Memory, assert_right, case
+
+pytestmark = pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+LOOKBACKS = (0, 3, 10**9, None)
+SHAPES = [(1, 1), (1, 40), (5, 1), (6, 23), (3, 200)]
+"""Rows and columns."""
+
+
+@pytest.fixture(autouse=True)
+def without_gradient() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+@pytest.mark.parametrize("additive", [False, True], ids=["dot", "additive"])
+@pytest.mark.parametrize("lookback", LOOKBACKS)
+def test_a_step_is_the_process(lookback: int | None, additive: bool):
+    outcomes = []
+    for rows, columns in SHAPES:
+        for seed in range(12):
+            outcomes += assert_right(case(seed, rows, columns, lookback, additive=additive))
+    stops = [stop for stop, *_ in outcomes]
+    assert stops.count(SELECTED_NONE) > 5 and stops.count(NEEDS_MORE_SOURCE) > 5
+    assert sum(stop >= 0 for stop in stops) > 50 and max(looked_at for *_, looked_at in outcomes) > 3
+
+
+@pytest.mark.parametrize("bias", [0.0, -1e-9])
+def test_an_energy_of_zero_stops_and_one_just_below_does_not(bias: float):
+    for additive in (False, True):
+        chosen = case(0, 3, 5, 0, additive=additive)
+        query = torch.zeros(3, SIZE)
+        energy = chosen.energies[0]._replace(query=query, bias=torch.tensor(bias))
+        source = Memory((torch.zeros(3, 5, SIZE),), torch.zeros(3, 5, 2), torch.ones(3, 5, dtype=torch.bool))
+        state = torch.zeros(3, dtype=torch.int64), torch.ones(3, dtype=torch.int64)
+        outcome = hard_step((energy, energy), source, state, 0, False)
+        assert outcome.stops.tolist() == [1 if bias == 0 else SELECTED_NONE] * 3
+        assert outcome.energies.tolist() == [1 if bias == 0 else 4] * 3
+
+
+def test_a_sum_that_rounding_makes_zero_stops_as_in_torch():
+    """gain * energy is rounded before the bias is added, and not after."""
+    draw = torch.Generator().manual_seed(1)
+    gain, product = torch.rand(2, 4000, generator=draw)
+    stopped = 0
+    for one, two in zip(gain, product, strict=True):
+        for bias in (-(one * two), torch.nextafter(-(one * two), torch.tensor(-1.0))):
+            energy = PlainEnergy(two.view(1, 1), gain=one, bias=bias)
+            source = Memory((torch.ones(1, 1, 1),), torch.ones(1, 1, 1), torch.ones(1, 1, dtype=torch.bool))
+            start = torch.zeros(1, dtype=torch.int64)
+            outcome = hard_step((energy, energy), source, (start, start), 0, False)
+            assert (outcome.stops.item() == 0) == bool(one * two + bias >= 0)
+            stopped += outcome.stops.item() == 0
+    assert stopped == 4000
+
+
+@pytest.mark.parametrize("additive", [False, True])
+def test_tensors_may_lie_anyhow_in_memory(additive: bool):
+    """Keys of one table for all rows, sources cut from longer ones, columns before rows, every other number."""
+    for seed in range(6):
+        chosen = case(seed, 4, 30, 3, additive=additive)
+        source = chosen.source
+        keys = tuple(part[:1].expand(4, -1, -1) for part in source.keys)
+        plain = chosen._replace(source=source._replace(keys=tuple(part.contiguous() for part in keys)))
+        expected = plain.step()
+        wide = torch.zeros(4, 40, 2 * SIZE)
+        wide[:, 5:35, ::2] = source.values
+        mask = torch.zeros(4, 40, dtype=torch.bool)
+        mask[:, 5:35] = source.mask
+        columns_first = chosen.energies[0].query.T.contiguous().T
+        energies = chosen.energies[0]._replace(query=columns_first), chosen.energies[1]
+        state = tuple(torch.stack((part, part), 1)[:, 0] for part in chosen.state)
+        other = source._replace(keys=keys, values=wide[:, 5:35, ::2], mask=mask[:, 5:35])
+        for ours, theirs in zip(hard_step(energies, other, state, 3, chosen.mass_preservation), expected, strict=True):
+            assert torch.equal(ours, theirs)
+
+
+def test_each_row_is_as_alone():
+    chosen = case(7, 6, 50, None)
+    together = chosen.step()
+    for row in range(6):
+        one = slice(row, row + 1)
+        energies = tuple(energy._replace(query=energy.query[one]) for energy in chosen.energies)
+        keys, *others = chosen.source
+        source = Memory(tuple(part[one] for part in keys), *(None if part is None else part[one] for part in others))
+        alone = chosen._replace(energies=energies, source=source, state=tuple(p[one] for p in chosen.state)).step()
+        assert [part[row] for part in together[2:]] == [part[0] for part in alone[2:]]
+        assert torch.equal(together.context[row], alone.context[0])
+        assert torch.equal(together.weights[row, : alone.weights.shape[1]], alone.weights[0])
+
+
+def test_large_energies_and_what_is_no_number():
+    """The softmax neither overflows nor hides NaN; an energy that is NaN stops nothing."""
+    start = torch.zeros(1, dtype=torch.int64)
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    for scores, weights in (([1e30, 1e30], [0.5, 0.5]), ([-1e4, 0.0], [0.0, 1.0]), ([0.0, torch.nan], [torch.nan] * 2)):
+        energies = PlainEnergy(torch.ones(1, 1)), PlainEnergy(torch.ones(1, 1))
+        keys = torch.tensor([[[-1.0], [1.0]]]), torch.tensor(scores).view(1, 2, 1)
+        outcome = hard_step(energies, Memory(keys, torch.ones(1, 2, 1), mask), (start, start), 1, False)
+        torch.testing.assert_close(outcome.weights, torch.tensor([weights]), equal_nan=True)
+    nan = Memory((torch.full((1, 2, 1), torch.nan),), torch.ones(1, 2, 1), mask)
+    assert hard_step(energies, nan, (start, start), 0, False).stops.item() == SELECTED_NONE
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    """The loop would read beyond the end of what is too short."""
+    chosen = case(3, 4, 9, 3)
+    stop, chunk = chosen.energies
+    source = chosen.source
+    positions = chosen.state[1]
+    for changes in (
+        {"energies": (stop, chunk._replace(query=torch.zeros(4, SIZE + 1)))},
+        {"energies": (stop._replace(query=torch.zeros(3, SIZE)), chunk)},
+        {"source": source._replace(keys=(source.keys[0], source.keys[1][:, :5]))},
+        {"source": source._replace(mask=source.mask[:, :5])},
+        {"source": source._replace(values=source.values[:2])},
+        {"state": (positions[:3], positions)},
+    ):
+        with pytest.raises(ValueError, match=r"do not fit|another number of rows"):
+            chosen._replace(**changes).step()
+
+
+def test_where_it_is_not_for():
+    row = torch.zeros(1, 2)
+    values = torch.zeros(1, 1, 2)
+    assert kernel.is_compiled(row, values)
+    assert not kernel.is_compiled(row.double(), values.double()) and not kernel.is_compiled(row, values.bfloat16())
+    with torch.autocast("cpu"):
+        assert not kernel.is_compiled(row, values)
+    with torch.enable_grad():
+        assert not kernel.is_compiled(row, values)
+    assert not kernel.is_compiled(row.to("meta"), values.to("meta"))
