@@ -43,12 +43,19 @@ class About(Options):
     update: int
     averaged: list[int] | None
     """The updates whose weights were averaged, where they were."""
+    ema_decay: float | None = None
+    """The decay of the exponential moving average that the weights are, where they are one."""
     metric: str
     """What chooses the best checkpoint."""
     best: dict[str, float] | None
     """All scores of the best validation so far."""
     corpus: str
     """The fingerprint of the prepared corpus."""
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the weights are a mean of those of several updates, from which training cannot go on."""
+        return self.averaged is not None or self.ema_decay is not None
 
 
 class Meta(About):

@@ -22,7 +22,7 @@ SEARCHES = ("online", "wait_k")
 def add_args(parser: argparse.ArgumentParser) -> None:
     """The options of the agent on SimulEval's command line, or in a `main.yaml`."""
     parser.add_argument("--run", required=True, help="the folder that training printed")
-    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
+    parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
     parser.add_argument("--search", choices=SEARCHES, help="else as the run was configured, or online")
     parser.add_argument("--wait-k", type=int, metavar="K", help="source tokens to read before the first is written")
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
-    parser.add_argument("--checkpoint", default="best", help="best, last, or average where the run made one")
+    parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
     parser.add_argument("--format", choices=FORMATS, default="safetensors", help="what is to decode: torch, or onnx")
     parser.add_argument("--dtype", choices=tuple(DTYPES), help="of the weights; else float32")
     parser.add_argument("--int8", action="store_true", help="as --dtype int8")

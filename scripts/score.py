@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--spm-model", type=Path, metavar="FILE", help="a run's tokenizer.model, for --unit subword")
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
     parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")
-    parser.add_argument("--checkpoint", help="of a run: best, where none is named, last or average")
+    parser.add_argument("--checkpoint", help="of a run: best, where none is named, last, average or ema")
     parser.add_argument("--device", help="of a run: auto, cpu, cuda, cuda:1, mps")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("hypothesis", type=Path, metavar="HYPOTHESES", help="a file; or the log, or a run")

@@ -37,7 +37,7 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> No
     help_text = "the folder that training printed, or OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
-    parser.add_argument("--checkpoint", help="best, where none is named, last, or average where the run made one")
+    parser.add_argument("--checkpoint", help="best, where none is named, last, average or ema where the run made one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
 
 

@@ -67,6 +67,10 @@ class TrainingConfig(Options):
     average_checkpoints: int = Field(5, gt=0, le=1000)
     """The last validations whose weights are averaged into the final model, where that scores better on dev than the
     best one; 1 averages nothing."""
+    ema_decay: float | None = Field(None, gt=0, lt=1)
+    """Decay of an exponential moving average of the weights (Kingma & Ba 2015, section 7.2), 0.99 or more: those of
+    1 / (1 - ema_decay) updates, about. At the end it becomes the final model where it scores better on dev than the
+    best checkpoint and the average of the last ones. null: there is none."""
     save_every: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Updates between checkpoints; null saves at validations alone."""
     log_every: int = Field(20, gt=0, le=MAX_COUNT)

@@ -30,10 +30,10 @@ def load(
     repository of the Hugging Face hub (OWNER/NAME, see `folders`); of several, in torch, their ensemble, with the
     configuration of the first.
 
-    checkpoint: best, last, or average where the run made one; a folder that was exported holds one. engine: onnx for
-    a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and rounds
-    the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none, or is
-    for the other engine.
+    checkpoint: best, last, average or ema where the run made one; a folder that was exported holds one. engine: onnx
+    for a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and
+    rounds the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none,
+    or is for the other engine.
     """
     # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
     _require_names({"checkpoint": checkpoint, "device": device, "engine": engine})

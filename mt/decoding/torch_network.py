@@ -191,8 +191,8 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
     """The translator of a run folder (or of one of its checkpoints' folders); of several the ensemble, with the
     configuration of the first.
 
-    checkpoint: best, last, or average where the run made one. precision: see `torch_translator`. Raises UserError where
-    a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
+    checkpoint: best, last, average or ema where the run made one. precision: see `torch_translator`. Raises UserError
+    where a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
     """
     if not runs:
         raise UserError("there is no run to load: give the folder that training printed, or several")

@@ -137,11 +137,14 @@ def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation) -> None:
 
 
 def origin(run: Path, name: str) -> dict[str, Any]:
-    """Returns which weights a checkpoint's name stands for: `name` (average where they are one), the last `update` that
-    is in them, and of an average the updates `averaged`."""
+    """Returns which weights a checkpoint's name stands for: `name` (average or ema where they are one), the last
+    `update` that is in them, and of an average the updates `averaged`, of a moving average its `ema_decay`."""
     meta = load_meta(locate(run, name))
-    weights = {"name": "average" if meta.averaged else name, "update": meta.update}
-    return weights | ({"averaged": meta.averaged} if meta.averaged else {})
+    if meta.averaged:
+        return {"name": "average", "update": meta.update, "averaged": meta.averaged}
+    if meta.ema_decay is not None:
+        return {"name": "ema", "update": meta.update, "ema_decay": meta.ema_decay}
+    return {"name": name, "update": meta.update}
 
 
 def variant(split: str, checkpoint: str, search: SearchConfig, usual: SearchConfig) -> str:
@@ -193,6 +196,8 @@ def weights_name(checkpoint: Mapping[str, Any]) -> str:
     """Puts what `origin` returns into words."""
     if averaged := checkpoint.get("averaged"):
         return f"average of updates {', '.join(map(str, averaged))}"
+    if decay := checkpoint.get("ema_decay"):
+        return f"moving average of {checkpoint['update']} updates (decay {decay})"
     return f"{checkpoint['name']} checkpoint (update {checkpoint['update']})"
 
 

@@ -80,8 +80,10 @@ class Card(NamedTuple):
     def _model(self) -> Iterator[str]:
         config = self.config
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        averaged = self.meta.averaged
-        which = f"average of updates {', '.join(map(str, averaged))}" if averaged else f"update {self.meta.update}"
+        meta = self.meta
+        which = f"{'moving average of ' if meta.ema_decay else ''}update {meta.update}"
+        if meta.averaged:
+            which = f"average of updates {', '.join(map(str, meta.averaged))}"
         yield f"# {self._title}"
         yield ""
         yield (
@@ -136,8 +138,8 @@ def finished_results(run: Path, meta: Meta) -> dict[str, Any] | None:
         return None
     results = read_json(path, "restore it, or move it away to export without scores")
     tested = results.get("checkpoint", {})
-    same_weights = (tested.get("update"), tested.get("averaged")) == (meta.update, meta.averaged)
-    return results if same_weights else None
+    weights = [tested.get(name) for name in ("update", "averaged", "ema_decay")]
+    return results if weights == [meta.update, meta.averaged, meta.ema_decay] else None
 
 
 def _scores(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

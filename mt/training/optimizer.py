@@ -26,6 +26,7 @@ from mt.config.optimizer import (
 )
 from mt.errors import UserError
 from mt.training.freezing import trained
+from mt.training.moving_average import MovingAverage
 
 HOLD = 1000
 """Updates at the full rate, the warm-up among them, where `hold` does not say."""
@@ -96,9 +97,15 @@ def moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Ten
 
 
 def restore_moments(
-    folder: Path, config: OptimizerConfig, model: nn.Module, optimizer: torch.optim.Optimizer, update: int
+    folder: Path,
+    config: OptimizerConfig,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    update: int,
+    moving_average: MovingAverage | None = None,
 ) -> None:
-    """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are.
+    """Puts the moments of a checkpoint into a new optimizer, wherever its parameters are, and the moving average of the
+    weights where there is one.
 
     Nothing of them is trusted: a fused optimizer walks through its moments by the size of the parameter. update: that
     of the checkpoint. Raises UserError where a moment does not fit its parameter.
@@ -110,7 +117,10 @@ def restore_moments(
     expected = {
         f"{name}.{key}": number if key == "step" else parameter for name, parameter in trained(model) for key in names
     }
-    tensors = checkpoint.load_training(folder, expected)
+    averages = {} if moving_average is None else moving_average.tensors()
+    tensors = checkpoint.load_training(folder, expected | averages)
+    if moving_average is not None:
+        moving_average.restore(tensors, path)
     for name, parameter in trained(model):
         present = [key for key in names if f"{name}.{key}" in tensors]
         if not present:

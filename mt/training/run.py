@@ -17,6 +17,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.checks import chosen_metric
 from mt.training.console import Console
 from mt.training.log import Log
+from mt.training.moving_average import MovingAverage
 from mt.training.progress import Progress
 from mt.training.signals import Signals
 
@@ -35,6 +36,8 @@ class Run:
     processes: ProcessGroup = ALONE
     logged: Mapping[str, int] | None = field(default_factory=dict)
     """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
+    moving_average: MovingAverage | None = None
+    """Of the weights, where `training.ema_decay` asks for one."""
     signals: Signals = field(default_factory=Signals)
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""

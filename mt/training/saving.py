@@ -40,6 +40,17 @@ def save_average(run: Run, updates: list[int]) -> None:
     point_link(run.checkpoints / "best", folder)
 
 
+def save_moving_average(run: Run, decay: float, *, is_best: bool) -> None:
+    """Saves the present weights, which are the moving average of this decay, as the checkpoint `ema`, and points
+    `best` to it where it is. Of several processes the first does."""
+    if not run.processes.is_first:
+        return
+    folder = run.checkpoints / "ema"
+    _write(run, folder, ema_decay=decay)
+    if is_best:
+        point_link(run.checkpoints / "best", folder)
+
+
 def checkpoints_to_average(run: Run) -> list[Path]:
     """Returns the checkpoints of the last validations, as many as are averaged and, if that number was raised, still
     there."""
@@ -61,16 +72,19 @@ def _folder(checkpoints: Path, update: int) -> Path:
     return checkpoints / f"update-{update:07d}"
 
 
-def _write(run: Run, folder: Path, averaged: list[int] | None = None) -> None:
+def _write(run: Run, folder: Path, averaged: list[int] | None = None, ema_decay: float | None = None) -> None:
     subfolder(run.folder, run.checkpoints.name)
     about = checkpoint.About(
         update=run.progress.update,
         metric=run.metric,
         best=run.progress.best,
         averaged=averaged,
+        ema_decay=ema_decay,
         corpus=run.corpus.meta["fingerprint"],
     )
-    training = None if averaged else moments(run.model, run.optimizer)
+    training = None if about.is_mean else moments(run.model, run.optimizer)
+    if training is not None and run.moving_average is not None:
+        training |= run.moving_average.tensors()
     state = snapshot(run.progress, run.log.sizes() if run.log else {})
     checkpoint.save(folder, run.model, run.corpus.tokenizers, run.config, about, state, training)
 
@@ -85,7 +99,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
     last = checkpoints / "last"
     present = (best / checkpoint.META).is_file()
     about = checkpoint.load_meta(best) if present else None
-    if about and about.averaged and about.update == progress.update:
+    if about and about.is_mean and about.update == progress.update:
         progress = load_snapshot(best, metric).progress
     elif progress.best_update is not None and (progress.best_update == progress.update or not present):
         wanted = _folder(checkpoints, progress.best_update)

@@ -22,6 +22,7 @@ from mt.training.folder import mark, new_folder, require_format, take
 from mt.training.freezing import freeze
 from mt.training.initialisation import initialise
 from mt.training.limits import with_limits
+from mt.training.moving_average import MovingAverage
 from mt.training.optimizer import build_optimizer, restore_moments
 from mt.training.progress import Progress
 from mt.training.resumption import load_snapshot, restore_generators
@@ -66,7 +67,8 @@ def begin(
         raise UserError(f"another process has trained in {folder} meanwhile: run the same command again")
     if processes.is_first:
         mark(folder)
-    run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes)
+    moving_average = _moving_average(config, model)
+    run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
     for note in filter(None, (taken_note, frozen_note)):
         run.console.say(note)
     return run
@@ -99,16 +101,25 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         model = model.to(_device(config, processes))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
-        restore_moments(newest, config.optimizer, model, optimizer, about.update)
+        moving_average = _moving_average(config, model)
+        restore_moments(newest, config.optimizer, model, optimizer, about.update, moving_average)
         metric = chosen_metric(config)
         restored = load_snapshot(newest, metric)
         links = folder / "checkpoints"
         progress = processes.decided_by_first(lambda: repair_links(links, newest, restored.progress, metric))
         restore_generators(newest, restored)
-        run = Run(config, corpus, folder, model, optimizer, progress, lock.pop_all(), processes, restored.logged)
+        run = Run(
+            *(config, corpus, folder, model, optimizer, progress, lock.pop_all(), processes, restored.logged),
+            moving_average=moving_average,
+        )
     if processes.is_first:
         prune(run)
     return run
+
+
+def _moving_average(config: Config, model: Seq2Seq) -> MovingAverage | None:
+    decay = config.training.ema_decay
+    return None if decay is None else MovingAverage(model, decay)
 
 
 def _device(config: Config, processes: ProcessGroup) -> torch.device:

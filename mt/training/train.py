@@ -17,9 +17,10 @@ from mt.storage import write_json
 from mt.training.batches import total_updates
 from mt.training.console import heading, scores_shown
 from mt.training.loop import updates
+from mt.training.moving_average import MovingAverage
 from mt.training.progress import LogWindow
 from mt.training.run import Run
-from mt.training.saving import checkpoints_to_average, save, save_average, save_unsaved
+from mt.training.saving import checkpoints_to_average, save, save_average, save_moving_average, save_unsaved
 from mt.training.selection import improves
 from mt.training.signals import interruption
 from mt.training.update import Update
@@ -102,6 +103,8 @@ def train(run: Run) -> None:
     with run.console.training(progress, total):
         began = time.perf_counter()
         for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes):
+            if run.moving_average is not None:
+                run.moving_average.update(progress.update)
             _count(run, update, time.perf_counter() - began)
             progress.validation_due = _validation_due(run, update, total)
             if progress.validation_due or _is_multiple(progress.update, run.config.training.log_every):
@@ -197,9 +200,12 @@ def stopped_early(run: Run) -> bool:
 
 
 def choose_best(run: Run) -> None:
-    """Leaves the best weights in the model, after trying the average of the last validations'."""
+    """Leaves the best weights in the model, after trying their moving average and the average of the last
+    validations'."""
     folders = run.processes.decided_by_first(lambda: checkpoints_to_average(run))
     say_advice(run, at_the_end=True)
+    if run.moving_average is not None:
+        _try_moving_average(run, run.moving_average)
     if len(folders) > 1:
         _try_average(run, folders)
     name = run.processes.decided_by_first(lambda: _load_best(run))
@@ -212,15 +218,26 @@ def _try_average(run: Run, folders: Sequence[Path]) -> None:
     if run.processes.is_first:
         checkpoint.fill(run.model, checkpoint.average(folders))
     run.processes.broadcast_weights(run.model)
+    if _is_best(run, f"average of the last {len(folders)}"):
+        save_average(run, run.progress.validations[-len(folders) :])
+
+
+def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
+    """Scores the moving average of the weights, and saves it, as the best checkpoint where it is."""
+    moving_average.fill()
+    save_moving_average(run, moving_average.decay, is_best=_is_best(run, "moving average"))
+
+
+def _is_best(run: Run, name: str) -> bool:
+    """Scores the present weights, says the scores by this name, and returns whether they are the best so far."""
     with run.evaluating():
         validation = measure(run)
     is_best = improves(validation.scores, run.progress.best, run.metric)
     note = "  (best)" if is_best else "  (not better than the best)"
-    name = f"average of the last {len(folders)}"
     run.console.say(scores_shown(name, validation.scores, note + cut_shown(validation)))
     if is_best:
         run.progress.best = validation.scores
-        save_average(run, run.progress.validations[-len(folders) :])
+    return is_best
 
 
 def _load_best(run: Run) -> str:
