@@ -100,7 +100,7 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
         ),
         (
             {"decoder": {"name": "bahdenau"}},
-            "decoder.name=bahdenau is an invalid choice: did you mean bahdanau? choices: bahdanau, gnmt, luong",
+            "decoder.name=bahdenau is an invalid choice: did you mean bahdanau? choices: bahdanau, gnmt, luong, ssru",
         ),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
         ({"precision": "fp17"}, "precision=fp17 is an invalid choice: did you mean fp16? choices: bf16, fp16, fp32"),

@@ -15,8 +15,8 @@ def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
         if not one.online:
             raise UserError(
                 f"search=online writes while it reads: it needs {_frontend(one)}an encoder that does not read the "
-                "whole source first (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an "
-                "attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+                "whole source first (encoder=lstm, gru, ssru, embedding or lc_bilstm), decoder.init_hidden=zeros and "
+                "an attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
                 "search=greedy or search=beam"
             )
         return True
@@ -36,9 +36,9 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     if not model.supports_wait_k:
         raise UserError(
             f"{option} shows the model only the source tokens read so far: it needs {_frontend(model)}encoder=lstm, "
-            "gru, embedding or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the "
-            "source's length (attention=dot, general, concat, location, bahdanau or local_m); train such a model, or "
-            "leave it out"
+            "gru, ssru, embedding or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of "
+            "the source's length (attention=dot, general, concat, location, bahdanau or local_m); train such a model, "
+            "or leave it out"
         )
     least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
     if k < least:

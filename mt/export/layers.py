@@ -1,4 +1,4 @@
-"""Writes recurrent layers as ONNX's own operations LSTM and GRU.
+"""Writes recurrent layers as ONNX's own operations LSTM and GRU, of which SSRU's sums are a case.
 
 Left to itself the exporter takes the length of the example for a constant in what is computed from an encoder's
 outputs, and, from the second model on that a process exports, everywhere. A step of a decoder's LSTM is one operation
@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers, State
+from mt.models.ssru import SSRU
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 """The indices of torch's gates in the order of ONNX: i, o, f, c of i, f, g, o; z, r, h of r, z, n."""
@@ -22,22 +23,27 @@ _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 @contextlib.contextmanager
 def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
-    """Inside, the LSTMs and GRUs of a module name operations and compute nothing. Layers of a subclass, which may
-    compute something else, stay as they are.
+    """Inside, the LSTMs, GRUs and scans of a module name operations and compute nothing. Layers of a subclass, which
+    may compute something else, stay as they are.
 
     gru: whether GRUs are operations; else they are computed cell by cell, whose matrices can be rounded to int8.
     """
     recurrent = [part for part in module.modules() if isinstance(part, RecurrentLayers) and type(part) in (LSTM, GRU)]
+    units = [part for part in module.modules() if type(part) is SSRU]
     try:
         for layers in recurrent:
             forward: Any = layers.cell_by_cell
             if gru or layers.mode == "LSTM":
                 forward = partial(_operations, layers, list(_weights(layers)))
             layers.forward = forward  # type: ignore[method-assign]
+        for unit in units:
+            unit.scan = partial(_scan, "reverse" if unit.reverse else "forward")  # type: ignore[method-assign]
         yield
     finally:
         for layers in recurrent:
             del layers.forward
+        for unit in units:
+            del unit.scan
 
 
 def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
@@ -88,3 +94,28 @@ def _operations(
         outputs = values.transpose(1, 2).flatten(2)  # [T, B, D H]: directions side by side
         last_states.append(states)
     return outputs.transpose(0, 1), tuple(torch.cat(part).transpose(0, 1) for part in zip(*last_states, strict=True))
+
+
+def _scan(
+    direction: str,
+    forget: Float[Tensor, "B T H"],
+    entering: Float[Tensor, "B T H"],
+    state: Float[Tensor, "B H"] | None,
+) -> Float[Tensor, "B T H"]:
+    """As `SSRU.scan`: h = (1 - z) n + z h of a GRU of one unit, with each of SSRU's as a row of its batch, whose gate z
+    and candidate n are what is given."""
+    batch, steps, size = forget.shape
+    rows = torch.stack((forget, entering), -1).transpose(0, 1).flatten(1, 2)  # [T, B H, 2]
+    of_input = torch.tensor([[[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]])  # z, r, n
+    of_hidden = torch.zeros(1, 3, 1)
+    initial = () if state is None else (state.reshape(1, -1, 1),)
+    attributes: dict[str, Any] = {"hidden_size": 1, "direction": direction, "activations": ["Affine", "Affine"]}
+    attributes |= {"activation_alpha": [1.0, 1.0], "activation_beta": [0.0, 0.0]}
+    values, _ = torch.onnx.ops.symbolic_multi_out(
+        "GRU",
+        (rows, of_input, of_hidden, None, None, *initial),
+        attributes,
+        dtypes=[forget.dtype] * 2,
+        shapes=[(steps, 1, batch * size, 1), (1, batch * size, 1)],
+    )
+    return values.view(steps, batch, size).transpose(0, 1)

@@ -7,6 +7,7 @@ from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
 from mt.ops.latency import differentiable_average_lagging, expected_lagging
 from mt.ops.quantity import quantity_loss
+from mt.ops.scan import linear_scan
 from mt.ops.softmax import masked_softmax
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "expected_lagging",
     "hard_adaptive_chunkwise_attention",
     "infinite_lookback_attention",
+    "linear_scan",
     "masked_softmax",
     "quantity_loss",
 ]

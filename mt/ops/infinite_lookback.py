@@ -16,7 +16,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.precision import compute_dtype, result_dtype
-from mt.ops.scan import linear_scan, shift_left, shift_right
+from mt.ops.scan import linear_scan
+from mt.ops.shifts import shift_left, shift_right
 
 
 def infinite_lookback_attention(
@@ -42,7 +43,7 @@ class _InfiniteLookback(Function):
         log_odds = energy - shift_right(energy.logcumsumexp(-1), fill=empty).clamp(min=empty)
         share = log_odds.sigmoid()
         rest = (-log_odds).sigmoid()
-        mass = linear_scan(shift_left(rest), alpha, reverse=True)
+        mass = _scan(shift_left(rest), alpha, reverse=True)
         ctx.save_for_backward(share, rest, mass)
         return share * mass
 
@@ -57,7 +58,12 @@ class _InfiniteLookback(Function):
         grad_energy[k] = gain[k] - share[k] taken[k]
         """
         share, rest, mass = ctx.saved_tensors
-        mean = linear_scan(rest, share * grad_beta)
+        mean = _scan(rest, share * grad_beta)
         gain = mass * share * rest * (grad_beta - shift_right(mean))
-        taken = linear_scan(shift_left(rest), shift_left(gain), reverse=True)
+        taken = _scan(shift_left(rest), shift_left(gain), reverse=True)
         return mean, gain - share * taken
+
+
+def _scan(decay: Tensor, inputs: Tensor, *, reverse: bool = False) -> Tensor:
+    """`linear_scan` along the last dimension."""
+    return linear_scan(decay[..., None], inputs[..., None], reverse=reverse)[..., 0]

@@ -1,34 +1,113 @@
-"""First-order linear recurrences along the last dimension, and the shifts that they need."""
+"""First-order linear recurrences, such as those of SSRU (Kim et al. 2019) and minGRU (Feng et al. 2024): all steps at
+once, with an exact gradient.
+
+    h[t] = a[t] h[t-1] + b[t]
+
+The closed form, with P[t] = a[0] ... a[t], divides by products that underflow: h[t] = P[t] (h[-1] + sum over u <= t of
+b[u] / P[u]). Here are sums of products alone. The steps are cut into chunks of about sqrt(T). With `local` and P as the
+recurrence from zero and the product of a, both from the first step of a chunk on, the i-th state of chunk k is
+
+    h[k, i] = local[k, i] + P[k, i] h[k - 1, last]
+
+Each step of `local` and P is that of all chunks at once, and so are all products with the state before a chunk: some
+2 sqrt(T) vectorised steps. The gradient, with g = grad_h, is the same recurrence in the other direction:
+
+    grad_b[t] = g[t] + a[t+1] grad_b[t+1]
+    grad_a[t] = grad_b[t] h[t-1],   grad_start = a[0] grad_b[0]
+
+On a CPU a compiled loop over the cells (`mt.kernels.scan_loops`) is faster, where numba is available.
+"""
+
+import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
+
+from mt.kernels.precision import compute_dtype, result_dtype
+from mt.kernels.scan_loops import CompiledScan, scan_kernels
 
 
 def linear_scan(
-    decay: Float[Tensor, "*batch S"], inputs: Float[Tensor, "*batch S"], *, reverse: bool = False
-) -> Float[Tensor, "*batch S"]:
-    """h[j] = decay[j] h[j-1] + inputs[j] with h[-1] = 0; reversed, h[j] = decay[j] h[j+1] + inputs[j] with h[S] = 0.
+    decay: Float[Tensor, "*batch T H"],
+    inputs: Float[Tensor, "*batch T H"],
+    start: Float[Tensor, "*batch H"] | None = None,
+    *,
+    reverse: bool = False,
+) -> Float[Tensor, "*batch T H"]:
+    """h[t] = decay[t] h[t-1] + inputs[t] with h[-1] = start; reversed, h[t] = decay[t] h[t+1] + inputs[t] with
+    h[T] = start.
 
-    Sums of products alone, without division, so accurate for any decay in [0, 1]. All of one dtype. Not differentiable:
-    the functions that use it have their own gradients.
+    decay: a; 1 where inputs are 0 leaves the state as it is, as on padding. start: zeros by default.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where an argument is float64. Differentiable
+    once, in all arguments. Accurate for any decay in [0, 1], and any T. Raises ValueError where shapes do not fit.
     """
-    # Positions first, so that each step of the loop reads and writes contiguous memory.
-    decay_SN, inputs_SN = (x.movedim(-1, 0).contiguous() for x in (decay, inputs))
-    h_SN = torch.empty_like(inputs_SN)
-    rows = list(zip(decay_SN, inputs_SN, h_SN, strict=True))
-    h = torch.zeros_like(inputs_SN[0]) if rows else h_SN
-    for decay_N, input_N, h_out_N in reversed(rows) if reverse else rows:
-        h = torch.addcmul(input_N, decay_N, h, out=h_out_N)
-    return h_SN.movedim(0, -1)
+    # Checked at run time, as compiled loops would read beyond the end of a shorter array.
+    *batch, steps, size = decay.shape
+    if inputs.shape != decay.shape or (start is not None and start.shape != (*batch, size)):
+        shapes = [tuple(part.shape) for part in (decay, inputs, start) if part is not None]
+        raise ValueError(f"expected decay and inputs [*, T, H] and start [*, H], got {shapes}")
+    if start is None:
+        start = inputs.new_zeros(*batch, size)
+    if decay.numel() == 0:
+        return decay * inputs
+    dtype = result_dtype(decay, inputs, start)
+    rows = (math.prod(batch), steps, size)
+    parts = (decay.to(dtype).reshape(rows), inputs.to(dtype).reshape(rows), start.to(dtype).reshape(rows[0], size))
+    if decay.device.type == "cpu" and (kernels := scan_kernels(dtype)):
+        return CompiledScan.apply(*parts, reverse, *kernels).view(decay.shape)
+    return Chunks.apply(*parts, reverse).view(decay.shape)
 
 
-def shift_right(x: Float[Tensor, "*batch S"], offset: int = 1, fill: float = 0.0) -> Float[Tensor, "*batch S"]:
-    """y[..., j] = x[..., j - offset]; `fill` where j < offset."""
-    return pad(x, (offset, 0), value=fill)[..., : x.shape[-1]] if offset else x
+class Chunks(Function):
+    """`linear_scan` of decay and inputs [N, T, H] and start [N, H] of one dtype, in chunks, on any device."""
+
+    @staticmethod
+    def forward(ctx, decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+        states = _in_chunks(decay, inputs, start, reverse).to(decay.dtype)
+        ctx.save_for_backward(decay, states, start)
+        ctx.reverse = reverse
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_states: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        decay, states, start = ctx.saved_tensors
+        # After the last step, nothing comes from later ones: its neighbour's decay is 0.
+        extended = torch.cat((start[:, None], states) if not ctx.reverse else (states, start[:, None]), 1)
+        before = extended[:, 1:] if ctx.reverse else extended[:, :-1]
+        later = pad(decay, (0, 0, 1, 0))[:, :-1] if ctx.reverse else pad(decay, (0, 0, 0, 1))[:, 1:]
+        grad_inputs = _in_chunks(later, grad_states, torch.zeros_like(start), not ctx.reverse)
+        first = -1 if ctx.reverse else 0
+        dtype = decay.dtype
+        grad_start = decay[:, first] * grad_inputs[:, first]
+        return (grad_inputs * before).to(dtype), grad_inputs.to(dtype), grad_start.to(dtype), None
 
 
-def shift_left(x: Float[Tensor, "*batch S"], offset: int = 1, fill: float = 0.0) -> Float[Tensor, "*batch S"]:
-    """y[..., j] = x[..., j + offset]; `fill` where j + offset >= S."""
-    return pad(x, (0, offset), value=fill)[..., offset:] if offset else x
+def _in_chunks(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+    """Returns the states, in `compute_dtype`."""
+    dtype = compute_dtype(decay.device)
+    steps = decay.shape[1]
+    size = max(1, math.isqrt(steps))
+    missing = -steps % size
+    # [C, N, K, H]: of each step in turn the cells of all K chunks, in contiguous memory. What fills the last chunk is
+    # never looked at.
+    local, product = (
+        pad(x.flip(1) if reverse else x, (0, 0, 0, missing)).unflatten(1, (-1, size)).permute(2, 0, 1, 3)
+        for x in (inputs, decay)
+    )
+    local = torch.empty(local.shape, dtype=dtype, device=decay.device).copy_(local)
+    product = torch.empty(product.shape, dtype=dtype, device=decay.device).copy_(product)
+    for i in range(1, size):
+        local[i].addcmul_(product[i], local[i - 1])
+        product[i] *= product[i - 1]
+    states = [start.to(dtype)]
+    for last, passed in zip(local[-1].unbind(1), product[-1].unbind(1), strict=True):
+        states.append(torch.addcmul(last, passed, states[-1]))
+    local.addcmul_(product, torch.stack(states[:-1], 1))
+    whole = local.permute(1, 2, 0, 3).flatten(1, 2)[:, :steps]
+    return whole.flip(1) if reverse else whole

@@ -65,7 +65,7 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
             decodes_hard(OnlineConfig(), model)
         assert str(caught.value) == (
             "search=online writes while it reads: it needs an encoder that does not read the whole source first "
-            "(encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
+            "(encoder=lstm, gru, ssru, embedding or lc_bilstm), decoder.init_hidden=zeros and an attention that stops "
             "(attention=monotonic, mocha, matcha or milk); train such a model, or choose search=greedy or "
             "search=beam"
         )
@@ -183,9 +183,10 @@ def test_wait_k_needs_a_model_that_can_see_a_prefix(
         with pytest.raises(UserError) as caught:
             decodes_hard(WaitKConfig(), model)
         assert str(caught.value) == (
-            "search=wait_k shows the model only the source tokens read so far: it needs encoder=lstm, gru, embedding "
-            "or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's length "
-            "(attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it out"
+            "search=wait_k shows the model only the source tokens read so far: it needs encoder=lstm, gru, ssru, "
+            "embedding or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of the source's "
+            "length (attention=dot, general, concat, location, bahdanau or local_m); train such a model, or leave it "
+            "out"
         )
 
 

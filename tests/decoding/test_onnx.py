@@ -84,13 +84,14 @@ def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, value: str | N
 MODELS = {
     "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
     "dot": ({"name": "bigru"}, {"name": "gnmt"}, {}),
+    "general": ({"name": "bissru"}, {"name": "ssru", "init_hidden": "final_state"}, {}),
     "concat": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {"scaled": True}),
     "location": ({"name": "embedding"}, {"name": "gnmt", "num_layers": 3, "cell": "gru"}, {}),
     "bahdanau": ({"name": "gru", "num_layers": 2}, {"name": "bahdanau"}, {"scaled": True}),
     "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
     "local_m": ({"name": "conv"}, {"name": "luong"}, {"window": 1}),
     "local_p": ({"name": "none"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
-    "stochastic": ({"name": "gru"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
+    "stochastic": ({"name": "ssru"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
 }
 
 

@@ -1,4 +1,5 @@
-"""Without compiled loops there is a result, too. What the loops compute: test_expected.py, test_additive.py."""
+"""Without compiled loops there is a result, too. What the loops compute: test_expected.py, test_additive.py,
+test_scan.py."""
 
 import subprocess
 import sys
@@ -7,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.kernels import numba_loops
+from mt.kernels import numba_loops, scan_loops
 from mt.kernels.additive import additive_energy
-from mt.ops import expected_alignment
+from mt.ops import expected_alignment, linear_scan
 
 numba = pytest.importorskip("numba")
 
@@ -25,12 +26,17 @@ def fresh() -> Iterator[None]:
 def clear() -> None:
     numba_loops.alignment_kernels.cache_clear()
     numba_loops.additive_kernels.cache_clear()
+    scan_loops.scan_kernels.cache_clear()
 
 
 def available() -> list[bool]:
     return [
         kernels is not None
-        for kernels in (numba_loops.alignment_kernels(torch.float32), numba_loops.additive_kernels())
+        for kernels in (
+            numba_loops.alignment_kernels(torch.float32),
+            numba_loops.additive_kernels(),
+            scan_loops.scan_kernels(torch.float32),
+        )
     ]
 
 
@@ -51,16 +57,23 @@ def assert_right() -> None:
     assert energy.item() == pytest.approx(6, rel=1e-6)
     assert queries.grad is not None
     assert queries.grad.item() == pytest.approx(10 * (1 - 0.36), rel=1e-6)
+    decay = torch.tensor([[9.0], [0.5], [2.0]], requires_grad=True)
+    states = linear_scan(decay, torch.tensor([[1.0], [3.0], [-7.0]]))
+    assert states.tolist() == [[1.0], [3.5], [0.0]]
+    states[2].backward()
+    # Of a[2]: h[1]; of a[1]: a[2] h[0]; of a[0]: h[-1], which is 0.
+    assert decay.grad is not None
+    assert decay.grad.tolist() == [[0.0], [2.0], [3.5]]
 
 
 def test_with_numba():
-    assert available() == [True, True]
+    assert available() == [True, True, True]
     assert_right()
 
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert available() == [False, False]
+    assert available() == [False, False, False]
     assert_right()
 
 
@@ -69,7 +82,7 @@ def test_with_a_numba_that_cannot_compile(monkeypatch: pytest.MonkeyPatch):
         raise numba.core.errors.LoweringError("no such target")
 
     monkeypatch.setattr(numba, "njit", broken)
-    assert available() == [False, False]
+    assert available() == [False, False, False]
     assert_right()
 
 
@@ -77,7 +90,7 @@ def test_with_no_folder_for_the_cache(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
     with pytest.raises(RuntimeError, match="no locator available"):
         numba.njit(cache=True)(assert_right)
-    assert available() == [True, True]
+    assert available() == [True, True, True]
     assert_right()
 
 
@@ -86,7 +99,7 @@ def test_with_a_damaged_cache(monkeypatch: pytest.MonkeyPatch):
         raise EOFError("Ran out of input")
 
     monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "load", damaged)
-    assert available() == [True, True]
+    assert available() == [True, True, True]
     assert_right()
 
 

@@ -30,6 +30,7 @@ DECODERS = [
     {"name": "luong", "input_feeding": True},
     {"name": "bahdanau"},
     {"name": "gnmt"},
+    {"name": "ssru"},
 ]
 
 

@@ -9,14 +9,18 @@ from torch.nn.functional import pad
 
 
 def linear_scan(
-    decay: Float[Tensor, "*batch S"], inputs: Float[Tensor, "*batch S"], *, reverse: bool = False
-) -> Float[Tensor, "*batch S"]:
-    """h[j] = decay[j] h[j-1] + inputs[j], or reversed h[j] = decay[j] h[j+1] + inputs[j]."""
-    steps = list(zip(decay.double().unbind(-1), inputs.double().unbind(-1), strict=True))
-    h = [torch.zeros_like(inputs[..., 0]).double()]
+    decay: Float[Tensor, "*batch T H"],
+    inputs: Float[Tensor, "*batch T H"],
+    start: Float[Tensor, "*batch H"] | None = None,
+    *,
+    reverse: bool = False,
+) -> Float[Tensor, "*batch T H"]:
+    """h[t] = decay[t] h[t-1] + inputs[t], or reversed h[t] = decay[t] h[t+1] + inputs[t]."""
+    steps = list(zip(decay.double().unbind(-2), inputs.double().unbind(-2), strict=True))
+    h = [torch.zeros_like(inputs[..., 0, :]).double() if start is None else start.double()]
     for factor, entering in reversed(steps) if reverse else steps:
         h.append(factor * h[-1] + entering)
-    return torch.stack(h[:0:-1] if reverse else h[1:], -1)
+    return torch.stack(h[:0:-1] if reverse else h[1:], -2)
 
 
 def expected_alignment(p_choose: Float[Tensor, "B T S"], start: Float[Tensor, "B S"]) -> Float[Tensor, "B T S"]:

@@ -1,54 +1,143 @@
-"""Against the loop in float64, and against a closed form where there is one."""
+"""Against the loop in float64, and against a closed form where there is one; by compiled loops, and in chunks."""
+
+from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from torch import Tensor
 
-from mt.ops.scan import linear_scan, shift_left, shift_right
+from mt.kernels import scan_loops
+from mt.ops import linear_scan
 from tests.ops import oracle
+
+KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
+
+
+@pytest.fixture(params=["compiled", "chunks"], scope="module", autouse=True)
+def backend(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "chunks":
+            patch.setattr("mt.ops.scan.scan_kernels", lambda dtype: None)
+        elif scan_loops.scan_kernels(torch.float32) is None:
+            pytest.skip("numba cannot compile here")
+        yield
+
+
+def column(*numbers: float) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float32)[:, None]
 
 
 def test_worked_out_by_hand():
-    decay = torch.tensor([9.0, 0.5, 2.0, 0.0])
-    inputs = torch.tensor([1.0, 3.0, -7.0, 4.0])
-    assert linear_scan(decay, inputs).tolist() == [1.0, 3.5, 0.0, 4.0]
+    decay = column(9, 0.5, 2, 0)
+    inputs = column(1, 3, -7, 4)
+    assert linear_scan(decay, inputs)[:, 0].tolist() == [1.0, 3.5, 0.0, 4.0]
+    assert linear_scan(decay, inputs, torch.tensor([2.0]))[:, 0].tolist() == [19.0, 12.5, 18.0, 4.0]
     # From the right: 4; 2 * 4 - 7 = 1; 0.5 * 1 + 3 = 3.5; 9 * 3.5 + 1 = 32.5.
-    assert linear_scan(decay, inputs, reverse=True).tolist() == [32.5, 3.5, 1.0, 4.0]
+    assert linear_scan(decay, inputs, reverse=True)[:, 0].tolist() == [32.5, 3.5, 1.0, 4.0]
 
 
 @given(
-    kind=st.sampled_from(["any", "extremes", "zeros and ones", "ones", "zeros"]),
+    kind=st.sampled_from(KINDS),
     reverse=st.booleans(),
-    positions=st.integers(1, 60),
+    steps=st.integers(1, 60),
+    hidden=st.integers(1, 9),
     seed=st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None)
-def test_equals_the_recurrence(probabilities, kind: str, reverse: bool, positions: int, seed: int):
-    decay = probabilities(kind, (2, 3, positions), seed)
-    inputs = probabilities("distribution", (2, 3, positions), seed)
-    truth = oracle.linear_scan(decay, inputs, reverse=reverse)
-    assert linear_scan(decay, inputs, reverse=reverse).dtype == torch.float32
-    torch.testing.assert_close(linear_scan(decay, inputs, reverse=reverse).double(), truth, atol=1e-5, rtol=1e-6)
-    ours = linear_scan(decay.double(), inputs.double(), reverse=reverse)
-    torch.testing.assert_close(ours, truth, atol=1e-14, rtol=1e-14)
+@settings(max_examples=40, deadline=None)
+def test_equals_the_recurrence(
+    probabilities, energies, assert_agree, kind: str, reverse: bool, steps: int, hidden: int, seed: int
+):
+    decay = probabilities(kind, (2, steps, hidden), seed)
+    inputs = energies(1.0, (2, steps, hidden), seed) * (1 - decay)
+    start = energies(1.0, (2, hidden), seed + 1)
+
+    def ours(decay: Tensor, inputs: Tensor, start: Tensor) -> Tensor:
+        return linear_scan(decay, inputs, start, reverse=reverse)
+
+    def truth(decay: Tensor, inputs: Tensor, start: Tensor) -> Tensor:
+        return oracle.linear_scan(decay, inputs, start, reverse=reverse)
+
+    assert_agree(ours, truth, (decay, inputs, start), seed)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_without_decay_it_is_the_cumulative_sum(reverse: bool):
-    inputs = torch.randn(3, 400, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    truth = inputs.flip(-1).cumsum(-1).flip(-1) if reverse else inputs.cumsum(-1)
-    torch.testing.assert_close(linear_scan(torch.ones_like(inputs), inputs, reverse=reverse), truth)
+@pytest.mark.parametrize("kind", ["near one", "ones", "any"])
+def test_ten_thousand_steps_lose_nothing(probabilities, energies, kind: str, reverse: bool):
+    shape = (1, 10_000, 3)
+    decay = 1 - 1e-3 * probabilities("any", shape, 1) if kind == "near one" else probabilities(kind, shape, 1)
+    inputs = energies(1.0, shape, 1)
+    truth = oracle.linear_scan(decay, inputs, reverse=reverse)
+    error = (linear_scan(decay, inputs, reverse=reverse).double() - truth).abs().max()
+    assert error < 1e-7 * truth.abs().max()
 
 
-@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (4,)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_no_decay_is_the_cumulative_sum_and_a_decay_of_zero_forgets(energies, reverse: bool):
+    inputs = energies(8.0, (3, 400, 2), 0).round()
+    summed = inputs.flip(1).cumsum(1).flip(1) if reverse else inputs.cumsum(1)
+    assert torch.equal(linear_scan(torch.ones_like(inputs), inputs, reverse=reverse), summed)
+    start = torch.full((3, 2), 1e30)
+    assert torch.equal(linear_scan(torch.zeros_like(inputs), inputs, start, reverse=reverse), inputs)
+
+
+def test_can_be_continued_from_any_step(probabilities, energies):
+    decay = probabilities("any", (2, 20, 3), 4)
+    inputs = energies(1.0, (2, 20, 3), 4)
+    whole = linear_scan(decay, inputs)
+    for cut in (1, 7, 19):
+        rest = linear_scan(decay[:, cut:], inputs[:, cut:], whole[:, cut - 1])
+        torch.testing.assert_close(rest, whole[:, cut:], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_padding_leaves_the_state(probabilities, energies, reverse: bool):
+    decay = probabilities("any", (2, 9, 3), 6)
+    inputs = energies(1.0, (2, 9, 3), 6)
+    padded = linear_scan(
+        torch.nn.functional.pad(decay, (0, 0, 0, 5), value=1.0),
+        torch.nn.functional.pad(inputs, (0, 0, 0, 5)),
+        reverse=reverse,
+    )
+    whole = linear_scan(decay, inputs, reverse=reverse)
+    torch.testing.assert_close(padded[:, :9], whole, atol=1e-6, rtol=0)
+    assert torch.equal(padded[:, 9:], torch.zeros(2, 5, 3) if reverse else padded[:, 8:9].expand(-1, 5, -1))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradients_in_float64(probabilities, energies, reverse: bool):
+    decay = probabilities("extremes", (2, 5, 3), 5).double().requires_grad_()
+    inputs = energies(1.0, (2, 5, 3), 5).double().requires_grad_()
+    start = energies(1.0, (2, 3), 7).double().requires_grad_()
+    assert linear_scan(decay, inputs).dtype == torch.float64
+    assert torch.autograd.gradcheck(lambda *parts: linear_scan(*parts, reverse=reverse), (decay, inputs, start))
+
+
+def test_half_precision_is_computed_in_single(probabilities, energies):
+    decay = probabilities("any", (2, 30, 3), 7).bfloat16()
+    inputs = energies(1.0, (2, 30, 3), 7).bfloat16()
+    states = linear_scan(decay, inputs)
+    assert states.dtype == torch.float32
+    assert torch.equal(states, linear_scan(decay.float(), inputs.float()))
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2), (4, 1), (2, 3, 4, 5), (2, 4, 0)])
 def test_any_shape(shape: tuple[int, ...]):
     inputs = torch.rand(shape)
     assert torch.equal(linear_scan(torch.zeros(shape), inputs), inputs)
 
 
-def test_shifts():
-    x = torch.tensor([[1.0, 2.0, 3.0]])
-    assert shift_right(x).tolist() == [[0.0, 1.0, 2.0]]
-    assert shift_left(x, 2, 9.0).tolist() == [[3.0, 9.0, 9.0]]
-    assert shift_right(x, 5, 9.0).tolist() == [[9.0, 9.0, 9.0]]
-    assert shift_left(x, 0) is x
+def test_in_threads(monkeypatch: pytest.MonkeyPatch, probabilities, energies):
+    decay = probabilities("any", (7, 6, 5), 8)
+    inputs = energies(1.0, (7, 6, 5), 8)
+    whole = linear_scan(decay, inputs)
+    monkeypatch.setattr("mt.kernels.scan_loops.THREAD", 50)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert torch.equal(linear_scan(decay, inputs), whole)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 3, 5), (2, 4)), ((2, 3, 4), (2, 3, 4), (1, 4))])
+def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...]):
+    with pytest.raises(ValueError, match=r"expected decay and inputs \[\*, T, H\] and start \[\*, H\], got \["):
+        linear_scan(*(torch.zeros(shape) for shape in shapes))

@@ -33,7 +33,7 @@ Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written. Of sound, the second up to which it had been read."""
 
 ONLINE_MODELS = (
-    "an encoder that does not (encoder=lstm, gru, embedding or lc_bilstm), decoder.init_hidden=zeros "
+    "an encoder that does not (encoder=lstm, gru, ssru, embedding or lc_bilstm), decoder.init_hidden=zeros "
     "and an attention that stops (attention=monotonic, mocha, matcha or milk; for search=wait_k, a soft one such as "
     "general), or translate whole sentences"
 )

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from mt.errors import UserError
 from mt.kernels.linear import Linear
 from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
-from mt.models.decoders.recurrence import Recurrence, RecurrenceConfig
+from mt.models.decoders.recurrence import LayersConfig, Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
 from mt.models.opt_in import OptIn
@@ -83,8 +83,9 @@ class Decoder(OptIn, nn.Module):
         "which not all of training, search and streams call: override _make_query or _read_out",
     )
     Config: ClassVar[type[BaseModel]]
+    recurrence_type: ClassVar[Any] = Recurrence
 
-    def __init__(self, config: RecurrenceConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
+    def __init__(self, config: LayersConfig, parts: DecoderParts, *, fed_size: int = 0) -> None:
         """fed_size: the size of what joins the word vector at the input of the recurrence."""
         super().__init__()
         embedding = parts.embedding
@@ -96,7 +97,7 @@ class Decoder(OptIn, nn.Module):
             )
         self.embedding = embedding
         self.attention = parts.attention
-        self.recurrence = Recurrence(config, embedding.output_size + fed_size, parts.final_state_size)
+        self.recurrence = self.recurrence_type(config, embedding.output_size + fed_size, parts.final_state_size)
         self.dropout = nn.Dropout(config.dropout)
         self.output = Linear(config.readout_size, embedding.vocab_size, int8=True)
         """Turns readouts [..., F] into logits [..., vocabulary]."""
@@ -155,8 +156,7 @@ class Decoder(OptIn, nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
-        """Returns the readouts and the attention of all steps under teacher forcing. tokens: BOS first. This default is
-        the law itself; an override is only faster."""
+        """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster."""
         state = self.init_state(memory, hard=hard)
         readouts = []
         steps = []

@@ -12,11 +12,9 @@ from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
 
 
-class RecurrenceConfig(Options):
+class LayersConfig(Options):
     """Options that all decoders have."""
 
-    cell: Literal["lstm", "gru"] = "lstm"
-    """Hochreiter & Schmidhuber 1997; Cho et al. 2014."""
     hidden_size: int = Field(512, gt=0, le=MAX_SIZE)
     """Cells of a layer (Luong et al. 2015, Bahdanau et al. 2015: 1000)."""
     num_layers: int = Field(1, gt=0, le=100)
@@ -35,24 +33,24 @@ class RecurrenceConfig(Options):
         return False
 
 
-class Recurrence(nn.Module):
-    """States are tuples of tensors [B, layers, H]: hidden and cell of an LSTM, hidden of a GRU."""
+class RecurrenceConfig(LayersConfig):
+    """Options of decoders of LSTMs or GRUs."""
 
-    def __init__(self, config: RecurrenceConfig, input_size: int, final_state_size: int) -> None:
+    cell: Literal["lstm", "gru"] = "lstm"
+    """Hochreiter & Schmidhuber 1997; Cho et al. 2014."""
+
+
+class FirstState(nn.Module):
+    """Layers whose first state is made from the encoder's final state, or zero."""
+
+    def __init__(self, config: LayersConfig, parts: int, final_state_size: int) -> None:
+        """parts: how many tensors a state has, each [B, layers, H]."""
         super().__init__()
-        self.parts = 2 if config.cell == "lstm" else 1
+        self.parts = parts
         self.shape = (config.num_layers, config.hidden_size)
         self.needs_full_source = config.init_hidden == "final_state"
-        states = self.parts * config.num_layers * config.hidden_size
+        states = parts * config.num_layers * config.hidden_size
         self.bridge = Linear(final_state_size, states, exact=True) if self.needs_full_source else None
-        self.cells = {"lstm": LSTM, "gru": GRU}[config.cell](
-            input_size, config.hidden_size, config.num_layers, dropout=config.dropout, int8=True
-        )
-
-    @property
-    def single_lstm(self) -> bool:
-        """Whether it is one layer of an LSTM, computed as torch does."""
-        return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def init_state(self, final_state: Float[Tensor, "B U"]) -> tuple[Float[Tensor, "B layers H"], ...]:
         """Returns the first state, from the encoder's final state."""
@@ -61,6 +59,21 @@ class Recurrence(nn.Module):
             return tuple(final_state.new_zeros(shape) for _ in range(self.parts))
         bridged = torch.tanh(self.bridge(final_state))
         return tuple(part.reshape(shape) for part in bridged.chunk(self.parts, -1))
+
+
+class Recurrence(FirstState):
+    """States are tuples of tensors [B, layers, H]: hidden and cell of an LSTM, hidden of a GRU."""
+
+    def __init__(self, config: RecurrenceConfig, input_size: int, final_state_size: int) -> None:
+        super().__init__(config, 2 if config.cell == "lstm" else 1, final_state_size)
+        self.cells = {"lstm": LSTM, "gru": GRU}[config.cell](
+            input_size, config.hidden_size, config.num_layers, dropout=config.dropout, int8=True
+        )
+
+    @property
+    def single_lstm(self) -> bool:
+        """Whether it is one layer of an LSTM, computed as torch does."""
+        return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def forward(
         self, inputs: Float[Tensor, "B T I"], state: tuple[Float[Tensor, "B layers H"], ...]

@@ -10,6 +10,7 @@ from mt.models.encoders.embedding import EmbeddingEncoder, NoEncoder
 from mt.models.encoders.latency_controlled import LCBiLSTM
 from mt.models.encoders.pyramid import Pyramid
 from mt.models.encoders.recurrent import GRU, LSTM, BiGRU, BiLSTM
+from mt.models.encoders.ssru import SSRU, BiSSRU
 
 ENCODERS: dict[str, type[Encoder]] = {
     "bilstm": BiLSTM,
@@ -17,6 +18,8 @@ ENCODERS: dict[str, type[Encoder]] = {
     "lc_bilstm": LCBiLSTM,
     "bigru": BiGRU,
     "gru": GRU,
+    "ssru": SSRU,
+    "bissru": BiSSRU,
     "conv": Conv,
     "embedding": EmbeddingEncoder,
     "none": NoEncoder,

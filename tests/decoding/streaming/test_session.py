@@ -29,7 +29,7 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
 }
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 parts = pytest.mark.parametrize(
-    ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong")]
+    ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), ("embedding", "luong"), ("ssru", "ssru")]
 )
 
 

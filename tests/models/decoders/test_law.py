@@ -19,8 +19,8 @@ VOCABULARY = 13
 
 
 def variants() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every decoder with all switches off, and with all of them on; with one layer of an LSTM, and with several of
-    another cell. So input feeding is there in both of the ways in which it is computed."""
+    """Every decoder with all switches off, and with all of them on; with as few layers as it may have, of an LSTM, and
+    with more, of another cell. So input feeding is there in both of the ways in which it is computed."""
     for name, kind in DECODERS.items():
         switches = [option for option, field in kind.Config.model_fields.items() if field.annotation is bool]
         for deep, cells, on in ((False, "lstm", False), (False, "lstm", True), (True, "gru", True)):
@@ -28,7 +28,8 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
                 continue
             layers = kind.Config().num_layers + deep
             first = "zeros" if deep else "final_state"
-            options = {"num_layers": layers, "cell": cells, "init_hidden": first}
+            options: dict[str, Any] = {"num_layers": layers, "init_hidden": first}
+            options |= {"cell": cells} if "cell" in kind.Config.model_fields else {}
             yield name, options | dict.fromkeys(switches, on)
 
 

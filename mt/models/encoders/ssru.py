@@ -1,0 +1,91 @@
+"""SSRU as an encoder: blocks of a recurrence and a feed-forward network (see `mt.models.ssru`), left to right or both
+ways. A step costs no product that waits for the step before, so that positions are encoded side by side."""
+
+from typing import ClassVar, Literal
+
+from jaxtyping import Bool, Float
+from pydantic import BaseModel, Field
+from torch import Tensor, nn
+
+from mt.common.options import MAX_SIZE
+from mt.kernels.linear import Linear
+from mt.models import ssru
+from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.recurrent import BidirectionalConfig, RecurrentConfig
+
+
+class BlocksConfig(RecurrentConfig):
+    """Options of SSRU."""
+
+    hidden_size: int = Field(256, gt=0, le=MAX_SIZE)
+    """Size of the values, and of what goes from block to block."""
+    num_layers: int = Field(2, gt=0, le=100)
+    """Blocks, each of a recurrence and a feed-forward network."""
+    feed_forward_size: int = Field(512, gt=0, le=MAX_SIZE)
+    """Hidden units of the feed-forward networks."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """On what is added in each residual, and within the feed-forward networks (Vaswani et al. 2017)."""
+    forget_bias: float = Field(0.0, ge=-100, le=100)
+    """What the bias of the forget gates starts from (Kim et al. 2019: 0): with 0 a cell begins by forgetting half of
+    what it holds at each position."""
+
+
+class SSRUConfig(BlocksConfig):
+    name: Literal["ssru"] = "ssru"
+
+
+class BiSSRUConfig(BlocksConfig, BidirectionalConfig):
+    name: Literal["bissru"] = "bissru"
+
+
+class SSRU(Encoder):
+    """From left to right. The final state is that of the top recurrence."""
+
+    Config: ClassVar[type[BaseModel]] = SSRUConfig
+    causal = incremental = True
+    unit: ClassVar[type[ssru.SSRU] | type[ssru.BiSSRU]] = ssru.SSRU
+
+    def __init__(self, config: BlocksConfig, input_size: int) -> None:
+        super().__init__()
+        self.value_size = self.final_state_size = size = config.hidden_size
+        self.project = nn.Identity() if input_size == size else Linear(input_size, size, bias=False)
+        self.recurrent = nn.ModuleList(
+            ssru.Recurrent(self.unit(size, size, config.forget_bias), size, config.dropout)
+            for _ in range(config.num_layers)
+        )
+        self.feed_forward = nn.ModuleList(
+            ssru.FeedForward(size, config.feed_forward_size, config.dropout) for _ in range(config.num_layers)
+        )
+        self.norm = nn.LayerNorm(size)
+
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+        return self._encode(vectors, mask, None)[0]
+
+    def extend(
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
+    ) -> tuple[Encoded, State]:
+        return self._encode(vectors, mask, state)
+
+    def _encode(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
+    ) -> tuple[Encoded, State]:
+        padding = ~mask[..., None]
+        values = self.project(vectors.masked_fill(padding, 0.0))
+        after = []
+        for number, (recurrent, feed_forward) in enumerate(zip(self.recurrent, self.feed_forward, strict=True)):
+            values, cells = recurrent(values, state and state[number], mask)
+            values = feed_forward(values)
+            after.append(cells)
+        values = self.norm(values).masked_fill(padding, 0.0)
+        return Encoded(values, values, mask, after[-1]), tuple(after)
+
+
+class BiSSRU(SSRU):
+    """From left to right and from right to left."""
+
+    Config: ClassVar[type[BaseModel]] = BiSSRUConfig
+    unit = ssru.BiSSRU

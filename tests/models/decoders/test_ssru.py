@@ -1,0 +1,105 @@
+"""The decoder of SSRU is its equations, all target steps need each layer once, and its state does not grow."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import layer_norm
+
+from mt.kernels.int8 import int8_copy
+from mt.models.attention.global_ import General, GeneralAttentionConfig
+from mt.models.decoders import DecoderMemory, DecoderParts
+from mt.models.decoders.ssru import SSRU, SSRUConfig
+from mt.models.encoders import Encoded
+from mt.models.frontends.embedding import Embedding, EmbeddingConfig
+from mt.trees import stored_numbers
+
+B = 2
+T = 5
+S = 3
+H = 8
+E = 6
+LAYERS = 3
+
+
+@pytest.fixture(params=[H, E], ids=["own size", "projected"])
+def decoder(request, shake) -> SSRU:
+    size = request.param
+    attention = General(GeneralAttentionConfig(), H, 4)
+    parts = DecoderParts(Embedding(EmbeddingConfig(embedding_dim=size), 11), attention, 4, 4, tied=True)
+    config = SSRUConfig(
+        hidden_size=H, readout_size=size, num_layers=LAYERS, feed_forward_size=7, init_hidden="final_state"
+    )
+    return shake(SSRU(config, parts), scale=0.4)
+
+
+@pytest.fixture
+def memory(decoder: SSRU) -> DecoderMemory:
+    values = torch.randn(B, S, 4, generator=torch.Generator().manual_seed(1))
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    return decoder.init_memory(Encoded(values, values, mask, values[:, 0]))
+
+
+@pytest.fixture
+def tokens() -> Tensor:
+    return torch.randint(1, 11, (B, T), generator=torch.Generator().manual_seed(2))
+
+
+def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
+    """Step by step: each block's recurrence and feed-forward network, the attention after the first recurrence."""
+    bridge = decoder.recurrence.bridge
+    cells = list(torch.tanh(bridge(memory.final_state)).unflatten(1, (LAYERS, H)).unbind(1))
+    layers = [decoder.recurrence.layer, *decoder.above]
+
+    def recurrence(number: int, x: Tensor) -> Tensor:
+        norm = layers[number].norm
+        unit = layers[number].recurrence
+        candidate, gate = (layer_norm(x, (H,), norm.weight, norm.bias) @ unit.project.weight.T).chunk(2, -1)
+        f = torch.sigmoid(gate + unit.forget_bias)
+        cells[number] = f * cells[number] + (1 - f) * candidate
+        return x + cells[number].clamp(min=0)
+
+    expected = []
+    for vectors in decoder.embedding(tokens).unbind(1):
+        x = recurrence(0, decoder.recurrence.project(vectors))
+        query = layer_norm(x, (H,), decoder.query_norm.weight, decoder.query_norm.bias)
+        (keys,) = memory.attention.keys
+        energies = torch.einsum("bh,bsh->bs", query, keys) * decoder.attention.energy.gain
+        weights = energies.masked_fill(~memory.attention.mask, -torch.inf).softmax(-1)
+        context = torch.einsum("bs,bsh->bh", weights, memory.attention.values)
+        x = decoder.feed_forward[0](x + context @ decoder.join.weight.T)
+        for number in range(1, LAYERS):
+            x = decoder.feed_forward[number](recurrence(number, x))
+        expected.append(decoder.readout(layer_norm(x, (H,), decoder.norm.weight, decoder.norm.bias)))
+    readouts, _ = decoder(tokens, memory)
+    torch.testing.assert_close(readouts, torch.stack(expected, 1), atol=2e-6, rtol=1e-5)
+
+
+def test_each_layer_runs_once_over_all_target_steps(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
+    lengths = []
+    for layer in (decoder.recurrence.layer, *decoder.above, *decoder.feed_forward, decoder.attention):
+        layer.register_forward_hook(lambda module, given, _: lengths.append(given[0].shape[1]))
+    decoder(tokens, memory)
+    assert lengths == [T] * (2 * LAYERS + 1)
+
+
+def test_the_state_does_not_grow(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
+    state = decoder.init_state(memory)
+    sizes = []
+    for token in tokens.unbind(1):
+        state = decoder.step(token, memory, state).state
+        sizes.append(stored_numbers(state))
+    assert len(set(sizes)) == 1
+
+
+@torch.no_grad()
+def test_in_int8_a_step_is_nearly_the_same(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
+    rounded = int8_copy(decoder)
+    exact, near = (one.step(tokens[:, 0], memory, one.init_state(memory)).logits for one in (decoder, rounded))
+    assert 0 < (exact - near).norm() < 0.05 * exact.norm()
+
+
+def test_by_default_nothing_is_needed_of_the_whole_source() -> None:
+    parts = DecoderParts(
+        Embedding(EmbeddingConfig(embedding_dim=E), 11), General(GeneralAttentionConfig(), H, 4), 4, 4, tied=False
+    )
+    assert not SSRU(SSRUConfig(hidden_size=H), parts).needs_full_source
