@@ -27,8 +27,10 @@ from mt.cli.arguments import (
     add_plot_options,
     add_run_options,
     add_search_options,
+    add_unknown_option,
     chosen_checkpoint,
     chosen_search,
+    chosen_unknown_words,
     in_flags,
     load_translator,
 )
@@ -37,6 +39,7 @@ from mt.common.terminal import say
 from mt.data.split import Split
 from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords
 from mt.errors import UserError, reported
 from mt.evaluation.report import origin, report, report_decoded, table, variant
 from mt.evaluation.scoring import notes_of
@@ -52,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
     add_plot_options(parser)
+    add_unknown_option(parser)
     parser.add_argument(
         "--latency-unit", choices=get_args(LatencyUnit), help="of online decoding; else as the run was configured"
     )
@@ -78,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise UserError(f"{translator.config.dataset.name} has no {options.split} split: choose --split dev")
         folder = options.out or _folder(options, search, usual)
         split = corpus.split(options.split)
-        results = _evaluated(translator, split, options, search, folder)
+        unknown_words = chosen_unknown_words(options, translator)
+        results = _evaluated(translator, split, options, search, unknown_words, folder)
         write_json(folder / "results.json", results)
         latency = {"latency_unit": options.latency_unit} if options.latency_unit else {}
         scored = translator.config.dataset.model_copy(update=latency)
@@ -88,7 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _evaluated(
-    translator: Translator, split: Split, options: argparse.Namespace, search: SearchConfig, folder: Path
+    translator: Translator,
+    split: Split,
+    options: argparse.Namespace,
+    search: SearchConfig,
+    unknown_words: UnknownWords | None,
+    folder: Path,
 ) -> dict[str, Any]:
     """Evaluates a split, writes what `report` writes, and returns the results."""
     name = options.split
@@ -102,7 +112,16 @@ def _evaluated(
                 "evaluate the run itself"
             )
         checkpoint = network.graphs.manifest.checkpoint
-        return report_decoded(translator, split, name, folder, checkpoint=checkpoint, search=search, progress=progress)
+        return report_decoded(
+            translator,
+            split,
+            name,
+            folder,
+            checkpoint=checkpoint,
+            search=search,
+            unknown_words=unknown_words,
+            progress=progress,
+        )
     results = report(
         translator,
         split,
@@ -112,6 +131,7 @@ def _evaluated(
         unit=unit,
         plot_words=options.plot_words,
         plot_format=options.plot_format,
+        unknown_words=unknown_words,
         progress=progress,
     )
     return results | _origins(options) | ({"precision": options.precision} if options.precision else {})
@@ -122,6 +142,7 @@ def _folder(options: argparse.Namespace, search: SearchConfig, usual: SearchConf
     name = variant(options.split, chosen_checkpoint(options), search, usual)
     name += f"-{options.precision}" if options.precision else ""
     name += f"-{options.latency_unit}s" if options.latency_unit else ""
+    name += "-replace_unknown" if options.replace_unknown else ""
     name = f"ensemble-of-{len(options.run)}-{name}" if len(options.run) > 1 else name
     return options.run[0] / "evaluations" / name
 

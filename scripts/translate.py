@@ -36,7 +36,9 @@ from mt.cli.arguments import (
     add_plot_options,
     add_run_options,
     add_search_options,
+    add_unknown_option,
     chosen_search,
+    chosen_unknown_words,
     in_flags,
     load_translator,
 )
@@ -44,6 +46,7 @@ from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import output
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords
 from mt.decoding.word_links import in_words
 from mt.errors import UserError, reported, unwritten
 from mt.metrics.alignment import to_pharaoh
@@ -63,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
     add_plot_options(parser)
     add_search_options(parser)
+    add_unknown_option(parser)
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
@@ -75,23 +79,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         translator = load_translator(options)
         lines = _lines(options.file, translator.field.endings)
         search = chosen_search(options, translator.config.search)
+        unknown_words = chosen_unknown_words(options, translator)
         with _alignments(options) as links, in_flags():
-            translate(translator, search, lines, links, options)
+            translate(translator, search, unknown_words, lines, links, options)
 
 
 def translate(
     translator: Translator,
     search: SearchConfig,
+    unknown_words: UnknownWords | None,
     lines: Iterator[str],
     links: TextIO | None,
     options: argparse.Namespace,
 ) -> None:
-    first = 0
-    cut = 0
+    first = cut = replaced = 0
     place = f"{options.file or INPUT}, line"
     while chunk := list(islice(lines, options.buffer_size)):
         translator.refuse_long(chunk, place, first + 1)
         found = translator.n_best(chunk, search=search)
+        if unknown_words is not None:
+            pairs = zip(found, chunk, strict=True)
+            found = [[unknown_words.replaced(best, text) for best in hypotheses] for hypotheses, text in pairs]
         for index, hypotheses in enumerate(found, start=first):
             for best in hypotheses:
                 line = f"{index} ||| {best.text} ||| {best.score:.4f}" if options.n_best else best.text
@@ -105,7 +113,10 @@ def translate(
                 links.writelines(f"{to_pharaoh(best.links)}\n" for hypotheses in found for best in hypotheses)
                 links.flush()
         cut += sum(best.cut for hypotheses in found for best in hypotheses)
+        replaced += sum(best.replaced_unknown for hypotheses in found for best in hypotheses)
         first += len(chunk)
+    if unknown_words is not None:
+        print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
     if cut:
         print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
 

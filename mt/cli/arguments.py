@@ -15,6 +15,7 @@ from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, revised_search
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
+    from mt.decoding.unknown_words import UnknownWords
 
 FLAGS = {
     "name": "--search",
@@ -72,6 +73,28 @@ def add_engine_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
     )
+
+
+def add_unknown_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--replace-unknown",
+        type=Path,
+        nargs="?",
+        const=True,
+        metavar="FILE",
+        help="each unknown word by the source word that it attended to most, or by what FILE has for that: lines of a "
+        "source word, a tab or a blank, and a target word; write it last, or as --replace-unknown=FILE",
+    )
+
+
+def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") -> "UnknownWords | None":
+    """What `add_unknown_option` asks for. Raises UserError where the model attends to no words, or FILE is no
+    dictionary."""
+    if options.replace_unknown is None:
+        return None
+    from mt.decoding.unknown_words import UnknownWords, read_dictionary
+
+    return UnknownWords(translator, {} if options.replace_unknown is True else read_dictionary(options.replace_unknown))
 
 
 def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> None:

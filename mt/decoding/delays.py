@@ -5,7 +5,7 @@ at a time, its end with the last word; a sound 10 ms at a time, the last of whic
 written when nothing can change it any more: together with the token that begins the next word, or ends the sentence.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,22 +47,31 @@ def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.nd
     return np.minimum(np.searchsorted(ends, delays), len(lengths))
 
 
-def word_delays(tokenizer: Tokenizer, ids: Sequence[int], read: np.ndarray, source_length: int) -> tuple[int, ...]:
-    """The source words that had been read when each word of `tokenizer.decode(ids)` was written.
+def word_delays(
+    tokenizer: Tokenizer,
+    ids: Sequence[int],
+    read: np.ndarray,
+    source_length: int,
+    replaced: Mapping[int, str] = {},
+) -> tuple[int, ...]:
+    """The source words that had been read when each word of `tokenizer.decode(ids, replaced)` was written.
 
     ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T] int64,
     source words read when each token was chosen. source_length: in words, or as `read`.
     """
-    found: list[int] = []
+    delays: list[int] = []
     word: list[int] = []
     for position, token in enumerate(ids):
         if token == EOS or tokenizer.begins_word(token, word[-1] if word else None):
-            found += [int(read[position])] * _count(tokenizer, word)
+            delays += [int(read[position])] * _count(tokenizer, word, position, replaced)
             word = []
         word.append(token)
-    return (*found, *[source_length] * _count(tokenizer, word))
+    return (*delays, *[source_length] * _count(tokenizer, word, len(ids), replaced))
 
 
-def _count(tokenizer: Tokenizer, word: Sequence[int]) -> int:
-    """The words that tokens make: one, but none of a blank alone."""
-    return len(tokenizer.decode(word).split())
+def _count(tokenizer: Tokenizer, word: Sequence[int], end: int, replaced: Mapping[int, str]) -> int:
+    """Counts the words that the tokens before `end` make: one, but none of a blank alone, and more where an unknown one
+    is replaced by several."""
+    begin = end - len(word)
+    inside = {place - begin: text for place, text in replaced.items() if begin <= place < end}
+    return len(tokenizer.decode(word, inside).split())

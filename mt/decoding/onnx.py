@@ -76,6 +76,7 @@ def load_graphs(folder: Path) -> Translator:
     path = folder / "config.json"
     plain = without_removed(read_json(path, "copy the folder again"))
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
+    known["attention"] = {"name": plain.get("attention", {}).get("name")}
     return Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
 
 

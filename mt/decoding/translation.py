@@ -56,6 +56,8 @@ class Translation:
     cut: bool = False
     """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
     it may lack a part."""
+    replaced_unknown: int = 0
+    """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
     backdrop: Callable[[], Backdrop | None] | None = None
     """What the alignment is drawn on where the source is no text, made when it is drawn."""
 

@@ -13,6 +13,7 @@ from mt.data.split import Split
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords
 from mt.evaluation.drawings import drawings
 from mt.evaluation.links import alignment_error
 from mt.evaluation.pointing import pointing_score
@@ -36,6 +37,7 @@ _UNITS = {
     "emission_ms_p95": "95th percentile",
     "peak_memory_mb": "MiB",
     "cut": "hypotheses, by their limit",
+    "replaced_unknown": "words",
 }
 """The units of numbers in a table whose names do not say them."""
 
@@ -50,6 +52,7 @@ def report(
     unit: LatencyUnit | None = None,
     plot_words: bool | None = None,
     plot_format: PlotFormat | None = None,
+    unknown_words: UnknownWords | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
@@ -58,11 +61,12 @@ def report(
     What was decoded online has an `instances.log` beside its hypotheses.
 
     name: that of the split. search, unit (of latency), plot_words, plot_format: by default as the run was configured.
+    unknown_words: replaces those of the hypotheses.
     """
     model = translator.model
     search = translator.search_for(search)
     hard = decodes_hard(search, model)
-    evaluation = evaluate(translator, split, search, unit=unit, progress=progress)
+    evaluation = evaluate(translator, split, search, unit=unit, unknown_words=unknown_words, progress=progress)
     forced = teacher_forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
@@ -72,9 +76,7 @@ def report(
         "perplexity": forced.perplexity,
         "attention": forced.stats.scores() if model.uses_source else {},
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "cut": evaluation.cut,
-        "seconds": evaluation.seconds,
-        "tokens_per_second": evaluation.tokens_per_second,
+        **evaluation.counts(),
     }
     decoded = (translator, evaluation.translations, split)
     results |= {metric: asdict(score) for metric, score in (timing_scores(*decoded) | pointing_score(*decoded)).items()}
@@ -107,6 +109,7 @@ def report_decoded(
     *,
     checkpoint: Mapping[str, Any],
     search: SearchConfig | None = None,
+    unknown_words: UnknownWords | None = None,
     progress: bool = False,
 ) -> dict[str, Any]:
     """Does the same with a translator that can only decode: without loss, statistics of the attention, and pictures.
@@ -114,16 +117,14 @@ def report_decoded(
     checkpoint: the checkpoint that its weights are of.
     """
     search = translator.search_for(search)
-    evaluation = evaluate(translator, split, search, progress=progress)
+    evaluation = evaluate(translator, split, search, unknown_words=unknown_words, progress=progress)
     _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
     return {
         "split": name,
         "search": search.model_dump(),
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
         "attention": {},
-        "cut": evaluation.cut,
-        "seconds": evaluation.seconds,
-        "tokens_per_second": evaluation.tokens_per_second,
+        **evaluation.counts(),
         "checkpoint": dict(checkpoint),
     }
 

@@ -11,6 +11,7 @@ from mt.data.split import Split
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords
 from mt.evaluation.scoring import metrics_of
 from mt.evaluation.simultaneous import simultaneous
 from mt.evaluation.teacher_forcing import teacher_forced_pass
@@ -32,6 +33,8 @@ class Evaluation:
     """The time that decoding took."""
     instances: list[Instance]
     """The sentences with their delays, where they were decoded online."""
+    replaces_unknown: bool
+    """Whether unknown words were replaced."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -42,6 +45,12 @@ class Evaluation:
     def cut(self) -> int:
         """Counts the hypotheses that ended at their limit; see `Translation.cut`."""
         return count_cut(self.translations)
+
+    def counts(self) -> dict[str, float]:
+        """Returns what `results.json` says of decoding itself."""
+        replaced = sum(translation.replaced_unknown for translation in self.translations)
+        counts = {"cut": self.cut} | ({"replaced_unknown": replaced} if self.replaces_unknown else {})
+        return {**counts, "seconds": self.seconds, "tokens_per_second": self.tokens_per_second}
 
     def values(self) -> dict[str, float]:
         """Returns the scores as numbers."""
@@ -55,12 +64,13 @@ def evaluate(
     *,
     limit: int | None = None,
     unit: LatencyUnit | None = None,
+    unknown_words: UnknownWords | None = None,
     progress: bool = False,
 ) -> Evaluation:
     """Decodes a split (its first `limit` sentences) and scores it by the metrics of its dataset, and by its latency
     where the search writes while it reads.
 
-    unit: that of latency; by default as the dataset says.
+    unit: that of latency; by default as the dataset says. unknown_words: replaces those of the hypotheses.
     """
     sources = split.column("source")[:limit]
     references = split.column("references")[:limit]
@@ -68,6 +78,8 @@ def evaluate(
     began = time.perf_counter()
     texts = [translator.config.dataset.located(source) for source in sources]
     translations = [best for best, *_ in translator.decode(encoded, search, texts=texts, progress=progress)]
+    if unknown_words is not None:
+        translations = [unknown_words.replaced(*pair) for pair in zip(translations, sources, strict=True)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
     for metric in metrics_of(translator.config.dataset, lowercase=translator.tokenizers.target.lowercases):
@@ -76,7 +88,7 @@ def evaluate(
     speech = translator.field.milliseconds is not None
     instances = simultaneous(translations, sources, references, unit, speech=speech)
     scores |= score_latency(instances, unit, subwords=translator.tokenizers.target.count_pieces)
-    return Evaluation(translations, scores, seconds, instances)
+    return Evaluation(translations, scores, seconds, instances, unknown_words is not None)
 
 
 def count_cut(translations: Sequence[Translation]) -> int:

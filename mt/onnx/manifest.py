@@ -33,9 +33,16 @@ class Manifest(Options):
     """The sums of the other files that decoding reads, by name."""
 
 
+class ExportedChoice(Options):
+    """What was chosen of a group of options."""
+
+    name: str
+
+
 class ExportedConfig(Options):
     """The part of the `config.json` of a run that decoding needs."""
 
+    attention: ExportedChoice
     dataset: DatasetConfig
     search: SearchConfig
     init_from: str | None = None

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
@@ -26,7 +26,7 @@ from mt.data.tokenizer.marks import (
     restored,
     text_of,
 )
-from mt.data.tokenizer.units import LinkUnit, unit_places, units_of_pieces
+from mt.data.tokenizer.units import LinkUnit, Span, unit_places, units_of_pieces
 
 PAD = 0
 UNK = 1
@@ -65,7 +65,8 @@ class Tokenizer:
             raise ValueError("a damaged SentencePiece model (a piece is not UTF-8)") from error
         ordinary = pieces[EOS + 1 :]
         # Every other type of model has pieces for the single characters, which start no word.
-        self._of_words = all(piece.startswith(SPACE) for piece in ordinary)
+        self.of_words = all(piece.startswith(SPACE) for piece in ordinary)
+        """Whether each piece is a whole word or a punctuation mark."""
         self.of_characters = not any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary)
         # A model from elsewhere may mark where words end.
         self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
@@ -96,7 +97,7 @@ class Tokenizer:
     def written(self, words: list[str]) -> list[str]:
         """Returns what decoding the ids of each word gives."""
         decoded = self._processor.decode(self._processor.encode([self._prepared(word) for word in words]))
-        return [text_of(word, of_words=self._of_words) for word in decoded]
+        return [text_of(word, of_words=self.of_words) for word in decoded]
 
     @functools.cached_property
     def rewrites(self) -> bool:
@@ -125,14 +126,14 @@ class Tokenizer:
         ids = self.encode_word(character)
         # On its own a character begins a word: the mark of that is a piece of its own, or a part of the piece.
         bare = self._processor.id_to_piece(ids[0]).removeprefix(SPACE) if ids else ""
-        if not ids or self._of_words or ids[0] == UNK:
+        if not ids or self.of_words or ids[0] == UNK:
             return ids
         return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
 
     def begins_word(self, token: int, before: int | None) -> bool:
         """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
         piece = self._processor.id_to_piece(token)
-        if self._of_words:
+        if self.of_words:
             return not piece.startswith(SPACE + JOINER)
         if self._with_suffixes:
             return before is not None and (
@@ -157,9 +158,14 @@ class Tokenizer:
         """Counts the pieces of a text with its newlines, which `split` normalises away, as SimulEval does."""
         return len(self._processor.encode(re.sub(r"\S+", lambda word: self._prepared(word[0]), text)))
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Returns detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇."""
-        return text_of(self._processor.decode([int(i) for i in ids]), of_words=self._of_words)
+    def decode(self, ids: Sequence[int], replaced: Mapping[int, str] = {}) -> str:
+        """Returns detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇.
+
+        replaced: for some of the ids, by their places, words that are written in place of their pieces.
+        """
+        if replaced:
+            return text_of(self._decoded(ids, replaced)[0], of_words=self.of_words)
+        return text_of(self._processor.decode([int(i) for i in ids]), of_words=self.of_words)
 
     def unit_ids(self, text: str, unit: LinkUnit = "word") -> list[int | None]:
         """Returns for each piece of `split` the index of the unit among `units(text)` with which it shares most
@@ -173,40 +179,47 @@ class Tokenizer:
         first = 0
         for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
             places = unit_places(word, unit)
-            for place in self._units_of_pieces(prepared_word, cut, places):
+            spans = ((piece.begin, piece.end) for piece in cut.pieces)
+            for place in units_of_pieces(prepared_word, spans, places, of_words=self.of_words):
                 units.append(None if place is None else first + place)
             first += places[-1] + 1
         return [*units, None]
 
-    def decoded_unit_ids(self, ids: Sequence[int], unit: LinkUnit = "word") -> list[int | None]:
-        """Returns the same for decoded ids and the units of `decode(ids)`; None for special ids."""
+    def decoded_unit_ids(
+        self, ids: Sequence[int], unit: LinkUnit = "word", replaced: Mapping[int, str] = {}
+    ) -> list[int | None]:
+        """Returns the same for decoded ids and the units of `decode(ids, replaced)`; None for special ids."""
         if not ids:
             return []
-        decoded = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
-        pieces = _SpTextProto.FromString(decoded)
-        text = text_of(pieces.text, of_words=self._of_words)
-        units = self._units_of_pieces(pieces.text, pieces, unit_places(text, unit))
+        decoded, spans = self._decoded(ids, replaced)
+        places = unit_places(text_of(decoded, of_words=self.of_words), unit)
+        units = units_of_pieces(decoded, spans, places, of_words=self.of_words)
         return [None if i in (PAD, BOS, EOS) else place for i, place in zip(ids, units, strict=True)]
+
+    def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
+        """Returns what SentencePiece decodes, and where each piece stands in it."""
+        serialized = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
+        surfaces = [piece.surface for piece in _SpTextProto.FromString(serialized).pieces]
+        for place, word in replaced.items():
+            surfaces[place] = f" {word.translate(self._escapes)} "  # as SentencePiece sets ⁇ apart
+        ends = itertools.accumulate((len(surface.encode()) for surface in surfaces), initial=0)
+        return "".join(surfaces), list(itertools.pairwise(ends))
 
     def _cut(self, texts: list[str]) -> list[Any]:
         """Returns the pieces of prepared words, with their places."""
         return [*map(_SpTextProto.FromString, self._processor.encode(texts, out_type="serialized_proto"))]
 
-    def _units_of_pieces(self, text: str, cut: Any, places: Sequence[int]) -> Iterable[int | None]:
-        spans = ((piece.begin, piece.end) for piece in cut.pieces)
-        return units_of_pieces(text, spans, places, of_words=self._of_words)
-
     def _known_escapes(self) -> Escapes:
-        if self._of_words:
+        if self.of_words:
             return ESCAPES_OF_WORDS
         block = self._processor.piece_to_id(ESCAPED_BLOCK) == UNK  # as it is in models of somebody else's
         return {mark: escape for mark, escape in ESCAPES.items() if not (block and escape == ESCAPED_BLOCK)}
 
     def _prepared(self, word: str) -> str:
-        return prepared(word, self._escapes, of_words=self._of_words)
+        return prepared(word, self._escapes, of_words=self.of_words)
 
     def _readable(self, pieces: list[str]) -> list[str]:
-        if self._of_words:
+        if self.of_words:
             pieces = [piece.removeprefix(SPACE + JOINER) for piece in pieces]
         return [restored(piece) for piece in pieces]
 

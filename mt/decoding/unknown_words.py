@@ -1,0 +1,104 @@
+"""Unknown words of a translation, each replaced by the source word that was attended to most when it was written, or by
+what a dictionary has for that (Luong et al. 2015, "Addressing the Rare Word Problem"; Jean et al. 2015, section 3.3).
+Needs no torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mt.data.fields import Raw
+from mt.data.tokenizer import UNK, Tokenizer, units
+from mt.data.tokenizer.marks import JOINER, SPACE
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
+from mt.errors import UserError, shown
+from mt.text_io import read_lines
+
+
+class UnknownWords:
+    """Replaces the unknown words of a model's translations."""
+
+    def __init__(self, translator: Translator, dictionary: Mapping[str, str] | None = None) -> None:
+        """dictionary: from source words to target words. Raises UserError where the model attends to no words."""
+        if not translator.field.written:
+            raise UserError(
+                f"unknown words are replaced by words of the source, and this run reads "
+                f"{translator.config.dataset.field.name}: leave --replace-unknown out"
+            )
+        if translator.config.attention.name == "none":
+            raise UserError(
+                "unknown words are replaced by the source words that are attended to, and attention=none attends to "
+                "none: leave --replace-unknown out, or train with another attention"
+            )
+        self._translator = translator
+        self._dictionary = {} if dictionary is None else dictionary
+
+    def replaced(self, translation: Translation, source: Raw) -> Translation:
+        """Returns a translation of a source with its unknown words replaced, where it attended to a word at all when it
+        wrote them."""
+        unknown = [place for place, token in enumerate(translation.ids) if token == UNK]
+        words = source_words(self._translator.tokenizers.source, str(source)) if unknown else []
+        entries = {}
+        for place in unknown:
+            pairs = zip(words, translation.alignment[place], strict=True)
+            weights = [0.0 if word is None else weight for word, weight in pairs]
+            word = words[int(np.argmax(weights))]
+            if word is not None and max(weights) > 0:
+                entries[place] = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
+        if not entries:
+            return translation
+        return replace(translation, **self._written(translation, entries), replaced_unknown=len(entries))
+
+    def _written(self, translation: Translation, replaced: Mapping[int, str]) -> dict[str, Any]:
+        """Returns what a translation says of its text once the tokens at some places are replaced."""
+        target = self._translator.tokenizers.target
+        ids = translation.ids
+        units_of_ids = target.decoded_unit_ids(ids, self._translator.link_unit, replaced)
+        text: dict[str, Any] = {"text": target.decode(ids, replaced), "target_units": tuple(units_of_ids)}
+        if translation.words_read is None or translation.source_words is None:
+            return text
+        from mt.decoding.delays import word_delays  # Not above: it needs torch.
+
+        delays = word_delays(target, ids, translation.words_read, translation.source_words, replaced)
+        return {**text, "word_delays": delays}
+
+
+def source_words(tokenizer: Tokenizer, text: str) -> list[str | None]:
+    """Returns for each piece of a source the word that it stands for, None for `</s>`: the word that it is a part of,
+    or the piece as it is spelt where the vocabulary lacks it, or is one of words or of characters."""
+    spelt = tokenizer.of_words or tokenizer.of_characters
+    words = units(text, "word")
+    pieces = zip(tokenizer.encode([text])[0], tokenizer.split(text), tokenizer.unit_ids(text), strict=True)
+    return [
+        None if number is None else _bare(piece) if spelt or token == UNK else words[number]
+        for token, piece, number in pieces
+    ]
+
+
+def _bare(piece: str) -> str | None:
+    """Returns a piece without marks; None of a blank. One that is unknown may join words and punctuation marks."""
+    return piece.replace(SPACE + JOINER, "").removeprefix(SPACE) or None
+
+
+def read_dictionary(path: Path) -> dict[str, str]:
+    """Returns the entries of a file: on each line a source word and its target, with a tab between, or a blank where
+    both are single words. Of several targets of a word the first one counts, and blank lines do not.
+
+    Raises UserError where a line is something else, or the file cannot be read.
+    """
+    dictionary: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        parts = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
+        if len(parts) != 2 or not all(parts):
+            raise UserError(
+                f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): write a source word, a tab, "
+                "and what stands for it in the target"
+            )
+        dictionary.setdefault(*parts)
+    return dictionary

@@ -1,0 +1,144 @@
+"""Unknown words are replaced by the source word that the attention is largest on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mt
+from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
+from mt.decoding.delays import word_delays
+from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords, read_dictionary, source_words
+from mt.errors import UserError
+from mt.search.config import BeamConfig, OnlineConfig
+from mt.search.windows import Windows
+
+TEXTS = ["the tall tower", "a tower", "the tallest towers talk", "lower, tower!", "two taller lowlands"] * 4
+LINES = ["two zzz see houses", "", "the green birds, find x￭y"]
+
+
+def tokenizers(kind: str) -> Tokenizers:
+    return Tokenizers.train(TokenizerConfig(model_type=kind, vocab_size=40), [(text, text) for text in TEXTS])
+
+
+@pytest.fixture(params=["trained", "trained_hard"])
+def often_unknown(request: pytest.FixtureRequest) -> Translator:
+    """A run that writes unknown words often."""
+    translator = mt.load(request.getfixturevalue(request.param), device="cpu")
+    with torch.no_grad():
+        translator.model.single.decoder.output.bias[UNK] += 12
+    return translator
+
+
+def expected(translation: Translation, words: list[str], dictionary: dict[str, str]) -> list[str]:
+    """The written tokens, where each is a word: unknown ones by the largest weight on a word."""
+    texts = []
+    for token, place, weights in zip(translation.tokens, translation.ids, translation.alignment, strict=True):
+        known = weights[: len(words)]
+        if place == UNK and known.any():
+            word = words[known.tolist().index(known.max())]
+            texts.append(dictionary.get(word, word))
+        elif token != "</s>":
+            texts.append("⁇" if place == UNK else token.removeprefix("▁"))
+    return texts
+
+
+@pytest.mark.parametrize("dictionary", [{}, {"zzz": "Zebras", "houses": "alte  Häuser"}])
+def test_by_what_is_attended_to_most(often_unknown: Translator, dictionary: dict[str, str]) -> None:
+    unknown_words = UnknownWords(often_unknown, dictionary)
+    for source, words in zip(LINES, (LINES[0].split(), [], ["the", "green", "birds", ",", "find", "x￭y"]), strict=True):
+        for found in often_unknown.n_best(source, search=BeamConfig(beam_size=4, n_best=4)):
+            replaced = unknown_words.replaced(found, source)
+            texts = expected(found, words, dictionary)
+            joined = " ".join(" ".join(texts).split()).replace(" ,", ",")
+            assert replaced.text.replace(" ,", ",") == joined
+            still = replaced.text.count("⁇")
+            assert replaced.replaced_unknown == found.ids.count(UNK) - still
+            assert len(replaced.target_units) == len(found.ids)
+            assert (replaced.ids, replaced.score, replaced.tokens) == (found.ids, found.score, found.tokens)
+
+
+def test_they_are_there_to_be_replaced(often_unknown: Translator) -> None:
+    """What the test above is of."""
+    found = often_unknown.translate(LINES[0])
+    assert found.ids.count(UNK) > 1 and "⁇" in found.text
+    assert "⁇" not in UnknownWords(often_unknown).replaced(found, LINES[0]).text
+
+
+def a_translation(translator: Translator, source: str, target: list[int], peaks: list[int]) -> Translation:
+    width = len(translator.tokenizers.source.encode([source])[0])
+    weights = np.zeros((len(target), width), np.float32)
+    for step, peak in enumerate(peaks):
+        if peak >= 0:
+            weights[step, peak] = 0.5
+    labels = ("",) * width
+    return Translation("", 0.0, ("",) * len(target), labels, Windows.whole(weights), ids=tuple(target))
+
+
+def test_the_marks_of_tokenizers_in_a_word_are_no_marks(trained: Path) -> None:
+    """It stands between blanks, but for punctuation; links, delays and text are of the same words."""
+    translator = mt.load(trained, device="cpu")
+    target = translator.tokenizers.target
+    [cats] = [i for i in range(len(target)) if target.pieces([i]) == ["▁Katzen"]]
+    source = "▁two ￭zzz▁ x"
+    ids = [UNK, cats, UNK, UNK, 3]
+    peaks = [0, 0, source_words(translator.tokenizers.source, source).index("x"), -1, 0]
+    found = UnknownWords(translator, {"x": "große ￭ Stadt"}).replaced(
+        a_translation(translator, source, ids, peaks), source
+    )
+    assert found.text == f"{source_words(translator.tokenizers.source, source)[0]} Katzen große ￭ Stadt ⁇"
+    assert found.replaced_unknown == 2 and found.target_units[-1] is None
+    replaced = {2: "große ￭ Stadt"}
+    delays = word_delays(target, ids, np.array([1, 2, 3, 4, 5]), 9, replaced)
+    assert delays == (2, 3, 4, 4, 4, 5) and len(delays) == len(target.decode(ids, replaced).split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("word", "the zzz, zzz-tower x", ["the", "zzz", ",", "zzz-tower", "x", None]),
+        ("bpe", "towerzz talks", None),
+        ("char", "a 鳥 t", ["a", None, "鳥", None, "t", None]),
+    ],
+)
+def test_words_of_pieces(kind: str, text: str, words: list[str | None] | None) -> None:
+    source = tokenizers(kind).source
+    found = source_words(source, text)
+    if words is not None:
+        assert [word for word in found if word] == [word for word in words if word] and found[-1] is None
+        return
+    pieces = source.split(text)
+    for word, piece, token in zip(found[:-1], pieces[:-1], source.encode([text])[0], strict=False):
+        assert word == (piece if token == UNK else "towerzz" if pieces.index(piece) <= pieces.index("zz") else "talks")
+
+
+def test_online_each_word_has_its_delay(trained_hard: Path) -> None:
+    translator = mt.load(trained_hard, device="cpu")
+    with torch.no_grad():
+        translator.model.single.decoder.output.bias[UNK] += 12
+    found = UnknownWords(translator, {"two": "genau zwei"}).replaced(
+        translator.translate(LINES[0], OnlineConfig()), LINES[0]
+    )
+    assert found.replaced_unknown and found.word_delays is not None
+    assert len(found.word_delays) == len(found.text.split())
+
+
+def test_a_dictionary(tmp_path: Path) -> None:
+    file = tmp_path / "words"
+    file.write_text("house Haus\n\nNew York\tNeu York \ncat\tKatze\r\ncat Kater\n")
+    assert read_dictionary(file) == {"house": "Haus", "New York": "Neu York", "cat": "Katze"}
+    for line in ("house", "house Haus 0.5", "house\tHaus\t0.5", "\tHaus"):
+        file.write_text(f"cat Katze\n{line}\n")
+        with pytest.raises(UserError, match=f"{file}, line 2 is no entry of a dictionary"):
+            read_dictionary(file)
+
+
+def test_what_attends_to_no_word_is_refused(trained: Path) -> None:
+    translator = mt.load(trained, device="cpu")
+    attention = translator.config.attention.model_copy(update={"name": "none"})
+    translator.config = translator.config.model_copy(update={"attention": attention})
+    with pytest.raises(UserError, match="attention=none attends to none: leave --replace-unknown out"):
+        UnknownWords(translator)
