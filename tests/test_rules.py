@@ -191,9 +191,7 @@ def no_machine(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, 
     """How a layer is computed on this machine is asked for in mt/kernels alone."""
     if not any(within(module, name) for name in ("mt.models", "mt.search", "mt.training", "mt.decoding", "mt.ops")):
         return
-    asked = {"is_compiling", "is_autocast_enabled", "get_autocast_dtype", "mkldnn", "ContextVar"}
-    if not within(module, "mt.decoding.onnx"):  # which runs where torch is not installed, and mt.device needs it
-        asked |= {"environ", "getenv"}
+    asked = {"is_compiling", "is_autocast_enabled", "get_autocast_dtype", "mkldnn", "ContextVar", "environ", "getenv"}
     for node in ast.walk(tree):
         if getattr(node, "attr", getattr(node, "id", None)) in asked:
             yield node.lineno, ast.unparse(node)

@@ -1,7 +1,6 @@
 """Exported graphs as a network that decodes with ONNX Runtime; torch need not be installed."""
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from mt.data.tokenizer import Tokenizers
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.decoding.translator import Translator
 from mt.errors import UserError
+from mt.kernels.threads import step_threads
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
 from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, without_removed
@@ -78,9 +78,3 @@ def load_graphs(folder: Path) -> Translator:
     known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
     known["attention"] = {"name": plain.get("attention", {}).get("name")}
     return Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
-
-
-def step_threads() -> int:
-    """Returns how many threads share a step of a single sentence: as many as OMP_NUM_THREADS says, otherwise two."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
-    return int(asked) if asked.isdecimal() else min(2, os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""Compiled loops in the threads that PyTorch computes with.
+"""Runs compiled loops in the threads that PyTorch computes with, and says how many a graph of ONNX Runtime has.
 
 PyTorch's threads wait for their next work for some milliseconds without giving up their processors (GNU OpenMP), so
 that threads of our own would share these with them, and be no faster than one.
@@ -26,6 +26,13 @@ def at_once(calls: Sequence[Callable[[], object]]) -> None:
         in_own_threads(calls)
     else:
         in_region(parallel, calls)
+
+
+def step_threads() -> int:
+    """Returns how many threads share a step of a single sentence in ONNX Runtime: as many as OMP_NUM_THREADS says,
+    otherwise two."""
+    value = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # OpenMP takes one for each level of nesting
+    return int(value) if value.isdecimal() else min(2, os.cpu_count() or 1)
 
 
 def in_own_threads(calls: Sequence[Callable[[], object]]) -> None:

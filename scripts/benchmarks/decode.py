@@ -39,9 +39,10 @@ from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.data.tokenizer import EOS
 from mt.decoding.network import Network, decode_rows
-from mt.decoding.onnx import OnnxNetwork, step_threads
+from mt.decoding.onnx import OnnxNetwork
 from mt.decoding.torch_network import TorchNetwork
 from mt.export.graphs import write_graphs
+from mt.kernels.threads import step_threads
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import Networks
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, SearchConfig
