@@ -22,6 +22,15 @@ def test_the_ending_says_what_is_written_and_the_same_picture_is_the_same_file(e
     assert first.startswith(start) and first == second
 
 
+def test_words_are_text_in_files_of_lines(tmp_path):
+    for ending in ("svg", "pdf"):
+        save(heatmap(uniform(1, 2), ["größer", "鳥"], ["birds"]), tmp_path / f"one.{ending}")
+    for word in ("größer", "鳥", "birds"):
+        assert f">{word}</text>" in (tmp_path / "one.svg").read_text(encoding="utf-8")
+    written = (tmp_path / "one.pdf").read_bytes()
+    assert b"/ToUnicode" in written and b"/Type3" not in written
+
+
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"one\.jpg ends in \.jpg, and pictures are written as \.png, \.pdf or \.svg"):
         save(heatmap(uniform(1, 1), ["a"], ["b"]), tmp_path / "one.jpg")

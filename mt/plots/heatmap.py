@@ -106,7 +106,9 @@ def save(figure: Figure, path: Path) -> None:
         )
     # The same picture is the same file: without the time, and without random numbers in the names within an SVG.
     date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending)
-    with replaced(path) as file, rc_context({"svg.hashsalt": "mt"}):
+    # And words are text, which can be searched and edited, in place of outlines.
+    settings = {"svg.hashsalt": "mt", "svg.fonttype": "none", "pdf.fonttype": 42}
+    with replaced(path) as file, rc_context(settings):
         figure.savefig(file, format=ending, metadata=date)
 
 
