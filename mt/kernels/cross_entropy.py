@@ -28,10 +28,13 @@ def token_losses(
     weight, bias: turn readouts into logits; mask: true on real tokens.
     smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
 
-    Differentiable once. Products are computed in the type of `readouts`; softmax and sums in float32.
+    Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """
+    device = readouts.device.type
+    if torch.is_autocast_enabled(device):
+        readouts = readouts.to(torch.get_autocast_dtype(device))
     rest = smoothing, torch.is_grad_enabled()
-    if readouts.device.type == "cpu":
+    if device == "cpu":
         total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, *rest)
         return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
     # A GPU would be waited for, to know how many are real, for longer than the few others take.

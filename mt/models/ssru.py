@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from mt.kernels.dropout import Dropout
 from mt.kernels.linear import Linear
 from mt.ops import linear_scan
 
@@ -80,7 +81,7 @@ class Recurrent(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(size)
         self.recurrence = recurrence
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,
@@ -101,8 +102,7 @@ class FeedForward(nn.Module):
         self.norm = nn.LayerNorm(size)
         self.enter = Linear(size, inner_size, int8=int8)
         self.leave = Linear(inner_size, size, int8=int8)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, inputs: Float[Tensor, "B *T H"]) -> Float[Tensor, "B *T H"]:
-        inner = self.dropout(self.enter(self.norm(inputs)).relu())
-        return inputs + self.dropout(self.leave(inner))
+        return inputs + self.dropout(self.leave(self.enter(self.norm(inputs)).relu()))

@@ -169,3 +169,13 @@ def test_padding_that_is_computed_counts_for_nothing(smoothing: float) -> None:
     torch.testing.assert_close(own.view(mask.shape), each)
     for mine, theirs in zip(torch.autograd.grad(found, leaves), gradients, strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+def test_products_are_computed_in_the_type_of_autocast() -> None:
+    """Readouts that a norm has left in float32 are multiplied as others are."""
+    output, readouts, targets, mask = problem(20)
+    expected = token_loss(output, readouts.bfloat16(), targets, mask)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = token_loss(output, readouts, targets, mask)
+    assert torch.equal(loss, expected) and loss.dtype == torch.float32
+    assert not torch.equal(loss, token_loss(output, readouts, targets, mask))

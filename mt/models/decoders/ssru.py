@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE
+from mt.kernels.dropout import Dropout
 from mt.kernels.linear import Linear
 from mt.models import ssru
 from mt.models.attention import AttentionOutput, AttentionStep, State
@@ -37,7 +38,7 @@ class SSRUConfig(LayersConfig):
     """Hidden units of the feed-forward networks."""
     init_hidden: Literal["final_state", "zeros"] = "zeros"
     dropout: float = Field(0.3, ge=0, lt=1)
-    """On what is added in each residual, within the feed-forward networks (Vaswani et al. 2017), and on the readout."""
+    """On what is added in each residual (Vaswani et al. 2017), and on the readout."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0)."""
 
@@ -68,6 +69,7 @@ class SSRU(Decoder):
 
     def __init__(self, config: SSRUConfig, parts: DecoderParts) -> None:
         super().__init__(config, parts)
+        self.dropout = Dropout(config.dropout)
         size = config.hidden_size
         self.query_norm = nn.LayerNorm(size)
         self.join = Linear(parts.value_size, size, bias=False, int8=True)
