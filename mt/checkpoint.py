@@ -24,7 +24,7 @@ from mt.device import shapes_alone
 from mt.errors import UserError
 from mt.models import weights
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import without_removed
+from mt.search.revision import without_removed
 from mt.storage import replaced_folder, write_json
 
 FORMAT = 2

@@ -26,7 +26,7 @@ from mt.data.tokenizer import LinkUnit, units
 from mt.decoding.modes import decodes_hard
 from mt.errors import reported
 from mt.metrics.alignment import Links, alignment_error_rate, parse_pharaoh, require_inside, to_pharaoh
-from mt.search.config import revised_search
+from mt.search.revision import revised_search
 from mt.text_io import read_parallel
 
 

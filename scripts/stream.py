@@ -42,8 +42,9 @@ from mt.decoding.streaming.arrivals import arrivals
 from mt.decoding.streaming.terminal import standard_input
 from mt.decoding.translator import Translator
 from mt.errors import UserError, reported
-from mt.search.config import SearchConfig, online_search
+from mt.search.config import SearchConfig
 from mt.search.limits import CUT_REMEDY, cut_note
+from mt.search.revision import online_search
 
 INPUT = "standard input"
 

@@ -14,7 +14,8 @@ from mt.evaluation.scoring import metrics_of
 from mt.metrics.settings import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
-from mt.search.config import BeamConfig, revised_search
+from mt.search.config import BeamConfig
+from mt.search.revision import revised_search
 from tests.metrics.usable import USABLE
 
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"

@@ -10,7 +10,7 @@ from mt.common.options import parse
 from mt.comparison.runs import flat, shown as written
 from mt.config import Config
 from mt.errors import UserError, shown
-from mt.search.config import limited_as, revised_search
+from mt.search.revision import limited_as, revised_search
 
 _RESUMABLE_TRAINING = (
     *("epochs", "max_updates", "patience", "average_checkpoints", "save_every", "log_every"),

@@ -1,15 +1,17 @@
-"""Forced alignment: what a model attends to while it is given the targets."""
+"""Forced alignment: the attention of a model that reads the targets as they are."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from mt.data.fields import Raw, as_list, require_texts
 from mt.data.tokenizer import normalize
+from mt.decoding.forced import forced_rows
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.errors import UserError
-from mt.search.config import revised_search, waits
+from mt.search.config import waits
 from mt.search.hypothesis import Hypothesis
+from mt.search.revision import revised_search
 from mt.search.windows import Windows
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def _aligned(
     results: dict[int, Translation] = {}
     network = translator.network.in_torch()
     max_tokens = translator.config.search.batch_tokens
-    for indices, loss in network.forced(rows, ids, hard=hard, wait_k=waits(search), max_tokens=max_tokens):
+    for indices, loss in forced_rows(network, rows, ids, hard=hard, wait_k=waits(search), max_tokens=max_tokens):
         scores = (-loss.token_losses.sum(1)).tolist()
         for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())

@@ -23,7 +23,7 @@ def delays(
     hypothesis: OnlineHypothesis,
     needed: Callable[[Tensor], Tensor],
 ) -> dict[str, Any]:
-    """What a hypothesis gives a `Translation` of its delays, by the names of the fields.
+    """Returns the fields of a `Translation` that are about delays, by their names.
 
     tokenizer: of the target. needed: see `Frontend.needed`.
     """
@@ -31,7 +31,7 @@ def delays(
     whole = len(source.labels)
     length = source.part * len(source.arrivals)
     tokens_read = np.minimum(hypothesis.delays, whole)
-    # Whether the last place was chosen, or taken because nothing follows, is not known: it is read with the end.
+    # A stop at the last position may be there because nothing follows, which is known only at the end.
     read = source.part * words_read(needed(torch.from_numpy(tokens_read)).numpy(), arrivals)
     read = np.where(tokens_read < whole, read, length)
     words = word_delays(tokenizer, hypothesis.tokens, read, length)
@@ -39,7 +39,7 @@ def delays(
 
 
 def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """[T] int64: the source words that must have come for so many source tokens.
+    """Returns [T] int64, the source words that must have come for so many source tokens.
 
     delays: [T] int64, source tokens, EOS included. lengths: the tokens of each source word.
     """
@@ -54,10 +54,10 @@ def word_delays(
     source_length: int,
     replaced: Mapping[int, str] = {},
 ) -> tuple[int, ...]:
-    """The source words that had been read when each word of `tokenizer.decode(ids, replaced)` was written.
+    """Returns how many source words had been read when each word of `tokenizer.decode(ids, replaced)` was written.
 
     ids: T target tokens; without an EOS the search was ended by its limit of length, with the source. read: [T] int64,
-    source words read when each token was chosen. source_length: in words, or as `read`.
+    source words read when each token was chosen. source_length: in words, or the unit of `read`.
     """
     delays: list[int] = []
     word: list[int] = []

@@ -52,7 +52,7 @@ def load(
             raise UserError(
                 f"{one} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
             )
-    from mt.decoding.torch_network import load_runs
+    from mt.decoding.runs import load_runs
 
     return load_runs(runs, checkpoint, device, precision)
 

@@ -1,4 +1,4 @@
-"""What decoding and evaluation ask of a model: one that was trained, or an ensemble."""
+"""The interface of models that decoding and evaluation use: a trained model, or an ensemble."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol, Self
@@ -25,7 +25,7 @@ class DecodableModel(Protocol):
 
     @property
     def single(self) -> Seq2Seq | None:
-        """The model, which may be able to write while it reads; None of an ensemble, which cannot."""
+        """The model itself, which may be able to write while it reads; None for an ensemble, which cannot."""
 
     def encoded_lengths(self, lengths: Tensor) -> Tensor: ...
 
@@ -43,7 +43,7 @@ class DecodableModel(Protocol):
 
 
 def single_model(model: DecodableModel) -> Seq2Seq:
-    """The model, for what writes while it reads. Raises UserError where it is an ensemble."""
+    """Returns the model for a search that writes while it reads. Raises UserError where it is an ensemble."""
     if model.single is None:
         raise UserError(
             "an ensemble reads the whole source before it writes, since each of its models would stop elsewhere: give "

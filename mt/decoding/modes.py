@@ -1,4 +1,4 @@
-"""How a search reads the attention of a model, and what does not go together."""
+"""Whether a search reads the attention of a model hard, and the refusals of searches that a model cannot do."""
 
 import torch
 
@@ -9,7 +9,7 @@ from mt.search.config import MAX_LENGTH, OnlineConfig, SearchConfig, WaitKConfig
 
 
 def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
-    """Whether this search reads this model's attention hard. Raises UserError where they do not go together."""
+    """Returns whether this search reads this model's attention hard. Raises UserError where they do not go together."""
     if isinstance(search, OnlineConfig):
         one = single_model(model)
         if not one.online:
@@ -32,7 +32,7 @@ def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
 
 
 def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
-    """Raises UserError where the model cannot see the source through the prefix mask of k, as the option wants it."""
+    """Raises UserError where the model cannot read the source by the prefix mask of k. option: what asks for it."""
     if not model.supports_wait_k:
         raise UserError(
             f"{option} shows the model only the source tokens read so far: it needs {_frontend(model)}encoder=lstm, "
@@ -49,6 +49,6 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
 
 
 def _frontend(model: Seq2Seq) -> str:
-    """What a sentence on online models asks of this one's front-end."""
+    """Returns the option of this model's front-end with which it is incremental, as a part of a sentence."""
     option = model.frontend.incremental_with
     return f"{option}, " if option else ""

@@ -1,4 +1,4 @@
-"""What computes hypotheses, in torch or as exported graphs. The loop over batches is one. Needs no torch."""
+"""The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ class EncodedBatch(NamedTuple):
 
     stepper: Stepper
     lengths: Sequence[int]
-    """Of the sources, in vectors of the front-end, which of text are tokens; they limit the length of hypotheses."""
+    """The lengths of the sources in vectors of the front-end (tokens of a text), which limit those of hypotheses."""
     read_for: np.ndarray | None = None
     """[B, S] int64: see `mt.search.online.online`."""
 
@@ -41,20 +41,21 @@ class Network(Protocol):
         """Raises UserError where this search is not for this engine and precision."""
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
-        """How many positions sources of these lengths, counted as their field does, have for the attention."""
+        """Returns how many positions sources of these lengths have for the attention. lengths: as the field counts."""
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
-        """The indices of the rows that are decoded together, of the batches that are this process's."""
+        """Returns the batches of this process: the indices of rows that are decoded together."""
 
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> AbstractContextManager[EncodedBatch]:
         """Encodes a batch; the context lasts while it is searched. Raises UserError where the search is not for the
         model."""
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
-        """Those of all processes, from those of this one."""
+        """Returns the hypotheses of all processes. share: those of this process."""
 
     def in_torch(self) -> "TorchNetwork":
-        """Itself, for what needs the model: alignments, streams, statistics. Raises UserError where it is exported."""
+        """Returns itself where it has a model in torch, which alignments, streams and statistics need. Raises UserError
+        where it is exported."""
 
 
 def decode_rows(

@@ -1,4 +1,4 @@
-"""Exported graphs as a network that decodes with ONNX Runtime; torch need not be installed."""
+"""Decoding with exported graphs in ONNX Runtime. Needs no torch."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,8 @@ from mt.errors import UserError
 from mt.kernels.threads import step_threads
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
-from mt.search.config import BeamConfig, GreedyConfig, SearchConfig, without_removed
+from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
+from mt.search.revision import without_removed
 
 if TYPE_CHECKING:
     from mt.decoding.torch_network import TorchNetwork

@@ -46,16 +46,17 @@ class Staircase:
         self._tread = ""
 
     def add(self, event: Event) -> list[str]:
-        """The lines that this event finishes: one for each word written, and one for each that reading has filled."""
+        """Returns the lines that this event finishes: one for each word written, and one for each that reading has
+        filled."""
         kind, word = event
         return self._read(self._cut(word)) if kind == "read" else self._write(self._cut(word))
 
     def pending(self) -> str:
-        """The line of the words read since the last one was written."""
+        """Returns the line of the words that were read since the last one was written."""
         return self._line() if self._tread else ""
 
     def end(self) -> list[str]:
-        """The lines that are left at the end of a source; the next one starts new stairs."""
+        """Returns the lines that are left at the end of a source; the next one starts new stairs."""
         left = [self._line()] if self._tread else []
         self._left = 0
         self._lead = ""
@@ -97,19 +98,19 @@ class Staircase:
         return self._left + columns(self._lead + step) <= max(self.width, _NARROWEST)
 
     def _cut(self, word: str) -> str:
-        """At most so long that another has room beside it, with nothing in it that moves a cursor."""
+        """Returns the word, cut so that another has room beside it, with nothing in it that moves a cursor."""
         room = (max(self.width, _NARROWEST) - 5) // 2
         shown = "".join(" " if letter.isspace() else letter if _drawn(letter) else "�" for letter in word.strip())
         if columns(shown) <= room:
             return shown
-        kept = ""
+        beginning = ""
         used = 1
         for cluster in regex.findall(r"\X", shown):
             used += columns(cluster)
             if used > room:
                 break
-            kept += cluster
-        return f"{kept}…"
+            beginning += cluster
+        return f"{beginning}…"
 
     def _styled(self, text: str, style: str) -> str:
         return f"{style}{text}{_PLAIN}" if self._colour and text.strip() else text
@@ -144,7 +145,7 @@ class Show:
 
 
 def staircase(events: Iterable[Event], width: int = _UNKNOWN) -> list[str]:
-    """The lines of the staircase of one source, as plain text.
+    """Returns the lines of the staircase of one source, as plain text.
 
     >>> print("\\n".join(staircase([("read", "Guten"), ("read", "Tag"), ("write", "Hello"), ("write", ".")])))
     Guten Tag ┓ Hello
@@ -155,7 +156,7 @@ def staircase(events: Iterable[Event], width: int = _UNKNOWN) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes: East Asian wide characters two, combining marks none."""
+    """Returns how many columns of a terminal a text takes: East Asian wide characters two, combining marks none."""
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text if not _combines(letter))
 
 

@@ -1,4 +1,4 @@
-"""What translating or aligning a text gives: the text with its alignment, printed, linked and drawn."""
+"""The result of translating or aligning a text: the text with its alignment, its word links and its drawings."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Translation:
                 title=title,
                 backdrop=backdrop,
             )
-        pieces = [[[place] for place in range(len(side))] for side in (self.source_tokens, self.tokens)]
+        pieces = [[[index] for index in range(len(side))] for side in (self.source_tokens, self.tokens)]
         return draw(
             self.alignment,
             self.source_tokens,
@@ -121,7 +121,7 @@ class Translation:
     def _cells(
         self, gold: Collection[Link], columns: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
     ) -> list[tuple[int, int]]:
-        """The cells of a heatmap that links between words join. columns, rows: the tokens of each."""
+        """Returns the cells of a heatmap that links between words join. columns, rows: the indices of their tokens."""
         return [
             (i, j)
             for i, source in enumerate(columns)
@@ -154,7 +154,7 @@ class Translation:
         return f"Translation({self.text!r}, score {self.score:.2f}, {tokens} from {source})"
 
 
-def _joined(tokens: Sequence[str], places: Sequence[int]) -> str:
-    """A word out of its pieces, without the marks of where words begin."""
-    pieces = "".join(tokens[place] for place in places)
+def _joined(tokens: Sequence[str], indices: Sequence[int]) -> str:
+    """Returns a word out of its pieces, without the marks of where words begin."""
+    pieces = "".join(tokens[index] for index in indices)
     return pieces.replace("▁", "") or pieces

@@ -19,17 +19,10 @@ from mt.decoding.long_sources import refuse_long_rows, refuse_long_texts
 from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
-from mt.search.config import (
-    MAX_BEAM_SIZE,
-    BeamConfig,
-    SearchConfig,
-    limited_as,
-    online_search,
-    require_search,
-    revised_search,
-)
+from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
+from mt.search.revision import limited_as, online_search, require_search, revised_search
 from mt.search.windows import EMPTY
 
 if TYPE_CHECKING:
@@ -243,6 +236,7 @@ class Translator:
 
         return delays(self.tokenizers.target, source, hypothesis, self.model.frontend.needed)
 
-    def refuse_long(self, texts: Iterable[str], place: str = "text", first: int = 1) -> None:
-        """Raises UserError where a text is too long. place, first: what to call the texts, and the first's number."""
-        refuse_long_texts(texts, self.config.dataset.cleaning.max_evaluation_length, place, first)
+    def refuse_long(self, texts: Iterable[str], name: str = "text", first_number: int = 1) -> None:
+        """Raises UserError where a text is too long. name, first_number: what to call the texts, and the number of the
+        first."""
+        refuse_long_texts(texts, self.config.dataset.cleaning.max_evaluation_length, name, first_number)

@@ -1,4 +1,4 @@
-"""Links between words, whatever a model reads and writes. Needs no torch."""
+"""Links between words of models that read or write characters. Needs no torch."""
 
 from dataclasses import replace
 

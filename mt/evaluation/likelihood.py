@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from mt.data.fields import Raw, as_list, require_texts
+from mt.decoding.forced import forced_rows
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translator import Translator
 from mt.errors import UserError
@@ -63,7 +64,7 @@ def likelihoods(
     hard = decodes_hard(search, translator.model)
     likelihood_of: dict[int, Likelihood] = {}
     network = translator.network.in_torch()
-    batches = network.forced(rows, ids, hard=hard, wait_k=waits(search), max_tokens=search.batch_tokens)
+    batches = forced_rows(network, rows, ids, hard=hard, wait_k=waits(search), max_tokens=search.batch_tokens)
     for indices, loss in batches:
         for i, row in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             log_probs = tuple(row[: len(ids[i])])

@@ -18,7 +18,8 @@ from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.score import Score
-from mt.search.config import SearchConfig, is_online, revised_search, waits
+from mt.search.config import SearchConfig, is_online, waits
+from mt.search.revision import revised_search
 
 MODES = ("soft", "hard")
 

@@ -23,24 +23,24 @@ from mt.search.stepper import READ, Step, Stepper
 
 
 class _Ranking(NamedTuple):
-    """By what hypotheses are compared."""
+    """How hypotheses are compared."""
 
     length_penalty: float
     n_best: int
 
     def score(self, log_prob: float, length: int) -> float:
-        """Log-probability over length penalty, in float32 as the model's numbers."""
+        """Returns log-probability over length penalty, in float32 as the model's numbers."""
         return float(np.float32(log_prob) / np.float32(penalty(length, self.length_penalty)))
 
 
 class _Sentence:
-    """A sentence that is searched."""
+    """A sentence whose hypotheses are searched."""
 
     def __init__(self, limit: int, slots: int) -> None:
         self.limit = limit
         """Most tokens of a hypothesis."""
         self.slots = slots
-        """Those that no ended hypothesis has."""
+        """How many slots no ended hypothesis has."""
         self.ended: list[End] = []
         """The best ended hypotheses, best first."""
 
@@ -50,7 +50,7 @@ class _Sentence:
         self.ended = sorted(self.ended + ends, key=lambda end: -end.score)[: ranking.n_best]
 
     def over(self, best: float, ranking: _Ranking) -> bool:
-        """Whether no open hypothesis can become one of the n best. best: the largest log-probability of them."""
+        """Returns whether no open hypothesis can become one of the n best. best: their largest log-probability."""
         return len(self.ended) == ranking.n_best and ranking.score(best, self.limit) <= self.ended[-1].score
 
 
@@ -63,7 +63,7 @@ class _Open(NamedTuple):
     """The hypothesis of the step before that each continues."""
     log_probs: list[float]
     counts: list[int]
-    """How many each sentence has."""
+    """How many hypotheses each sentence has."""
 
 
 def search(
@@ -75,7 +75,8 @@ def search(
     n_best: int = 1,
     constraints: Constraints = FREE,
 ) -> list[list[Hypothesis]]:
-    """For each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no more.
+    """Returns for each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no
+    more.
 
     limits: of each sentence the most tokens of a hypothesis, at least 1, EOS included. Hypotheses that reach it without
         EOS end there and compete with the others.
@@ -102,48 +103,47 @@ def search(
 def _extended(
     searched: list[_Sentence], opened: _Open, step: Step, length: int, ranking: _Ranking
 ) -> tuple[list[_Sentence], _Open]:
-    """The sentences that go on, and their open hypotheses after one more token.
+    """Returns the sentences that go on, and their open hypotheses after one more token.
 
     length: tokens of a hypothesis with the new one.
     """
-    candidates, places = _best(opened, step)
+    log_probs_of_sentences, orders = _ranked(opened, step)
     tokens = step.tokens.tolist()
-    each = step.tokens.shape[1]
+    width = step.tokens.shape[1]
     going = list[_Sentence]()
     after = _Open([], [], [], [])
-    begin = 0
-    for sentence, count, log_probs, best in zip(searched, opened.counts, candidates, places, strict=True):
+    first_row = 0
+    for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
         ends = list[End]()
-        first = len(after.tokens)
-        for place in best[: sentence.slots]:
-            log_prob = log_probs[place]
+        first_open = len(after.tokens)
+        for index in order[: sentence.slots]:
+            log_prob = log_probs[index]
             if log_prob == -math.inf:
                 break
-            row = begin + place // each
-            rank = place % each
-            token = tokens[row][rank]
+            row = first_row + index // width
+            token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
                 ends.append(End(ranking.score(log_prob, length), log_prob, length, row, token))
             else:
                 after.tokens.append(token)
                 after.parents.append(row)
                 after.log_probs.append(log_prob)
-        begin += count
+        first_row += count
         if ends:
             sentence.add(ends, ranking)
-        remaining = len(after.tokens) - first
-        if remaining and not sentence.over(after.log_probs[first], ranking):
+        remaining = len(after.tokens) - first_open
+        if remaining and not sentence.over(after.log_probs[first_open], ranking):
             going.append(sentence)
             after.counts.append(remaining)
         else:
             for hypotheses in after[:3]:
-                del hypotheses[first:]
+                del hypotheses[first_open:]
     return going, after
 
 
-def _best(opened: _Open, step: Step) -> tuple[list[list[float]], list[list[int]]]:
-    """For each sentence the log-probabilities of its hypotheses' extensions, at hypothesis * count + rank, and these
-    places, best first. The best of a sentence are among the best of each hypothesis."""
+def _ranked(opened: _Open, step: Step) -> tuple[list[list[float]], list[list[int]]]:
+    """Returns for each sentence the log-probabilities of its hypotheses' extensions, at index hypothesis * width +
+    rank, and these indices, best first. The best of a sentence are among the best of each hypothesis."""
     # In float32, as the model's numbers.
     values = np.array(opened.log_probs, np.float32)[:, None] + step.log_probs
     sentences = len(opened.counts)

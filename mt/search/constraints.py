@@ -8,17 +8,19 @@ from mt.search.hypothesis import BOS, EOS, PAD
 
 
 class Forbidden(NamedTuple):
-    """Tokens that may not follow N hypotheses."""
+    """The tokens that may not follow N hypotheses."""
 
     rows: np.ndarray
     """[F] int64: hypotheses, rising."""
     tokens: np.ndarray
-    """[F] int64: for each of these one that would repeat an n-gram; none is PAD, BOS or EOS, none is there twice."""
+    """[F] int64: a token that would repeat an n-gram of this hypothesis; none is PAD, BOS or EOS, and no pair occurs
+    twice."""
     early: np.ndarray
-    """[N] bool: the hypotheses that are too short to end."""
+    """[N] bool: whether a hypothesis is too short to end."""
 
     def pairs(self, vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
-        """Hypotheses and tokens, EOS included: it may follow where nothing else may, even before `min_length`.
+        """Returns hypotheses and tokens, EOS included, which may follow where nothing else may, even before
+        `min_length`.
 
         vocabulary: how many tokens there are.
         """
@@ -29,16 +31,18 @@ class Forbidden(NamedTuple):
 
 
 class Constraints(NamedTuple):
+    """What every hypothesis must satisfy."""
+
     min_length: int = 0
     """Fewest tokens before EOS."""
     no_repeat_ngram_size: int = 0
     """n: no n tokens in a row may occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0: any may."""
 
     def forbidden(self, prefix: np.ndarray, length: int) -> Forbidden | None:
-        """The tokens that may not follow; None where all may.
+        """Returns the tokens that may not follow; None where all may.
 
-        prefix: [N, L] int64, the tokens of the hypotheses without BOS, of which n-grams are looked up; length: L, which
-        min_length looks at.
+        prefix: [N, L] int64, the tokens of the hypotheses without BOS, in which n-grams are looked up; length: L, with
+        which `min_length` is compared.
         """
         early = length < self.min_length
         repeats = 0 < self.no_repeat_ngram_size <= length
@@ -58,7 +62,7 @@ class Constraints(NamedTuple):
         return Forbidden(rows, tokens, np.full(len(prefix), early))
 
     def extended(self, prefix: np.ndarray, parents: list[int], tokens: list[int]) -> np.ndarray:
-        """The prefixes [N, L + 1] of hypotheses that continue those of `parents` by tokens; without tokens where no
+        """Returns the prefixes [N, L + 1] of hypotheses that continue those of `parents` by tokens; [N, 0] where no
         n-gram is looked up, so that no step copies them."""
         if not self.no_repeat_ngram_size:
             return np.zeros((len(parents), 0), np.int64)

@@ -25,16 +25,18 @@ class End(NamedTuple):
 
 
 class _Step(NamedTuple):
+    """The record of one step of N hypotheses."""
+
     tokens: list[int]
-    """[N]: what each hypothesis of the step ended in."""
+    """[N]: the last token of each hypothesis before the step."""
     parents: list[int]
     """[N]: the hypothesis of the step before that each continues."""
     attention: Attention | None
 
 
 class History:
-    """What every step was given and attended to, with back-pointers: hypotheses may be dropped and reordered between
-    steps. Nothing is copied when they are; `backtrack` follows the pointers once, for the hypotheses asked for."""
+    """Records the tokens and the attention of every step, with back-pointers: hypotheses may be dropped and reordered
+    between steps. Nothing is copied when they are; `backtrack` follows the pointers once, for the ended hypotheses."""
 
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque()
@@ -48,7 +50,7 @@ class History:
         self._steps.append(_Step(tokens, parents, attention))
 
     def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
-        """The hypotheses that end at `ends`, in that order. The record is used up and empty then."""
+        """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
         paths = [self._path(end) for end in ends]
         alignments = [_Alignment() for _ in ends]
         for number in range(len(self._steps)):
@@ -59,15 +61,15 @@ class History:
             reached = [i for i, (rows, _) in enumerate(paths) if len(rows) > number]
             rows = [paths[i][0][number] for i in reached]
             rows = rows if attention.rows is None else attention.rows[rows].tolist()
-            for part, row, i in zip(_copied(attention.weights, rows), rows, reached, strict=True):
-                alignments[i].append(part, row, attention)
+            for weights, row, i in zip(_copied(attention.weights, rows), rows, reached, strict=True):
+                alignments[i].append(weights, row, attention)
         return [
             alignment.hypothesis(tuple(tokens), end)
             for end, (_, tokens), alignment in zip(ends, paths, alignments, strict=True)
         ]
 
     def _path(self, end: End) -> tuple[list[int], list[int]]:
-        """The row of a hypothesis in each step, and its tokens."""
+        """Returns the row of a hypothesis in each step, and its tokens."""
         row = end.row
         rows = list[int]()
         tokens = [end.token]
@@ -96,7 +98,7 @@ class _Alignment:
         if attention.energies is not None:
             self._energies.append(int(attention.energies[row]))
         if attention.stops is not None and attention.first is not None:
-            # Without what other rows made a window wider by.
+            # The window of this row alone, which wider ones of other rows have padded.
             self._first.append(int(attention.first[row]))
             self._widths.append(0 if self._stops[-1] < 0 else self._stops[-1] - self._first[-1] + 1)
             weights = weights[: self._widths[-1]]
@@ -124,7 +126,7 @@ class _Alignment:
 
 
 def _copied(weights: Any, rows: list[int]) -> Sequence[np.ndarray]:
-    """Some rows of what a step attended to, each [W], on the host."""
+    """Returns some rows of the weights of a step, each [W], on the host."""
     if not isinstance(weights, np.ndarray):
         return list(weights[rows].float().cpu().numpy())
     return [weights[rows[0]]] if len(rows) == 1 else list(weights[rows])

@@ -1,4 +1,4 @@
-"""What a search gives: hypotheses with their alignments. Needs no torch."""
+"""The hypotheses that a search returns, with their alignments. Needs no torch."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ PAD = 0
 BOS = 2
 EOS = limits.EOS
 NEVER_CHOSEN = (PAD, BOS)
-"""Tokens that follow no token."""
+"""Tokens that are never predicted."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Hypothesis:
     """One output sentence with its alignment.
 
     tokens: without BOS; with EOS unless the sentence was cut at its maximum length.
-    log_prob: natural logarithm of the model's probability of `tokens`. score: what hypotheses are ranked by.
+    log_prob: natural logarithm of the model's probability of `tokens`. score: by which hypotheses are ranked.
     windows: the attention weights of each token; of a soft attention, over the padded width of the batch.
-    stops: [T] int64, where a hard attention stopped (-1 where nowhere); None if it is soft.
-    energies: how many a hard monotonic attention needed to find its stops; None for other ones.
+    stops: [T] int64, the position at which a hard attention stopped (-1: at none); None if it is soft.
+    energies: how many energies a hard monotonic attention needed to find its stops; None for other attentions.
     """
 
     tokens: tuple[int, ...]
@@ -34,15 +34,15 @@ class Hypothesis:
 
     @property
     def cut(self) -> bool:
-        """Whether its limit ended it."""
+        """Whether the sentence was cut at its maximum length."""
         return limits.is_cut(self.tokens)
 
     @property
     def weights(self) -> np.ndarray:
-        """[T, S] float32, made anew: S as far as anything could be attended to."""
+        """[T, S] float32, computed from the windows, whose largest end is S."""
         return self.windows.dense()
 
 
 def penalty(length: int, exponent: float) -> float:
-    """What a log-probability is divided by: ((5 + |Y|) / 6) ** exponent (Wu et al. 2016, equation 14)."""
+    """Returns the divisor of a log-probability, ((5 + |Y|) / 6) ** exponent (Wu et al. 2016, equation 14)."""
     return ((5 + length) / 6) ** exponent

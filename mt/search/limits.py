@@ -1,9 +1,7 @@
-"""How long a hypothesis may become, and whether it was cut there. Read without torch, too (`mt.onnx`)."""
-
-from __future__ import annotations
+"""How long a hypothesis may become, and whether it was cut there. Needs no torch."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,23 +9,21 @@ from pydantic import Field, model_validator
 from mt.common.options import Options
 from mt.errors import UserError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 EOS = 3
 MAX_LENGTH = 100_000
 """Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
 MAX_RATIO = 100.0
 RATIO = 2.0
 EXTRA = 10
-"""The line where nobody chose one and no training pairs were looked at; EXTRA, too, beside a ratio that was chosen."""
+"""The limit RATIO * (source tokens) + EXTRA is the default where no training pairs choose another; EXTRA is also the
+default of `max_extra` beside a `max_ratio`."""
 MARGIN = 1.5
 UNCOVERED = 1000
-"""How many times as long as the training targets hypotheses may be, but for one target in so many."""
+"""Hypotheses may be MARGIN times as long as the training targets, of which one in UNCOVERED is left out."""
 
 
 class LengthOptions(Options):
-    """The lengths that a search allows."""
+    """The options of how long hypotheses may become."""
 
     max_ratio: float | None = Field(None, ge=0, le=MAX_RATIO, allow_inf_nan=False)
     """A hypothesis has at most max_ratio * (source tokens) + max_extra tokens, EOS included. null: only max_length
@@ -64,7 +60,7 @@ class LengthOptions(Options):
 
     @property
     def limit(self) -> str:
-        """The limit in words: `2 x source length + 10 tokens`."""
+        """The limit in words, such as `2 x source length + 10 tokens`."""
         if self.max_ratio is None and self.max_length is not None:
             return f"{self.max_length:,} tokens"
         ratio, extra = self._line
@@ -76,44 +72,36 @@ class LengthOptions(Options):
         ratio = RATIO if self.max_ratio is None else self.max_ratio
         return ratio, EXTRA if self.max_extra is None else self.max_extra
 
-    def max_lengths(self, source_lengths: Tensor) -> Tensor:
-        """The most target tokens for sources of these lengths ([B] int64, tokens; EOS included in both)."""
-        if self.max_ratio is None and self.max_length is not None:
-            return source_lengths.new_full(source_lengths.shape, self.max_length)
-        ratio, extra = self._line
-        # A hypothesis that must be longer than its source would allow may be.
-        lengths = ((source_lengths * ratio).long() + extra).clamp(min=self.min_length + 1)
-        return lengths.clamp(max=self.max_length or MAX_LENGTH)
-
     def longest(self, source_length: int) -> int:
-        """What `max_lengths` gives for one source, without torch: in float32 as there."""
+        """Returns the most target tokens for a source of this length, in tokens; EOS counts in both."""
         if self.max_ratio is None and self.max_length is not None:
             return self.max_length
         ratio, extra = self._line
         length = int(np.float32(source_length) * np.float32(ratio)) + extra
+        # A hypothesis that must be longer than its source would allow may be.
         return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)
 
 
 def line_above(sources: np.ndarray, targets: np.ndarray) -> tuple[float, int]:
-    """The `max_ratio` and `max_extra` that training pairs of these lengths ([N], EOS included) ask for.
+    """Returns the `max_ratio` and `max_extra` that fit training pairs of these lengths ([N], EOS included).
 
     With S the length of a source, M its mean, and r the least number for which r * (S + M) is at least as long as all
     targets but one in UNCOVERED, the line is MARGIN * r * (S + M); steeper, where r is less than the median ratio of a
-    target to its source, since a source that is longer than all of them is to have a target as much longer. In what
-    unit S counts changes no limit: tokens of a text, positions of a sound, or the places of a picture, of which all
-    have as many. A short source, whose own ratio says little, counts little.
+    target to its source, since a source that is longer than all of them is to have a target as much longer. The unit
+    of S changes no limit: tokens of a text, positions of a sound, or the cells of a picture's grid, whose number is the
+    same for all. A short source, whose ratio says little, counts little.
     """
     mean = max(float(sources.mean()), 1.0)
     ratios = targets / (sources + mean)
-    place = len(ratios) - 1 - len(ratios) // UNCOVERED
-    covering = float(np.partition(ratios, place)[place])
+    rank = len(ratios) - 1 - len(ratios) // UNCOVERED
+    covering = float(np.partition(ratios, rank)[rank])
     ratio = min(MARGIN * max(covering, float(np.median(targets / sources))), MAX_RATIO)
     extra = min(max(int(np.ceil(MARGIN * covering * mean)), EXTRA), MAX_LENGTH)
     return float(f"{ratio:.3g}"), extra
 
 
 def is_cut(tokens: Sequence[int]) -> bool:
-    """Whether a hypothesis was ended by its limit, since EOS is not its last token."""
+    """Returns whether a hypothesis was ended by its limit: EOS is not its last token then."""
     return tokens[-1] != EOS
 
 
@@ -121,6 +109,6 @@ CUT_REMEDY = "decode with a larger --max-length or --max-ratio"
 
 
 def cut_note(count: int, limit: str, remedy: str) -> str:
-    """A sentence on hypotheses that were cut. limit: see `LengthOptions.limit`."""
+    """Returns a sentence on hypotheses that were cut. limit: see `LengthOptions.limit`."""
     many = "hypothesis was" if count == 1 else "hypotheses were"
     return f"{count:,} {many} cut at the longest that is allowed, {limit}; unless they repeat themselves, {remedy}"

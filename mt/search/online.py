@@ -36,7 +36,7 @@ def online(
     read_for: np.ndarray | None = None,
     constraints: Constraints = FREE,
 ) -> list[OnlineHypothesis]:
-    """Greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
+    """Returns greedy hypotheses that read up to where the attention stops; the whole source where nothing was selected.
 
     source_lengths: of B sentences, tokens, EOS included. limits: see `delayed`. read_for: [B, S] int64, source tokens
     that must have come before a stop at each position; None: those up to it.
@@ -46,13 +46,13 @@ def online(
     if read_for is None:
         read_for = np.broadcast_to(np.arange(1, len(limits)), (len(hypotheses), len(limits) - 1))
     rows = zip(hypotheses, read_for, source_lengths, strict=True)
-    return [delayed(hypothesis, _read(hypothesis, row, length), limits) for hypothesis, row, length in rows]
+    return [delayed(hypothesis, _needed(hypothesis, row, length), limits) for hypothesis, row, length in rows]
 
 
 def wait_k(
     stepper: Stepper, k: int, *, source_lengths: Sequence[int], limits: Sequence[int], constraints: Constraints = FREE
 ) -> list[OnlineHypothesis]:
-    """Greedy hypotheses of a stepper that shows in step t, counted from 1, no more than k + t - 1 source tokens.
+    """Returns greedy hypotheses of a stepper that shows in step t, counted from 1, at most k + t - 1 source tokens.
 
     source_lengths: of each sentence, tokens, EOS included. limits: see `delayed`.
     """
@@ -65,8 +65,8 @@ def wait_k(
 
 
 def delayed(hypothesis: Hypothesis, needed: np.ndarray, limits: Sequence[int]) -> OnlineHypothesis:
-    """The hypothesis with its delays: a token is written when its attention has read what it needed, and not before the
-    tokens in front of it. While the source goes on a hypothesis is no longer than what has been read allows, and waits.
+    """Returns the hypothesis with its delays: a token is written when its attention has read what it needed, and not
+    before the tokens in front of it. While the source goes on a hypothesis is no longer than what was read allows.
 
     needed: [T] int64, source tokens that the attention had to read for each token.
     limits: rising: the most tokens of a hypothesis by the number of source tokens read, 0 first.
@@ -82,7 +82,8 @@ def _greedy(
     return [best for (best,) in search(stepper, [limits[length] for length in source_lengths], constraints=constraints)]
 
 
-def _read(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:
+def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:
+    """Returns [T] int64, how many source tokens must have come for the stop of each token."""
     if hypothesis.stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "

@@ -17,12 +17,13 @@ class Windows(NamedTuple):
 
     @classmethod
     def whole(cls, weights: np.ndarray) -> "Windows":
-        """Of steps that attended to all of the source. weights: [T, S] float32, contiguous."""
+        """Returns the windows of steps that attended to all of the source. weights: [T, S] float32, contiguous."""
         steps, width = weights.shape
         return cls(weights.reshape(-1), np.zeros(steps, np.int64), np.full(steps, width, np.int64))
 
     def dense(self, width: int | None = None) -> np.ndarray:
-        """[T, S] float32. width: S, beyond which weights are left out; by default as far as the windows reach."""
+        """Returns the weights as [T, S] float32. width: S, beyond which weights are left out; by default the largest
+        end of a window."""
         ends = self.first + self.widths
         steps = np.arange(len(self.first))
         reach = int(ends.max()) if len(ends) else 0
@@ -33,12 +34,12 @@ class Windows(NamedTuple):
         return grid[:, :width]
 
     def peaks(self) -> list[int]:
-        """Of each step the position with the largest weight (the first one in a tie), -1 where nothing is attended
-        to. No array of [T, S] is made."""
+        """Returns for each step the position with the largest weight (the first one in a tie), -1 where nothing is
+        attended to. No array of [T, S] is made."""
         windows = np.split(self.weights, self.widths.cumsum()[:-1]) if len(self.widths) else []
         pairs = zip(self.first.tolist(), windows, strict=True)
         return [first + int(window.argmax()) if window.any() else -1 for first, window in pairs]
 
 
 EMPTY = Windows.whole(np.zeros((0, 0), np.float32))
-"""Of no step."""
+"""The windows of no step."""

@@ -9,7 +9,7 @@ import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.distributed import ALONE, ProcessGroup
 from mt.generators import own_generators

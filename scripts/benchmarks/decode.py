@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import torch
 from benchmarks.harness import (
     add_device_and_size,
     add_number,
@@ -102,7 +103,7 @@ def decode_plainly(model: Plain, task: Task) -> Tokens:
     decoded: list[Hypothesis] = []
     for group in task.groups:
         batch = collate([(source, np.array([EOS])) for source in group]).to(device)
-        limits = search.max_lengths(batch.source_mask.sum(1))
+        limits = torch.tensor([search.longest(len(source)) for source in group], device=device)
         if isinstance(search, BeamConfig):
             decoded += model.beam(batch.source, batch.source_mask, limits, search.beam_size, search.length_penalty)
         else:

@@ -68,7 +68,7 @@ class Session:
         start = time.process_time()
         self.written += len(advance_streams([(self.state, [token])])[0])
         self.seconds.append(time.process_time() - start)
-        self.kept.append(self.state.kept)
+        self.kept.append(self.state.stored_numbers)
 
 
 def measure_words(attention: str, words: int) -> dict[str, Any]:
@@ -109,10 +109,10 @@ def measure_sound(translator: Translator, name: str) -> dict[str, Any]:
             session.finish()
         else:
             session.read(piece)
-        kept.append(session.kept)
+        kept.append(session.stored_numbers)
         seconds.append(time.process_time() - start)
         start = time.process_time()
-    sound = session.heard / 1000
+    sound = session.source_read / 1000
     tenth = max(1, len(kept) // 10)
     return {
         "sound_seconds": sound,

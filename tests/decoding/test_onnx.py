@@ -16,7 +16,7 @@ import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.onnx import load_graphs
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.export.exportable import require_exportable

@@ -10,7 +10,7 @@ import mt
 from mt.config import Config
 from mt.data.batches import collate
 from mt.data.corpus import Corpus
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq

@@ -8,7 +8,7 @@ import pytest
 from mt import Translator
 from mt.data.corpus import Corpus
 from mt.data.split import Split
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.evaluation.drawings import drawings, gold_links
 from mt.metrics.alignment import weights_between_words
 

@@ -13,7 +13,7 @@ from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.data.tokenizer.training import proto_of
 from mt.decoding.load import load
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.evaluation.score import evaluate

@@ -11,12 +11,13 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.evaluation.report import report, samples, table, variant, weights_name
 from mt.evaluation.score import evaluate
 from mt.metrics.alignment import parse_pharaoh
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.revision import revised_search
 
 
 @pytest.fixture(scope="module")

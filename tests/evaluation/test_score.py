@@ -10,7 +10,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.errors import UserError
 from mt.evaluation.links import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate

@@ -64,7 +64,7 @@ def test_the_hypotheses_and_their_scores(
     model: Seq2Seq, batch: Batch, sources: list[np.ndarray], search: SearchConfig
 ) -> None:
     plain: Plain = plain_of(model).eval()
-    limits = search.max_lengths(batch.source_mask.sum(1))
+    limits = torch.tensor([search.longest(len(source)) for source in sources])
     if isinstance(search, BeamConfig):
         theirs = plain.beam(batch.source, batch.source_mask, limits, search.beam_size, search.length_penalty)
     else:

@@ -125,7 +125,7 @@ def test_files_and_raw_samples_are_what_translate_gives(stream, translator: Tran
     session.read(samples)
     session.finish()
     assert shown.out == "".join(f"{line}\n" for line in [*staircase(session.events), ""]) and shown.err == note
-    assert session.heard == 10 * -(-len(samples) // 40)
+    assert session.source_read == 10 * -(-len(samples) // 40)
 
 
 def test_what_cannot_be_heard(stream, translator: Translator, sound, tmp_path: Path, trained_hard: Path) -> None:

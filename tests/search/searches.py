@@ -1,7 +1,7 @@
 """Searches of a decoder in torch, as the tests ask for them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -10,11 +10,17 @@ from mt.search.beam import search
 from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
-from mt.search.torch_stepper import Decoder, TorchStepper
+from mt.search.torch_stepper import Prediction, TorchStepper
+
+
+class Decoder(Protocol):
+    def init_state(self, memory: Any) -> Any: ...
+
+    def step(self, tokens: torch.Tensor, memory: Any, state: Any) -> Prediction: ...
 
 
 def stepper(decoder: Decoder, memory: Any, sentences: int) -> TorchStepper:
-    return TorchStepper(decoder, memory, sentences, torch.device("cpu"))
+    return TorchStepper(decoder.step, memory, decoder.init_state(memory), sentences, torch.device("cpu"))
 
 
 def beam(

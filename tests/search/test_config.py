@@ -17,9 +17,9 @@ from mt.search.config import (
     SearchConfig,
     WaitKConfig,
     decode,
-    revised_search,
 )
 from mt.search.online import OnlineHypothesis
+from mt.search.revision import revised_search
 from tests.search.searches import beam, greedy, stepper
 
 CONF = Path(__file__).parents[2] / "conf" / "search"
@@ -48,13 +48,11 @@ def test_every_yaml_is_in_the_table():
 @pytest.mark.parametrize("name", SEARCHES)
 def test_maximum_lengths_are_a_line_in_the_source_length(name):
     config = SEARCHES[name](max_ratio=1.5, max_extra=4)
-    lengths = config.max_lengths(torch.tensor([1, 2, 10]))
-    assert lengths.tolist() == [5, 7, 19]
-    assert lengths.dtype == torch.int64
+    assert [config.longest(length) for length in (1, 2, 10)] == [5, 7, 19]
     bounded = SEARCHES[name](max_ratio=1.5, max_extra=4, max_length=12, min_length=5)
-    assert bounded.max_lengths(torch.tensor([1, 2, 10])).tolist() == [6, 7, 12]
+    assert [bounded.longest(length) for length in (1, 2, 10)] == [6, 7, 12]
     widest = SEARCHES[name](max_ratio=100.0, max_extra=MAX_LENGTH)
-    assert widest.max_lengths(torch.tensor([1, 1 << 20])).tolist() == [MAX_LENGTH, MAX_LENGTH]
+    assert [widest.longest(length) for length in (1, 1 << 20)] == [MAX_LENGTH, MAX_LENGTH]
 
 
 NUMBERS = [

@@ -7,7 +7,7 @@ import torch
 from mt.errors import UserError
 from mt.search.history import End, History
 from mt.search.stepper import Attention
-from mt.search.torch_stepper import top_k
+from mt.search.top_k import top_k
 from mt.trees import select_rows
 
 

@@ -5,23 +5,16 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.search.config import (
-    SEARCHES,
-    BeamConfig,
-    GreedyConfig,
-    OnlineConfig,
-    WaitKConfig,
-    decode,
-    limited_as,
-    revised_search,
-)
+from mt.search.config import SEARCHES, BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig, decode
 from mt.search.limits import line_above
+from mt.search.revision import limited_as, revised_search
 from tests.search.searches import stepper
 
 
 def allowed(sources: np.ndarray, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     ratio, extra = line_above(sources, targets)
-    return GreedyConfig(max_ratio=ratio, max_extra=extra).max_lengths(torch.from_numpy(lengths)).numpy()
+    search = GreedyConfig(max_ratio=ratio, max_extra=extra)
+    return np.array([search.longest(length) for length in lengths])
 
 
 def test_the_line_lies_half_as_high_again_above_few_pairs() -> None:
@@ -58,14 +51,13 @@ def test_the_unit_of_the_source_changes_no_limit() -> None:
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_length_alone_is_the_limit_of_every_source(name: str) -> None:
     options = SEARCHES[name](max_length=100)
-    assert options.max_lengths(torch.tensor([1, 2, 1000])).tolist() == [100, 100, 100]
     assert [options.longest(length) for length in (1, 2, 1000)] == [100, 100, 100]
 
 
 @pytest.mark.parametrize("length", [1, 3, 17, 1000])
 def test_where_nobody_chose_the_line_is_that_of_old(length: int) -> None:
     for options in (BeamConfig(), GreedyConfig(max_ratio=2.0), GreedyConfig(max_extra=10)):
-        assert options.longest(length) == int(options.max_lengths(torch.tensor([length]))) == 2 * length + 10
+        assert options.longest(length) == 2 * length + 10
 
 
 def test_what_is_said_of_the_limit_takes_the_place_of_what_was() -> None:

@@ -7,7 +7,6 @@ import torch
 from mt.errors import UserError
 from mt.onnx.networks import FEW, top_k
 from mt.search.beam import search
-from mt.search.config import BeamConfig, GreedyConfig
 from mt.search.constraints import Constraints, Forbidden
 from mt.search.hypothesis import Hypothesis
 from mt.search.stepper import Attention, Step
@@ -93,13 +92,3 @@ def test_a_language_of_few_sentences_gives_no_more(make_toy):
 def test_refuses_a_model_that_diverged(fault: float):
     with pytest.raises(UserError, match=r"^the model.s scores for the next token are not finite numbers"):
         top_k(np.full((1, 7), fault, np.float32), 1)
-
-
-def test_longest_is_that_of_torch():
-    lengths = torch.arange(1, 3000)
-    for options in (
-        GreedyConfig(),
-        BeamConfig(max_ratio=1.7, min_length=9),
-        GreedyConfig(max_ratio=0.3, max_length=60),
-    ):
-        assert options.max_lengths(lengths).tolist() == [options.longest(length) for length in lengths.tolist()]

@@ -15,7 +15,7 @@ import mt
 from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.torch_network import torch_translator
+from mt.decoding.runs import torch_translator
 from mt.search.config import GreedyConfig
 from mt.training import scaling
 from mt.training.loop import updates

@@ -9,12 +9,12 @@ from mt.errors import UserError
 from mt.text_io import without_mark
 
 MAX_CHARACTERS = 10_000
-"""Of a word: without blanks, a text would be one word, and kept until its end."""
+"""The most characters of a word: a text without blanks would be one word, and stored until its end."""
 
 
 def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | None]:
-    """Each word as soon as white space or the end follows it, and None at the end of each line; of characters, each as
-    soon as it is there, and blanks, too.
+    """Yields each word as soon as white space or the end follows it, and None at the end of each line; of unit `char`
+    each character at once, blanks included.
 
     chunks: UTF-8, cut anywhere. name: what to call the text. Raises UserError where it is not UTF-8, holds a NUL, or
     has no blank for too long; what came before is yielded first.
@@ -46,7 +46,7 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
 
 
 def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
-    """Text that is not empty, with a newline only at its end."""
+    """Yields texts that are not empty, each with a newline at most at its end."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     column = 0
@@ -71,7 +71,7 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut after each newline; an empty one is the end."""
+    """Yields bytes that are cut after each newline, at last none."""
     for chunk in chunks:
         yield from re.findall(rb"[^\n]*\n|[^\n]+", chunk)
     yield b""

@@ -54,21 +54,21 @@ class StreamingModel(NamedTuple):
 class Session:
     """The translation of one source; `Translator.stream` makes it. With a model of characters, words are characters."""
 
-    def __init__(self, setting: StreamingModel) -> None:
+    def __init__(self, streaming: StreamingModel) -> None:
         self.words: list[str] = []
         """What was written so far; a character has the blank before it, if there is one."""
         self.delays: list[int] = []
         """For each of these words, how many source words, or milliseconds, had been read when it was written."""
         self.events: list[Event] = []
         """What was read and written, in order."""
-        self._streaming = setting
-        self._state = StreamState(setting.model, setting.search, setting.field)
-        needed = setting.model.frontend.needed
-        self._source = setting.field.arriving(
-            setting.tokenizers.source, setting.unit, lambda vectors: int(needed(torch.tensor(vectors)))
+        self._streaming = streaming
+        self._state = StreamState(streaming.model, streaming.search, streaming.field)
+        needed = streaming.model.frontend.needed
+        self._source = streaming.field.arriving(
+            streaming.tokenizers.source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
         )
         self._positions = 0
-        self._target_words = TargetWords(setting.tokenizers.target, setting.unit)
+        self._target_words = TargetWords(streaming.tokenizers.target, streaming.unit)
 
     @property
     def text(self) -> str:
@@ -81,13 +81,13 @@ class Session:
         return self._state.energies
 
     @property
-    def kept(self) -> int:
-        """How many numbers are kept of the source and the state of the model, apart from the record above."""
-        return self._state.kept
+    def stored_numbers(self) -> int:
+        """How many numbers are stored of the source and the state of the model, apart from the record above."""
+        return self._state.stored_numbers
 
     @property
-    def heard(self) -> int:
-        """How many words of the source, or milliseconds, were read."""
+    def source_read(self) -> int:
+        """How many words of the source, or milliseconds, have been read."""
         return self._source.read
 
     @property
@@ -220,10 +220,9 @@ def _refuse(sessions: Sequence[Session]) -> None:
 
 
 def _go_on(parts: Sequence[tuple[Session, Row]]) -> None:
-    """Reads positions, and writes the words that are certain with them. What follows the end of a hypothesis is
-    left."""
+    """Reads positions, and writes the words that are certain with them. Does nothing where a hypothesis has ended."""
     grown = [(session, row) for session, row in parts if not session._state.ended]
-    found = advance_streams([(session._state, row) for session, row in grown])
-    for (session, _), tokens in zip(grown, found, strict=True):
+    tokens_of_sessions = advance_streams([(session._state, row) for session, row in grown])
+    for (session, _), tokens in zip(grown, tokens_of_sessions, strict=True):
         for token in tokens:
             session._write(session._target_words.add(token))

@@ -37,38 +37,39 @@ class StreamState:
         """Of the next step."""
 
     def may_go_on(self) -> bool:
-        """Whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with it."""
+        """Returns whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with
+        it."""
         if self.ended or self.length >= self.search.longest(self.read):
             return False
         return self.wait is None or self.complete or self.read >= self.wait + self.length
 
     def take(self, token: int) -> None:
-        """The next token of the hypothesis."""
+        """Adds the next token to the hypothesis."""
         self.length += 1
         if self.search.no_repeat_ngram_size:
             self.prefix.append(token)
         if token == EOS:
             self.end()
 
-    def keep(self, query: DecoderQuery) -> None:
-        """Waits with a query until more of the source has come; keeps of the source what steps can still use."""
+    def wait_with(self, query: DecoderQuery) -> None:
+        """Stores a query until more of the source has come, and drops of the source what no later step can use."""
         assert self.source is not None
         memory, encoder = self.source
         self.query = query
         self.source = self.model.decoder.trim(memory, query.attention_state), encoder
 
     @property
-    def kept(self) -> int:
-        """Numbers that are kept of the source, and for the next step."""
+    def stored_numbers(self) -> int:
+        """How many numbers are stored of the source, and for the next step."""
         return stored_numbers((self.source, self.query))
 
     def finish(self) -> None:
-        """After the last step: a hypothesis that goes on here was stopped by its limit."""
+        """Ends the hypothesis after the last step: one that has not ended was cut by its limit."""
         self.cut = self.length > 0 and not self.ended
         self.end()
 
     def end(self) -> None:
-        """Nothing is kept for a hypothesis that has ended."""
+        """Ends the hypothesis, and drops what was stored for it."""
         self.ended = True
         self.source = None
         self.query = None

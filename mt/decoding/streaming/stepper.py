@@ -20,7 +20,7 @@ from mt.search.beam import search
 from mt.search.constraints import Forbidden
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
-from mt.search.torch_stepper import top_k
+from mt.search.top_k import top_k
 from mt.trees import concatenate_rows, select_some
 
 
@@ -92,24 +92,24 @@ class StreamStepper:
         self._device = memory.final_state.device
         self._query: Any = concatenate_rows([stream.query for stream in streams])
         self._state: Any = None
-        """After the last step; None before the first one, whose queries were kept."""
+        """The state after the last step; None before the first step, which takes the queries of the streams."""
 
     def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
-        """One next token of each is given, whatever `count` is. Those that are `forbidden` depend on the tokens of
-        earlier searches, too, and are looked up here."""
+        """Returns one next token of each, whatever `count` is. Which tokens are forbidden depends on those of earlier
+        searches, too, and is looked up here."""
         if self._state is not None:
             self._continue(tokens, parents)
         self._hypotheses = [*range(len(tokens))]
         attended = self._attended()
         log_probs = np.zeros((len(tokens), 1), np.float32)
-        following = np.full((len(tokens), 1), READ)
+        next_tokens = np.full((len(tokens), 1), READ)
         if attended is not None:
             prediction = self._model.decoder.read_out(self._query, attended)
             self._state = prediction.state
             best, chosen = top_k(prediction.logits, 1, self._forbidden(prediction.logits.shape[1]))
             log_probs[self._hypotheses] = best.cpu().numpy()
-            following[self._hypotheses] = chosen.cpu().numpy()
-        return Step(log_probs, following, None)
+            next_tokens[self._hypotheses] = chosen.cpu().numpy()
+        return Step(log_probs, next_tokens, None)
 
     def _continue(self, tokens: list[int], parents: list[int]) -> None:
         """Makes the queries of hypotheses that continue those of the step before by tokens."""
@@ -123,7 +123,7 @@ class StreamStepper:
         self._query = self._model.decoder.make_query(torch.tensor(tokens, device=self._device), state)
 
     def _attended(self) -> AttentionStep | None:
-        """What the hypotheses attend to that do not wait; None where all do."""
+        """Returns the attention of the hypotheses that do not wait; None where all wait."""
         self._leave([stream.may_go_on() for stream in self._streams])
         if not self._streams:
             return None
@@ -144,7 +144,7 @@ class StreamStepper:
             return rows
         for row, stream in enumerate(self._streams):
             if not goes_on[row]:
-                stream.keep(select_some(self._query, [row], count, self._device))
+                stream.wait_with(select_some(self._query, [row], count, self._device))
         if rows:
             self._memory, self._query = select_some((self._memory, self._query), rows, count, self._device)
         self._streams = [self._streams[row] for row in rows]
@@ -152,7 +152,7 @@ class StreamStepper:
         return rows
 
     def _forbidden(self, vocabulary: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Rows and the tokens that may not follow them; see `Constraints.forbidden`."""
+        """Returns rows and the tokens that may not follow them; see `Constraints.forbidden`."""
         constraints = self._streams[0].search.constraints
         rows: list[np.ndarray] = []
         tokens: list[np.ndarray] = []
@@ -165,7 +165,7 @@ class StreamStepper:
 
 
 def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
-    """One row of a memory, without padding, but for one column where nothing is encoded yet."""
+    """Returns one row of a memory, without padding, but for one column where nothing is encoded yet."""
     one = select_some(memory, [index], len(memory.final_state), memory.final_state.device)
     attention = one.attention
     length = max(1, int(attention.mask.sum()))

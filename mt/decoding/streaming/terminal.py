@@ -25,7 +25,7 @@ _PLAIN = "\x1b[0m"
 
 @contextlib.contextmanager
 def standard_input(unit: Unit | None) -> Iterator[Iterator[bytes]]:
-    """The bytes of standard input, each time those that have come. A keyboard's terminal is as before at the end.
+    """Yields the bytes of standard input, each time those that have come. Restores a keyboard's terminal at the end.
 
     unit: what a keyboard sends at once; None where nothing can be typed. Raises UserError where there is no standard
     input, or it cannot be read, and BrokenPipeError when nobody reads standard output any more.
@@ -52,7 +52,7 @@ def standard_input(unit: Unit | None) -> Iterator[Iterator[bytes]]:
 
 @contextlib.contextmanager
 def _restoring_signals() -> Iterator[None]:
-    """Signals that would end the process at once raise Interrupted inside."""
+    """Lets signals that would end the process at once raise Interrupted, so that the terminal is restored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise Interrupted(number)
@@ -68,10 +68,10 @@ def _restoring_signals() -> Iterator[None]:
 
 
 def _chunks(number: int) -> Iterator[bytes]:
-    """What can be read, whenever there is something."""
+    """Yields what can be read, whenever there is something."""
     ready = select.poll()
     ready.register(number, select.POLLIN)
-    ready.register(sys.stdout, 0)  # that the other end is gone is told unasked
+    ready.register(sys.stdout, 0)  # POLLERR, that the other end is gone, is always reported
     while True:
         if any(end != number for end, _ in ready.poll()):
             raise BrokenPipeError
@@ -85,9 +85,10 @@ def _chunks(number: int) -> Iterator[bytes]:
 
 
 def _typed(chunks: Iterator[bytes], unit: Unit) -> Iterator[bytes]:
-    """What is typed: words when they are sent, until then they can be corrected; characters at once. Ctrl-D ends it.
+    """Yields what is typed: words when a blank sends them, until then they can be corrected; characters at once.
+    Ctrl-D ends it.
 
-    It is echoed on standard error, dimmed, so that it stands beside what is written, and not in it.
+    Echoes it on standard error, dimmed, so that it stands beside the translation, and not in it.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     word = ""

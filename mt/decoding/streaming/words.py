@@ -16,7 +16,7 @@ class TargetWords:
         self._blank = self._begun = False  # whether a blank is due before the next character, and whether there is any
 
     def add(self, token: int) -> list[str]:
-        """The words that are complete with this token: those in front of one that begins a word, and of EOS all."""
+        """Returns the words that are complete with this token: those before one that begins a word; with EOS all."""
         if token == EOS:
             return self.end()
         begins = self._tokenizer.begins_word(token, self._ids[-1] if self._ids else None)
@@ -27,12 +27,12 @@ class TargetWords:
         return words
 
     def end(self) -> list[str]:
-        """The words that are complete if nothing follows."""
+        """Returns the words that are complete if nothing follows."""
         ids, self._ids = self._ids, []
         return self._tokenizer.decode(ids).split() if self._unit == "word" else []
 
     def _character(self, token: int, begins: bool) -> list[str]:
-        """A character with the blank before it."""
+        """Returns a character with the blank before it."""
         self._ids, self._blank = [token], self._blank or (begins and self._begun)
         text = self._tokenizer.decode([token])
         if not text:

@@ -203,8 +203,6 @@ def test_steps_before_anything_is_encoded_attend_to_nothing(
     lengths = torch.tensor([len(one) for one in sources])
     with torch.no_grad():
         memory = model.wait(model.encode(source, torch.arange(width) < lengths[:, None]), k)
-        expected = [
-            best[0].tokens
-            for best in decode(search, TorchStepper(model, memory, len(lengths), torch.device("cpu")), lengths.tolist())
-        ]
+        stepper = TorchStepper(model.step, memory, model.init_state(memory), len(lengths), torch.device("cpu"))
+        expected = [best[0].tokens for best in decode(search, stepper, lengths.tolist())]
     assert streamed(model, search, sources, seed=k) == expected

@@ -122,7 +122,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentence
     sessions, kept = [Session(ours) for _ in range(2)], []
     for words in zip(*sentences(2, least=100, most=100), strict=True):
         read(sessions, words)
-        kept.append(max(session.kept for session in sessions))
+        kept.append(max(session.stored_numbers for session in sessions))
     assert all(len(session.words) > 10 for session in sessions)
     assert (max(kept[50:]) > max(kept[:50]) * 1.5) == (name == "milk")
     assert name == "milk" or max(kept) < 1000

@@ -65,7 +65,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing,
     kept = []
     for sound in noises(60, seconds=0.2):
         session.read(sound)
-        kept.append(session.kept)
+        kept.append(session.stored_numbers)
     assert len(session.words) > 10 and session.delays[-1] > 5000
     assert (max(kept[30:]) > max(kept[:30]) * 1.3) == (name == "milk")
 
@@ -80,8 +80,9 @@ def test_little_or_nothing(hearing: Hearing) -> None:
         [[found]] = decode_ids(
             ours.model, FIELD.encode([sound], None), ours.search, vocab_size=30, precision="fp32", field=FIELD
         )
-        assert session.text == ours.tokenizers.target.decode(found.tokens) and session.heard == 10 * -(-count // 40)
-        assert all(min(20, session.heard) <= delay <= session.heard for delay in session.delays)
+        assert session.text == ours.tokenizers.target.decode(found.tokens)
+        assert session.source_read == 10 * -(-count // 40)
+        assert all(min(20, session.source_read) <= delay <= session.source_read for delay in session.delays)
 
 
 @pytest.mark.parametrize(
