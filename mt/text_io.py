@@ -5,6 +5,7 @@ import functools
 import gzip
 import io
 import itertools
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ COMPRESSED = (".gz", ".zst")
 """Endings of files that are decompressed while they are read."""
 LONGEST_LINE = 1 << 26
 """The most bytes of a line: a device, say, which never ends one, would fill the memory."""
+STANDARD_INPUT = "standard input"
+"""What errors call it."""
 _BYTE_ORDER_MARK = "\ufeff"
 _BUFFER = 1 << 20
 _NEWLINE = ord("\n")
@@ -92,6 +95,22 @@ def file_lines(path: Path, rows: Iterable[range] | None = None, *, pipes: bool =
     """
     with opened(path, pipes=pipes) as file:
         yield from chosen_lines(file, str(path), rows)
+
+
+def input_lines(path: Path | None) -> Iterator[str]:
+    """Yields the lines of a file or pipe; of standard input where there is no path, or `-`. Raises UserError as
+    `file_lines`, and where standard input is closed or cannot be read."""
+    if path and path != Path("-"):
+        yield from file_lines(path, pipes=True)
+    elif sys.stdin is None:
+        raise UserError(f"{STANDARD_INPUT} is closed: give a FILE, or send it text with < FILE")
+    else:
+        try:
+            yield from decoded(sys.stdin.buffer, STANDARD_INPUT)
+        except OSError as error:
+            raise UserError(
+                f"{STANDARD_INPUT} cannot be read ({error.strerror}): give a FILE, or send it text"
+            ) from error
 
 
 def chosen_lines(file: io.BufferedReader, name: str, rows: Iterable[range] | None) -> Iterator[str]:

@@ -24,29 +24,13 @@ import signal
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
 
-import contextlib
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-
-import numpy as np
+from collections.abc import Sequence
 
 from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, load_translator
 from mt.cli.parser import Parser
-from mt.common.terminal import output
-from mt.data.fields import AudioField
-from mt.data.tokenizer import Unit
-from mt.decoding.staircase import Show
-from mt.decoding.streaming import Event
-from mt.decoding.streaming.arrivals import arrivals
-from mt.decoding.streaming.terminal import standard_input
-from mt.decoding.translator import Translator
-from mt.errors import UserError, reported
-from mt.search.config import SearchConfig
-from mt.search.limits import CUT_REMEDY, cut_note
+from mt.decoding.streaming.live import translate_live
+from mt.errors import reported
 from mt.search.revision import online_search
-
-INPUT = "standard input"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,75 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with reported(), in_flags():
         translator = load_translator(options)
         search = chosen_search(options, online_search(translator.config.search))
-        translator.stream(search)  # refuses before anything is read
-        with source(translator, options.audio) as parts:
-            stream(translator, search, parts, Show(sys.stdout) if options.show else Lines(translator.unit))
-
-
-@contextlib.contextmanager
-def source(translator: Translator, audio: str | None) -> Iterator[Iterable[str | np.ndarray | None]]:
-    """What arrives, with None at the end of each source. Raises UserError where the run reads something else."""
-    field = translator.field
-    kind = translator.config.dataset.field.name
-    if isinstance(field, AudioField):
-        if audio is None:
-            raise UserError(
-                f"this run reads {kind}: name the sound by --audio FILE, or send raw samples and add --audio -"
-            )
-        if audio == "-":
-            with standard_input(None) as chunks:
-                yield chain(field.pcm(chunks, INPUT), [None])
-        else:
-            yield chain(field.pieces(audio), [None])
-        return
-    if audio is not None:
-        raise UserError(
-            f"--audio is of runs that read sound, and this one reads {kind}: leave it out, and send words to standard "
-            "input"
-        )
-    with standard_input(translator.unit) as chunks:
-        yield arrivals(chunks, INPUT, translator.unit)
-
-
-class Lines:
-    """Writes what was written, a line for each source."""
-
-    def __init__(self, unit: Unit) -> None:
-        self._blank = " " if unit == "word" else ""
-        self._between = ""
-
-    def add(self, events: Iterable[Event]) -> None:
-        for kind, word in events:
-            if kind == "write":
-                sys.stdout.write(output(self._between + word))
-                self._between = self._blank
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        self._between = ""
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-
-
-def stream(
-    translator: Translator, search: SearchConfig, parts: Iterable[str | np.ndarray | None], output: Lines | Show
-) -> None:
-    """parts: of sources, None at the end of each."""
-    session = translator.stream(search)
-    cut = 0
-    for part in parts:
-        known = len(session.events)
-        if part is None:
-            session.finish()
-        else:
-            session.read(part)
-        output.add(session.events[known:])
-        if part is None:
-            output.end()
-            cut += session.cut
-            session = translator.stream(search)
-    if cut:
-        print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
+        translate_live(translator, search, options.audio, show=options.show)
 
 
 if __name__ == "__main__":
