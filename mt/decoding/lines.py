@@ -28,7 +28,8 @@ def translate_lines(
 
     path: a file or pipe, or a single source that is a file, as a sound; None or `-`: standard input. files: what else
     is written. unknown_words: replaces those of translations. numbered: whether translations are written as
-    `index ||| text ||| score`, where index counts lines from 0. Raises UserError where the text cannot be read, a line is too long, or something cannot be written.
+    `index ||| text ||| score`, where index counts lines from 0. Raises UserError where the text cannot be read, a line
+    is too long, or something cannot be written.
     """
     lines = input_lines(path)
     if path and path.suffix.lower() in translator.field.endings:

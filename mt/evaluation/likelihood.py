@@ -1,11 +1,17 @@
 """The log-probability of pairs of source and target under a model or an ensemble."""
 
+import json
+import math
+import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from mt.common.comparable import is_blank
+from mt.common.terminal import output, say
 from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding.forced import forced_rows
 from mt.decoding.modes import decodes_hard
@@ -71,3 +77,38 @@ def likelihoods(
             score = sum(log_probs) / penalty(len(log_probs), exponent)
             likelihood_of[i] = Likelihood(tuple(tokenizer.pieces(ids[i])), log_probs, score)
     return [likelihood_of[i] for i in range(len(ids))]
+
+
+def likelihoods_of_lines(
+    translator: Translator, paths: Sequence[Path], texts: Sequence[Sequence[str]], *, length_penalty: float | None
+) -> list[Likelihood]:
+    """Returns the likelihoods of pairs of lines of two files.
+
+    paths, texts: of sources and of targets. Raises UserError, which names the line, for one that is blank or too long.
+    """
+    sources, targets = texts
+    for path, lines in zip(paths, texts, strict=True):
+        for number, line in enumerate(lines, start=1):
+            if is_blank(line):
+                raise UserError(
+                    f"{path}, line {number} is blank, and a pair has two sides: remove that line from both files"
+                )
+        if lines is targets or translator.field.written:
+            translator.refuse_long(lines, f"{path}, line")
+    return likelihoods(translator, sources, targets, length_penalty=length_penalty)
+
+
+def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> None:
+    """Prints a line for each, and to standard error the mean over all pieces and the perplexity."""
+    for one in likelihoods:
+        if as_json:
+            print(output(json.dumps(asdict(one) | {"log_prob": one.log_prob}, ensure_ascii=False)))
+        else:
+            each = " ".join(f"{log_prob:.6f}" for log_prob in one.token_log_probs)
+            print(output(f"{one.score:.6f} ||| {one.log_prob:.6f} ||| {' '.join(one.tokens)} ||| {each}"))
+    sys.stdout.flush()
+    total = sum(one.log_prob for one in likelihoods)
+    count = sum(len(one.tokens) for one in likelihoods)
+    mean = total / count
+    perplexity = math.exp(min(-mean, 700.0))
+    say(f"{len(likelihoods):,} pairs, {count:,} pieces: {mean:.4f} a piece, perplexity {perplexity:.4f}", sys.stderr)

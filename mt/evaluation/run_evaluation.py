@@ -1,0 +1,109 @@
+"""Evaluations of trained runs apart from their training, each in a folder of its own."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mt.common.backdrop import PlotFormat
+from mt.common.terminal import say
+from mt.data.split import Split
+from mt.decoding.onnx import OnnxNetwork
+from mt.decoding.translator import Translator
+from mt.decoding.unknown_words import UnknownWords
+from mt.errors import UserError
+from mt.evaluation.report import origin, report, report_decoded, table, variant
+from mt.evaluation.scoring import notes_of
+from mt.metrics.latency import LatencyUnit
+from mt.search.config import Precision, SearchConfig
+from mt.storage import write_json
+
+
+class PlotOptions(NamedTuple):
+    """How heatmaps are drawn; None: as the run was configured."""
+
+    words: bool | None = None
+    format: PlotFormat | None = None
+
+
+@dataclass(frozen=True)
+class RunEvaluation:
+    """How a run, or an ensemble of several, is evaluated."""
+
+    runs: Sequence[Path]
+    checkpoint: str
+    """The name of the runs' checkpoint."""
+    split: str
+    search: SearchConfig
+    precision: Precision | None = None
+    """Of products; None: as the run was configured."""
+    unit: LatencyUnit | None = None
+    """Of latency; None: as the run was configured."""
+    unknown_words: UnknownWords | None = None
+    """Replaces those of the hypotheses."""
+
+    def write(self, translator: Translator, split: Split, folder: Path | None, plots: PlotOptions) -> None:
+        """Evaluates the split, writes `results.json` and what `report` writes, and prints the scores.
+
+        folder: None: one below the first run, which is named by what differs from the run's own options. Raises
+        UserError where heatmaps are asked for of an exported model.
+        """
+        folder = folder or self.runs[0] / "evaluations" / self.name(translator.config.search)
+        results = self._results(translator, split, folder, plots)
+        write_json(folder / "results.json", results)
+        dataset = translator.config.dataset
+        scored = dataset.model_copy(update={"latency_unit": self.unit}) if self.unit else dataset
+        for note in notes_of(scored, split.column("references"), online="al" in results):
+            say(f"note: {note}", sys.stderr)
+        say(f"{table(results)}\n\n{folder}")
+
+    def name(self, usual: SearchConfig) -> str:
+        """Returns a name such as `test-best-beam-beam_size=10`, of what differs from the usual search."""
+        name = variant(self.split, self.checkpoint, self.search, usual)
+        name += f"-{self.precision}" if self.precision else ""
+        name += f"-{self.unit}s" if self.unit else ""
+        name += "-replace_unknown" if self.unknown_words else ""
+        return f"ensemble-of-{len(self.runs)}-{name}" if len(self.runs) > 1 else name
+
+    def _results(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> dict[str, Any]:
+        """Evaluates the split, writes what `report` writes, and returns the results with whose they are."""
+        progress = sys.stderr.isatty()
+        network = translator.network
+        if isinstance(network, OnnxNetwork):
+            if plots != PlotOptions():
+                raise UserError(
+                    "--plot-format and --plot-words are of heatmaps, and --engine onnx draws none: leave them out, or "
+                    "evaluate the run itself"
+                )
+            checkpoint = network.graphs.manifest.checkpoint
+            return report_decoded(
+                translator,
+                split,
+                self.split,
+                folder,
+                checkpoint=checkpoint,
+                search=self.search,
+                unknown_words=self.unknown_words,
+                progress=progress,
+            )
+        results = report(
+            translator,
+            split,
+            self.split,
+            folder,
+            search=self.search,
+            unit=self.unit,
+            plot_words=plots.words,
+            plot_format=plots.format,
+            unknown_words=self.unknown_words,
+            progress=progress,
+        )
+        return results | self._origins() | ({"precision": self.precision} if self.precision else {})
+
+    def _origins(self) -> dict[str, Any]:
+        """Returns which weights were decoded with."""
+        origins = [origin(run, self.checkpoint) for run in self.runs]
+        if len(origins) == 1:
+            return {"checkpoint": origins[0]}
+        return {"ensemble": [{"run": str(run)} | weights for run, weights in zip(self.runs, origins, strict=True)]}

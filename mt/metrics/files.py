@@ -1,0 +1,107 @@
+"""Scores of text files, of which line n of each belongs together, and of logs of simultaneous translation.
+
+What a reader should know of the scores goes to standard error.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mt.common.comparable import is_blank
+from mt.common.terminal import say
+from mt.errors import UserError
+from mt.metrics import build, notes
+from mt.metrics.advice import lacks_capitals
+from mt.metrics.base import References
+from mt.metrics.instances import read_log, score_latency
+from mt.metrics.latency import LatencyUnit, degenerate, unsuited
+from mt.metrics.rouge import Lead
+from mt.metrics.score import Score
+from mt.metrics.settings import Settings
+from mt.text_io import read_parallel
+
+
+def score_files(
+    names: Sequence[str], settings: Settings, hypotheses: Path, references: Sequence[Path], *, lead: int | None = None
+) -> dict[str, Score]:
+    """Computes the scores of a file of hypotheses, by their names.
+
+    names: of metrics. lead: scores only so many words of each line, as ROUGE's tokenizer cuts them. Raises UserError
+    for a file that cannot be used, and for unequal numbers of lines.
+    """
+    texts, *columns = read_parallel([hypotheses, *references], "example")
+    lines = enumerate(zip(*columns, strict=True), start=1)
+    groups = [_references_of_line(line, number, references) for number, line in lines]
+    if lead is not None:
+        baseline = Lead(lead, settings.rouge.tokenizer)
+        if objection := baseline.unsuited(texts):
+            _note(objection)
+        texts = [baseline.beginning(text) for text in texts]
+    return _score_texts(names, settings, texts, groups)
+
+
+def score_log(
+    names: Sequence[str],
+    settings: Settings,
+    log: Path,
+    *,
+    unit: LatencyUnit = "word",
+    count_subwords: Callable[[str], int] = len,
+    reference_length: bool = True,
+) -> dict[str, Score]:
+    """Computes the scores of the hypotheses in a log that have references, and after them the latency of all.
+
+    names: of metrics. count_subwords: counts those of a reference. unit, reference_length: see `latency`. Raises
+    UserError for a log that cannot be used.
+    """
+    instances = read_log(log, unit)
+    timed = score_latency(instances, unit, subwords=count_subwords, reference_length=reference_length)
+    if not timed:
+        raise UserError(f"{log} has no hypothesis with a word, so there is no latency to measure")
+    hypotheses = []
+    groups = []
+    for line, instance in enumerate(instances, start=1):
+        if instance.reference is None:
+            continue
+        if is_blank(instance.reference):
+            raise UserError(f"{log}, line {line} has a blank reference: remove that line")
+        hypotheses.append(instance.prediction)
+        groups.append([instance.reference.strip("\r\n")])
+    scores: dict[str, Score] = {}
+    if groups:
+        scores = _score_texts(names, settings, hypotheses, groups)
+        if objection := unsuited(unit, [group[0] for group in groups]):
+            _note(objection)
+    if degenerate(timed):
+        _note("SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval")
+    return scores | timed
+
+
+def _references_of_line(texts: Sequence[str], number: int, paths: Sequence[Path]) -> list[str]:
+    """Returns the references in one line of each file: a blank line is none. Raises UserError where all are blank."""
+    if written := [text for text in texts if not is_blank(text)]:
+        return written
+    where = f"{paths[0]}, line {number} is blank" if len(paths) == 1 else f"line {number} is blank in all references"
+    raise UserError(f"{where}, and a hypothesis cannot be scored against nothing: remove that line from every file")
+
+
+def _score_texts(
+    names: Sequence[str], settings: Settings, hypotheses: Sequence[str], groups: References
+) -> dict[str, Score]:
+    metrics = build(names, settings)
+    scores: dict[str, Score] = {}
+    for metric in metrics:
+        scores |= metric.score(hypotheses, groups)
+    for note in notes(metrics, groups):
+        _note(note)
+    cased = any("case:mixed" in score.signature for score in scores.values())
+    if cased and lacks_capitals(hypotheses, [group[0] for group in groups]):
+        _note(
+            "no hypothesis has a capital letter, and most references have: add --lowercase if the system writes lower "
+            "case alone"
+        )
+    return scores
+
+
+def _note(text: str) -> None:
+    say(f"note: {text}", sys.stderr)
