@@ -41,7 +41,7 @@ COPIED = (
 WANTED = 0.95
 """The share of the faults that are seen at all which the short run must see."""
 SECONDS = 3600
-"""Of a run of tests, after which a fault is taken to be seen, since it keeps something from ending."""
+"""The most time of a run of tests, after which a fault counts as seen, since it keeps something from ending."""
 SHORT = "short"
 LONG = "only the long run"
 NEITHER = "neither"
@@ -59,14 +59,14 @@ class Fault(NamedTuple):
         """Returns the file to change. Raises UserError where the old text is not there exactly once."""
         paths = [path for folder in CODE for path in sorted((root / folder).rglob("*.py"))]
         counts = {path: path.read_text(encoding="utf-8").count(self.old) for path in paths}
-        found = [path for path, count in counts.items() if count]
+        paths = [path for path, count in counts.items() if count]
         if sum(counts.values()) != 1:
-            places = ", ".join(str(path.relative_to(root)) for path in found) or "no file"
+            files = ", ".join(str(path.relative_to(root)) for path in paths) or "no file"
             raise UserError(
-                f"{TABLE.name}, {self.name}: its old text must stand exactly once in the code, and stands in {places}: "
+                f"{TABLE.name}, {self.name}: its old text must stand exactly once in the code, and stands in {files}: "
                 "choose text that is there, and that makes the same fault"
             )
-        return found[0]
+        return paths[0]
 
     def neighbourhood(self, root: Path) -> list[Path]:
         """Returns the test files that see it first. Raises UserError where there are none of a name."""
@@ -124,7 +124,7 @@ def first_failure(copy: Path, tests: Sequence[Path], *options: str) -> str | Non
 
 
 def rounds(fault: Fault, copy: Path, *, short: bool, processes: int) -> Iterator[tuple[str, list[Path], list[str]]]:
-    """Yields the runs of tests for a fault, in order: who sees it where one fails, test files, and options."""
+    """Yields the runs of tests for a fault, in order: who sees the fault if a test fails, test files, and options."""
     near = fault.neighbourhood(copy)
     parallel = ["-n", str(processes)] if processes > 1 else ["-n", "0"]
     everything = [copy / "tests"]

@@ -23,7 +23,7 @@ def option_parser(benchmark: str, description: str | None) -> Parser:
 
 
 def add_number(parser: Parser, option: str, default: int, what: str, *, least: int = 1, most: int = 1_000_000) -> None:
-    """Adds an option whose value is a whole number. what: is said of it in the help, with the default."""
+    """Adds an option whose value is a whole number. what: its help, to which the default is added."""
     parser.add_argument(
         option, type=whole_number(least, most), default=default, metavar="N", help=f"{what} (default: {default})"
     )

@@ -137,12 +137,12 @@ def compare_alignments(arguments: Sequence[str]) -> None:
     parser = operation_parser("ops", "B T S")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
     options = parser.parse_args(arguments)
-    place = f"{torch.get_num_threads()} threads"
+    machine = f"{torch.get_num_threads()} threads"
     if options.device == "cuda":
         if not torch.cuda.is_available():
             parser.error("--device cuda needs a GPU, and here is none")
-        place = torch.cuda.get_device_name()
-    compare(partial(print_alignments, device=options.device), ALIGNMENT_SHAPES, options, place)
+        machine = torch.cuda.get_device_name()
+    compare(partial(print_alignments, device=options.device), ALIGNMENT_SHAPES, options, machine)
 
 
 def compare_energies(arguments: Sequence[str]) -> None:
@@ -165,9 +165,9 @@ def operation_parser(name: str, axes: str) -> Parser:
 
 
 def compare(
-    print_shape: Callable[[Shape, int], None], shapes: Sequence[Shape], options: argparse.Namespace, place: str
+    print_shape: Callable[[Shape, int], None], shapes: Sequence[Shape], options: argparse.Namespace, machine: str
 ) -> None:
-    print(f"{place}, medians of {options.rounds} rounds, forward and backward")
+    print(f"{machine}, medians of {options.rounds} rounds, forward and backward")
     for shape in [tuple(options.shape)] if options.shape else shapes:
         torch.manual_seed(1)
         print(f"{shape}:")

@@ -101,7 +101,7 @@ class Plain(nn.Module):
 
     @torch.no_grad()
     def beam(self, source: Tensor, mask: Tensor, limits: Tensor, size: int, penalty: float) -> list[Hypothesis]:
-        """Returns the best hypothesis of each sentence. An ended one keeps its place in the beam; a sentence is over
+        """Returns the best hypothesis of each sentence. An ended one keeps its slot in the beam; a sentence is over
         when none is open. Scores are divided by ((5 + length) / 6) ** penalty (Wu et al. 2016)."""
         *memory, state = self.encode(source, mask)
         memory = [part.repeat_interleave(size, 0) for part in memory]
@@ -111,7 +111,7 @@ class Plain(nn.Module):
         score = torch.full((len(limits), size), -torch.inf, device=source.device)
         score[:, 0] = 0
         offsets = size * torch.arange(len(limits), device=limits.device)[:, None]
-        open_places = torch.full_like(limits, size)
+        open_slots = torch.full_like(limits, size)
         ended: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
         while (score > -torch.inf).any():
             log_probs, state = self.log_probs(tokens, state, *memory)
@@ -122,13 +122,13 @@ class Plain(nn.Module):
             tokens = chosen.flatten()
             written = torch.cat((written[rows], tokens[:, None]), 1)
             state = _rows(state, rows)
-            score = score.masked_fill(torch.arange(size, device=score.device) >= open_places[:, None], -torch.inf)
+            score = score.masked_fill(torch.arange(size, device=score.device) >= open_slots[:, None], -torch.inf)
             length = written.shape[1]
             ends = ((chosen == EOS) | (length >= limits)[:, None]) & (score > -torch.inf)
-            for sentence, place in ends.nonzero().tolist():
-                total = float(score[sentence, place]) / ((5 + length) / 6) ** penalty
-                ended[sentence].append(Hypothesis(total, written[sentence * size + place].tolist()))
-            open_places = open_places - ends.sum(1)
+            for sentence, slot in ends.nonzero().tolist():
+                total = float(score[sentence, slot]) / ((5 + length) / 6) ** penalty
+                ended[sentence].append(Hypothesis(total, written[sentence * size + slot].tolist()))
+            open_slots = open_slots - ends.sum(1)
             score = score.masked_fill(ends, -torch.inf)
         return [max(hypotheses) for hypotheses in ended]
 
@@ -148,7 +148,7 @@ NAMES = {
     "combine.": "decoder.combine.",
     "output.": "decoder.output.",
 }
-"""Where `mt` has what the plain model has."""
+"""The prefixes of the names of parameters, of the plain model and of `mt`'s."""
 
 
 def plain_of(model: Seq2Seq) -> Plain:

@@ -56,19 +56,19 @@ class RandomEnergy(nn.Module):
 
 
 class Session:
-    """A stream of words of one token each, and for every word its processor seconds and the numbers kept after it."""
+    """A stream of words of one token each, with the processor seconds of each word and the numbers stored after it."""
 
     def __init__(self, state: StreamState) -> None:
         self.state = state
         self.seconds: list[float] = []
-        self.kept: list[int] = []
+        self.stored: list[int] = []
         self.written = 0
 
     def read(self, token: int) -> None:
         start = time.process_time()
         self.written += len(advance_streams([(self.state, [token])])[0])
         self.seconds.append(time.process_time() - start)
-        self.kept.append(self.state.stored_numbers)
+        self.stored.append(self.state.stored_numbers)
 
 
 def measure_words(attention: str, words: int) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
         "tokens_written": old.written,
         "energies": old.state.energies,
         "seconds": [statistics.median(young.seconds), statistics.median(old.seconds[-tenth:])],
-        "kept": [max(young.kept), max(old.kept[-tenth:])],
+        "kept": [max(young.stored), max(old.stored[-tenth:])],
         "exponent": exponent([*range(words // 4 + 1, words + 1)], total[words // 4 :]),
     }
 
@@ -102,24 +102,24 @@ def measure_sound(translator: Translator, name: str) -> dict[str, Any]:
         raise UserError("--audio is of runs that read sound, and this one does not: leave it out")
     session = translator.stream()
     seconds = []
-    kept = []
+    stored = []
     start = time.process_time()
     for piece in chain(translator.field.pieces(name), [None]):
         if piece is None:
             session.finish()
         else:
             session.read(piece)
-        kept.append(session.stored_numbers)
+        stored.append(session.stored_numbers)
         seconds.append(time.process_time() - start)
         start = time.process_time()
     sound = session.source_read / 1000
-    tenth = max(1, len(kept) // 10)
+    tenth = max(1, len(stored) // 10)
     return {
         "sound_seconds": sound,
         "processor_seconds": sum(seconds),
         "real_time_factor": sum(seconds) / sound,
         "longest_piece": max(seconds),
-        "kept": [max(kept[:tenth]), max(kept[-tenth:])],
+        "kept": [max(stored[:tenth]), max(stored[-tenth:])],
     }
 
 

@@ -51,9 +51,9 @@ UPDATES = 3
 """Updates of a contender in a round."""
 PEAK_SECONDS = 40.0
 PEAK_UPDATES = 60
-"""Seconds and updates after which memory is taken to be known."""
+"""Memory has reached its peak after so many seconds or updates."""
 Train = Callable[[int], int]
-"""Makes as many updates as it is told, and returns their target tokens."""
+"""A function that makes so many updates, and returns their target tokens."""
 
 
 def train_by_mt(config: Config, corpus: Corpus) -> Train:
@@ -82,7 +82,7 @@ def train_plainly(model: Plain, batches: Sequence[Batch]) -> Train:
 
 
 def first_batches(config: Config, corpus: Corpus, count: int) -> list[Batch]:
-    """Returns the first ones of the order in which `mt` takes them, on its device."""
+    """Returns the first batches of the first epoch of `mt`, on its device."""
     split = corpus.split("train")
     tokens = config.training.batch_tokens
     order = batch_order(*split.lengths(), max_tokens=tokens, seed=config.seed, epoch=1)
