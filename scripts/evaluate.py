@@ -21,7 +21,6 @@ from typing import get_args
 
 from data_prep.run_corpus import corpus_of_run
 from mt.cli.arguments import (
-    add_engine_option,
     add_plot_options,
     add_run_options,
     add_search_options,
@@ -43,8 +42,7 @@ OTHERWISE = ", or decode your text with scripts/translate.py and score it with s
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
-    add_run_options(parser, several="of several, their ensemble")
-    add_engine_option(parser)
+    add_run_options(parser, several="of several, their ensemble", engine=True)
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
     add_plot_options(parser)
@@ -70,10 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not len(split):
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
         checkpoint = chosen_checkpoint(options)
-        unknown_words = chosen_unknown_words(options, translator)
-        evaluation = RunEvaluation(
-            options.run, checkpoint, options.split, search, options.precision, unit, unknown_words
-        )
+        unknown = chosen_unknown_words(options, translator)
+        evaluation = RunEvaluation(options.run, checkpoint, options.split, search, options.precision, unit, unknown)
         plots = PlotOptions(options.plot_words, options.plot_format)
         evaluation.write(translator, split, options.out, plots)
 

@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.cli.arguments import (
-    add_engine_option,
     add_plot_options,
     add_run_options,
     add_search_options,
@@ -45,8 +44,8 @@ from mt.errors import reported
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(__doc__)
-    add_run_options(parser, several="several: their ensemble; at last FILE, text, plain or .gz, else standard input")
-    add_engine_option(parser)
+    several = "several: their ensemble; at last FILE, text, plain or .gz, else standard input"
+    add_run_options(parser, several=several, engine=True)
     parser.add_argument("--n-best", type=int, metavar="N", help="hypotheses of each line, at most as many as the beam")
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
@@ -64,18 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with reported(), in_flags():
         translator = load_translator(options)
         search = chosen_search(options, translator.config.search)
-        files = LineFiles(
-            options.alignments, options.plots, options.plot_format or "png", plot_words=bool(options.plot_words)
-        )
-        translate_lines(
-            translator,
-            path,
-            search,
-            files,
-            unknown_words=chosen_unknown_words(options, translator),
-            lines_at_once=options.buffer_size,
-            numbered=bool(options.n_best),
-        )
+        unknown = chosen_unknown_words(options, translator)
+        plot_words = bool(options.plot_words)
+        files = LineFiles(options.alignments, options.plots, options.plot_format, plot_words=plot_words)
+        size = options.buffer_size
+        translate_lines(translator, path, search, files, unknown, lines_at_once=size, numbered=bool(options.n_best))
 
 
 if __name__ == "__main__":

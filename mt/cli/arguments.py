@@ -34,13 +34,24 @@ FLAGS = {
 """The options of search, and their flags on a command line."""
 
 
-def add_run_options(parser: argparse.ArgumentParser, *, several: str = "") -> None:
-    """Adds which model, and where it runs. several: the help about several runs, where they are allowed."""
+def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engine: bool = False) -> None:
+    """Adds which model, and where it runs.
+
+    several: the help about several runs, where they are allowed. engine: whether to add what computes the model, and in
+    what precision.
+    """
     help_text = "the folder that training printed, or OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
     parser.add_argument("--checkpoint", help="best, where none is named, last, average or ema where the run made one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+    if engine:
+        parser.add_argument(
+            "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what scripts/export.py --format onnx made"
+        )
+        parser.add_argument(
+            "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
+        )
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
@@ -64,16 +75,6 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
 def add_mode_option(parser: argparse.ArgumentParser) -> None:
     """Adds how a monotonic attention reads."""
     parser.add_argument(FLAGS["mode"], choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
-
-
-def add_engine_option(parser: argparse.ArgumentParser) -> None:
-    """Adds what computes the model, and in what precision."""
-    parser.add_argument(
-        "--engine", choices=ENGINES, default="torch", help="onnx: RUN is what scripts/export.py --format onnx made"
-    )
-    parser.add_argument(
-        "--precision", choices=PRECISIONS, help="of products; int8 is fastest on CPUs; else the run's own"
-    )
 
 
 def add_unknown_option(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +108,7 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":
-    """Loads the translator of `add_run_options`, by the engine of `add_engine_option` where there is that option.
+    """Loads the translator of `add_run_options`, by the engine that is chosen where there is that option.
 
     In the place of repositories `options.run` has the downloaded folders afterwards. Raises UserError as `load`.
     """

@@ -21,7 +21,7 @@ class LineFiles:
         self,
         alignments: Path | None = None,
         plots: Path | None = None,
-        plot_format: PlotFormat = "png",
+        plot_format: PlotFormat | None = None,
         *,
         plot_words: bool = False,
     ) -> None:
@@ -29,11 +29,12 @@ class LineFiles:
         Args:
             alignments: the file of word links; None: there is none.
             plots: the folder of drawings; None: nothing is drawn.
+            plot_format: None: png.
             plot_words: whether drawings are of words, in place of pieces.
         """
         self._alignments = alignments
         self._plots = plots
-        self._plot_format = plot_format
+        self._plot_format = plot_format or "png"
         self._plot_words = plot_words
         self._links: TextIO | None = None
 

@@ -18,9 +18,9 @@ def translate_lines(
     path: Path | None,
     search: SearchConfig,
     files: LineFiles,
+    unknown_words: UnknownWords | None,
     *,
-    unknown_words: UnknownWords | None = None,
-    lines_at_once: int = 1000,
+    lines_at_once: int,
     numbered: bool = False,
 ) -> None:
     """Writes the translations of each line of a text to standard output, in order, and to standard error how many
