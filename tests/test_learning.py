@@ -19,6 +19,7 @@ from mt.models.attention.none import NoAttention
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
+from mt.models.encoders.ssru import SSRUConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from tests.search.searches import greedy
@@ -124,6 +125,14 @@ def test_every_attention_learns_to_copy(attention: str):
 
 def test_without_attention_short_sequences_are_learnt_and_more_slowly():
     assert learnt(small("none"), copied, (2, 4), updates=600) >= 0.75
+
+
+@pytest.mark.parametrize("attention", ["general", "mocha"])
+def test_with_linear_recurrences_too(attention: str):
+    blocks = {"num_layers": 1, "feed_forward_size": 64}
+    encoder = SSRUConfig(hidden_size=32, dropout=0.0, **blocks)
+    config = small(attention, name="ssru", **blocks).model_copy(update={"encoder": encoder, "init_range": 0.15})
+    assert learnt(config, copied, COPIED_LENGTHS) >= 0.75
 
 
 def test_with_input_feeding_too():

@@ -26,20 +26,27 @@ DECODERS: dict[str, dict[str, Any]] = {
     "input_feeding": {"name": "luong", "input_feeding": True},
     "parallel": {"name": "luong"},
     "gnmt": {"name": "gnmt", "num_layers": 2},
+    "ssru": {"name": "ssru"},
 }
 
 
 def configure(
     decoder: str, precision: str, size: int, *, device: str = "cpu", max_updates: int | None = None
 ) -> Config:
-    """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of its layers."""
+    """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of its layers; of
+    SSRU, whose blocks are several, of the feed-forward networks, and half of it of all else."""
+    encoder: dict[str, Any] = {"name": "bilstm", "hidden_size": size}
+    layers = {"hidden_size": size, "readout_size": size}
+    if decoder == "ssru":
+        encoder = {"name": "bissru", "hidden_size": size // 2, "feed_forward_size": size}
+        layers = {"hidden_size": size // 2, "readout_size": size // 2, "feed_forward_size": size}
     training: dict[str, Any] = {"label_smoothing": 0.0}
     if max_updates is not None:
         training["max_updates"] = max_updates
     plain = {
         "embedding": {"embedding_dim": 256, "dropout": 0.2, "tie_output": False},
-        "encoder": {"name": "bilstm", "hidden_size": size, "dropout": 0.2},
-        "decoder": {**DECODERS[decoder], "hidden_size": size, "readout_size": size, "dropout": 0.2},
+        "encoder": {**encoder, "dropout": 0.2},
+        "decoder": {**DECODERS[decoder], **layers, "dropout": 0.2},
         "attention": {"name": "general"},
         "optimizer": {"name": "adam", "lr": 1e-3},
         "training": training,

@@ -1,12 +1,12 @@
 """Training beside a plain PyTorch loop of the same model, in float32 with input feeding, on the same batches.
 
-    python scripts/benchmark.py train [--corpus FOLDER] [--gnmt] [--device cuda] [--json]
+    python scripts/benchmark.py train [--corpus FOLDER] [--gnmt] [--ssru] [--device cuda] [--json]
 
 `ratio` is how many times as fast as the plain loop in the same round, the median of rounds in which all take turns;
 `tokens_per_second` counts real target tokens, EOS included, in the median round; `peak_mb` is what a process of its own
 that only trains holds at the most, as the kernel counts (on a GPU: what is allocated there), in MiB. All rows are
 compared with the plain loop with input feeding: `bf16` and `fp32` are the model without. `gnmt` rows are
-decoder=gnmt with two layers. OMP_NUM_THREADS sets the threads.
+decoder=gnmt with two layers, `ssru` rows encoder=bissru with decoder=ssru. OMP_NUM_THREADS sets the threads.
 """
 
 import time
@@ -45,7 +45,7 @@ SETTINGS: dict[str, Setting] = {
     "bf16": ("parallel", "bf16"),
     "fp32": ("parallel", "fp32"),
 }
-GNMT_SETTINGS: dict[str, Setting] = {"gnmt_bf16": ("gnmt", "bf16"), "gnmt_fp32": ("gnmt", "fp32")}
+PRECISIONS = ("bf16", "fp32")
 PLAIN = "plain"
 UPDATES = 3
 """Updates of a contender in a round."""
@@ -137,9 +137,11 @@ def main(arguments: Sequence[str]) -> None:
     add_corpus(parser)
     add_device_and_size(parser)
     add_rounds(parser, 7)
-    parser.add_argument("--gnmt", action="store_true", help="add the rows of decoder=gnmt")
+    for name in ("gnmt", "ssru"):
+        parser.add_argument(f"--{name}", action="store_true", help=f"add the rows of decoder={name}")
     options = parser.parse_args(arguments)
-    settings = SETTINGS | (GNMT_SETTINGS if options.gnmt else {})
+    added = [name for name, wanted in (("gnmt", options.gnmt), ("ssru", options.ssru)) if wanted]
+    settings = SETTINGS | {f"{name}_{precision}": (name, precision) for name in added for precision in PRECISIONS}
     with prepared_corpus(options.corpus) as folder:
         rows = measure(folder, settings, options.size, options.device, options.rounds)
     if options.json:

@@ -95,8 +95,9 @@ def test_growth(run: Run, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.exhaustive
 def test_train(run: Run):
-    found = json.loads("\n".join(run("train", "--size", "8", "--rounds", "1", "--json")))
-    assert list(found) == ["input_feeding_bf16", "input_feeding_fp32", "bf16", "fp32"]
+    found = json.loads("\n".join(run("train", "--size", "8", "--rounds", "1", "--ssru", "--json")))
+    rows = ["input_feeding_bf16", "input_feeding_fp32", "bf16", "fp32", "ssru_bf16", "ssru_fp32"]
+    assert list(found) == rows
     assert all(list(row) == ["ratio", "tokens_per_second", "peak_mb"] for row in found.values())
     assert all(value > 0 for row in found.values() for value in row.values())
 
