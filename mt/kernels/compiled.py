@@ -46,6 +46,11 @@ def float32_at(address: int) -> Pointer:
     raise NotImplementedError
 
 
+def int32_at(address: int) -> Pointer:
+    """Returns the numbers from an address on, within a loop."""
+    raise NotImplementedError
+
+
 def int64_at(address: int) -> Pointer:
     """Returns the numbers from an address on, within a loop."""
     raise NotImplementedError
@@ -75,7 +80,7 @@ def _register(numba: ModuleType, helper: Loop) -> None:
 
 @cache
 def _register_pointers(numba: ModuleType) -> None:
-    for function in (float32_at, int64_at, uint8_at):
+    for function in (float32_at, int32_at, int64_at, uint8_at):
         number = getattr(numba.types, function.__name__.removesuffix("_at"))
         numba.extending.overload(function)(_cast(numba, numba.types.CPointer(number)))
 

@@ -10,11 +10,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cache
-from typing import TypeVar
+from typing import TypeVar, no_type_check
 
 import torch
-from jaxtyping import Float, Int8
+from jaxtyping import Float, Int8, UInt8
 from torch import Tensor, nn
+
+from mt.kernels.compiled import Loop, compiled, float32_at, int32_at, uint8_at
 
 MOST = 127
 ZERO = 128
@@ -57,9 +59,8 @@ class Int8Matrix:
     def __call__(self, rows: Float[Tensor, "*N I"], bias: Float[Tensor, " O"] | None) -> Float[Tensor, "*N O"]:
         """`torch.nn.functional.linear`, rounded."""
         flat = rows if rows.dim() == 2 else rows.flatten(0, -2)
-        scale = _scale(flat, MOST)
-        # Rounded, since fractions are cut off.
-        products = self._multiply((flat / scale).add_(ZERO + 0.5).to(torch.uint8))
+        steps, scale = steps_of_rows(flat)
+        products = self._multiply(steps)
         products = products.mul_(scale) if bias is None else torch.addcmul(bias, products, scale, out=products)
         return products if rows.dim() == 2 else products.view(*rows.shape[:-1], -1)
 
@@ -111,6 +112,50 @@ def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, 
     """Returns whole numbers from -most to most for each row, and what they are to be multiplied by."""
     scale = _scale(rows, most)
     return (rows / scale).round_().to(torch.int8), scale
+
+
+def steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
+    """Returns whole numbers, `ZERO` above those of each row, and what they are to be multiplied by."""
+    if rows.dtype == torch.float32 and rows.numel() and (loop := _rounding_loop()):
+        steps = torch.empty(rows.shape, dtype=torch.uint8)
+        scale = torch.empty(len(rows), 1)
+        rows = rows.contiguous()
+        loop(rows.data_ptr(), *rows.shape, steps.data_ptr(), scale.data_ptr())
+        return steps, scale
+    scale = _scale(rows, MOST)
+    # Rounded, since fractions are cut off.
+    return (rows / scale).add_(ZERO + 0.5).to(torch.uint8), scale
+
+
+@cache
+def _rounding_loop() -> Loop | None:
+    """Returns `steps_of_rows` as one call, where torch takes seven; None where numba cannot."""
+    loops = compiled([("void(int64, int64, int64, int64, int64)", _round_rows)])
+    return None if loops is None else loops[0]
+
+
+LEAST, MOST_STEPS, MIDDLE = torch.tensor([1e-30, MOST, ZERO + 0.5]).numpy()
+"""In float32, as a literal would make numba compute in float64."""
+
+
+@no_type_check
+def _round_rows(rows, count, size, steps, scale) -> None:
+    """rows: the address of [N, I]. Fills steps [N, I] and scale [N, 1] at their addresses."""
+    for n in range(count):
+        row = float32_at(rows + 4 * n * size)
+        bits = int32_at(rows + 4 * n * size)
+        out = uint8_at(steps + n * size)
+        largest = 0
+        for i in range(
+            size
+        ):  # as whole numbers, bits without the sign are in the order of sizes, NaN being the largest
+            largest = max(largest, bits[i] & 0x7FFFFFFF)
+        int32_at(scale + 4 * n)[0] = largest
+        step = float32_at(scale + 4 * n)[0] / MOST_STEPS
+        step = LEAST if step < LEAST else step
+        float32_at(scale + 4 * n)[0] = step
+        for i in range(size):
+            out[i] = int(row[i] / step + MIDDLE)
 
 
 def _scale(rows: Float[Tensor, "N I"], most: int) -> Float[Tensor, "N 1"]:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from mt.kernels.int8 import ZERO, Int8Matrix, _multiplier, int8_copy, rounded, steps_of_matrices
+from mt.kernels.int8 import ZERO, Int8Matrix, _multiplier, int8_copy, rounded, steps_of_matrices, steps_of_rows
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
 
@@ -112,3 +112,24 @@ def test_a_copy_rounds_the_layers_that_say_so_and_shares_their_parameters() -> N
     rough = Int8Matrix(model[0].weight)(given, model[0].bias)
     assert torch.equal(copy(given), model[1](rough)) and not torch.equal(copy(given), expected)
     assert torch.equal(model(given), expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 256), (7, 33), (0, 4)])
+def test_rows_are_rounded_alike_with_and_without_compiled_loops(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = drawn(*shape) * torch.logspace(-20, 20, shape[0])[:, None]
+    rows = torch.cat((rows, torch.zeros(1, shape[1])))
+    rounded_rows = steps_of_rows(rows)
+    monkeypatch.setattr("mt.kernels.int8._rounding_loop", lambda: None)
+    for ours, theirs in zip(rounded_rows, steps_of_rows(rows), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_what_is_not_finite_is_not_hidden() -> None:
+    rows = drawn(3, 8)
+    rows[1, 4] = torch.nan
+    rows[2, 0] = torch.inf
+    _, scale = steps_of_rows(rows)
+    assert scale.isfinite().squeeze(1).tolist() == [True, False, False]
+    assert Int8Matrix(drawn(6, 8))(rows, None).isfinite().all(1).tolist() == [True, False, False]

@@ -79,8 +79,8 @@ class SSRU(Decoder):
             for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(size)
-        same = config.readout_size == size
-        self.readout = nn.Identity() if same else Linear(size, config.readout_size, bias=False, int8=True)
+        # Of equal sizes, too: else the residuals hold the vector of the token before, and a tied output says it again.
+        self.readout = Linear(size, config.readout_size, bias=False, int8=True)
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> SSRUState:
         (cells,) = self.recurrence.init_state(memory.final_state)
