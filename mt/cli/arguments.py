@@ -78,6 +78,7 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unknown_option(parser: argparse.ArgumentParser) -> None:
+    """Adds what unknown words of translations are replaced by."""
     parser.add_argument(
         "--replace-unknown",
         type=Path,
@@ -90,8 +91,8 @@ def add_unknown_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") -> "UnknownWords | None":
-    """What `add_unknown_option` asks for. Raises UserError where the model attends to no words, or FILE is no
-    dictionary."""
+    """Returns what replaces unknown words; None: nothing. Raises UserError where the model attends to no words, or FILE
+    is no dictionary."""
     if options.replace_unknown is None:
         return None
     from mt.decoding.unknown_words import UnknownWords, read_dictionary

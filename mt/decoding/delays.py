@@ -73,5 +73,5 @@ def _count(tokenizer: Tokenizer, word: Sequence[int], end: int, replaced: Mappin
     """Counts the words that the tokens before `end` make: one, but none of a blank alone, and more where an unknown one
     is replaced by several."""
     begin = end - len(word)
-    inside = {place - begin: text for place, text in replaced.items() if begin <= place < end}
+    inside = {position - begin: text for position, text in replaced.items() if begin <= position < end}
     return len(tokenizer.decode(word, inside).split())

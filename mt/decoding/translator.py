@@ -189,8 +189,8 @@ class Translator:
         return open_session(self.model, self.tokenizers, search, unit or self.unit, self.field)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
-        """Returns the search that is meant: the run's own where there is none, and with the run's own limits of the
-        length of hypotheses where it has none. Raises UserError where it is not for the engine or the precision."""
+        """Returns the search to decode by: that of the run where `search` is None, and with the limits of length of the
+        run where `search` has none. Raises UserError where it is not for the engine or the precision."""
         usual = self.config.search
         search = usual if search is None else limited_as(search, usual)
         self.network.require(search)

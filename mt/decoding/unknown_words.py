@@ -40,21 +40,21 @@ class UnknownWords:
     def replaced(self, translation: Translation, source: Raw) -> Translation:
         """Returns a translation of a source with its unknown words replaced, where it attended to a word at all when it
         wrote them."""
-        unknown = [place for place, token in enumerate(translation.ids) if token == UNK]
+        unknown = [position for position, token in enumerate(translation.ids) if token == UNK]
         words = source_words(self._translator.tokenizers.source, str(source)) if unknown else []
         entries = {}
-        for place in unknown:
-            pairs = zip(words, translation.alignment[place], strict=True)
+        for position in unknown:
+            pairs = zip(words, translation.alignment[position], strict=True)
             weights = [0.0 if word is None else weight for word, weight in pairs]
             word = words[int(np.argmax(weights))]
             if word is not None and max(weights) > 0:
-                entries[place] = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
+                entries[position] = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
         if not entries:
             return translation
         return replace(translation, **self._written(translation, entries), replaced_unknown=len(entries))
 
     def _written(self, translation: Translation, replaced: Mapping[int, str]) -> dict[str, Any]:
-        """Returns what a translation says of its text once the tokens at some places are replaced."""
+        """Returns the fields of a translation about its text, with the tokens at some positions replaced."""
         target = self._translator.tokenizers.target
         ids = translation.ids
         units_of_ids = target.decoded_unit_ids(ids, self._translator.link_unit, replaced)

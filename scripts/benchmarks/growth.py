@@ -82,7 +82,7 @@ def training_cost(bench: Bench, tokens: int, length: int) -> Cost:
 
 
 def decoding_cost(bench: Bench, width: int, length: int) -> Cost:
-    """An untrained model writes no EOS, so that sentences are as long as they may be."""
+    """Returns the cost of decoding. An untrained model writes no EOS, so that sentences are as long as they may be."""
     search = GreedyConfig(max_length=length) if width == 1 else BeamConfig(beam_size=width, max_length=length)
     sources = random_sentences(SENTENCES, length)
     model = bench.model.eval()

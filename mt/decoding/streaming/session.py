@@ -178,7 +178,8 @@ def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
 
 
 def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray]) -> list[list[str]]:
-    """`Session.read` of several sessions in one batch: the words that each writes, which are those it writes alone.
+    """Does as `Session.read` with several sessions in one batch, and returns the words that each writes, which are
+    those that it writes alone.
 
     Raises UserError as there, and where sessions have no batch in common.
     """
@@ -197,7 +198,7 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
 
 
 def finish(sessions: Iterable[Session]) -> list[list[str]]:
-    """`Session.finish` of several sessions in one batch. Raises UserError as `read`."""
+    """Does as `Session.finish` with several sessions in one batch. Raises UserError as `read`."""
     sessions = list(sessions)
     _refuse(sessions)
     before = [len(session.words) for session in sessions]
