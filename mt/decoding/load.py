@@ -26,8 +26,8 @@ def load(
     engine: Engine = "torch",
     precision: Precision | None = None,
 ) -> "Translator":
-    """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder, which may be
-    a repository of the Hugging Face hub (OWNER/NAME, see `folders`); of several, in torch, their ensemble, with the
+    """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder, which may
+    be a repository of the Hugging Face hub (OWNER/NAME, see `folders`); of several, in torch, their ensemble, with the
     configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one; a folder that was exported holds one. engine: onnx
