@@ -1,12 +1,26 @@
-"""Which cases of a test over a product of parameters are enough to try every value of each parameter once."""
+"""Which cases of a test the short run takes: of a product of parameters, enough to try every value of each once."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
 
 SMALL_PRODUCT = 8
 """Cases of all combinations of some values up to which all of them are run."""
 SMALL_TABLE = 24
 """The same of cases that are no such product: a table of examples."""
+
+
+def exhaustive(*cases: Any) -> list[Any]:
+    """Returns cases for `parametrize` that the run of all tests alone takes. A tuple has several values."""
+    tuples = (case if isinstance(case, tuple) else (case,) for case in cases)
+    return [pytest.param(*values, marks=pytest.mark.exhaustive) for values in tuples]
+
+
+def chosen(cases: Iterable[Any], *short: Any) -> list[Any]:
+    """Returns the cases for `parametrize`, of which the short run takes those of `short` alone."""
+    return [each for case in cases for each in ([case] if case in short else exhaustive(case))]
 
 
 def beyond_every_value(ids: Sequence[str]) -> list[bool]:

@@ -21,6 +21,7 @@ from mt.__main__ import main
 from mt.errors import UserError
 from tests.once import once
 from tests.processes import ROOT, Program
+from tests.products import exhaustive
 
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
 COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
@@ -92,7 +93,10 @@ ENDING = {
 }
 
 
-@pytest.mark.parametrize("number", ENDING)
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGTERM, *exhaustive(signal.SIGUSR1, signal.SIGHUP)],
+)
 def test_a_signal_before_the_first_checkpoint(
     number: int, train: Callable[..., Program], texts: Path, tmp_path: Path
 ) -> None:
@@ -129,8 +133,10 @@ def test_interrupts_one_after_another_leave_no_trace(
 
 
 STARTS = [
-    *((Path("train.py"), delay) for delay in (0.1, 0.3, 0.7, 1.5, 3.0)),
-    *((path.relative_to(ROOT), 0.3) for path in sorted((ROOT / "scripts").glob("[!_b]*.py"))),
+    (Path("train.py"), 0.3),
+    (Path("scripts/translate.py"), 0.7),
+    *exhaustive(*((Path("train.py"), delay) for delay in (0.1, 0.7, 1.5, 3.0))),
+    *exhaustive(*((path.relative_to(ROOT), 0.3) for path in sorted((ROOT / "scripts").glob("[!_b]*.py")))),
 ]
 
 
@@ -150,7 +156,7 @@ def test_an_interrupt_while_modules_load_leaves_no_trace(script: Path, delay: fl
     assert process.returncode in (130, -signal.SIGINT, 2) and b"Traceback" not in err, err
 
 
-@pytest.mark.parametrize("delay", [0.3, 1.5, 3.0])
+@pytest.mark.parametrize("delay", [0.3, *exhaustive(1.5, 3.0)])
 @pytest.mark.usefixtures("foreground")
 def test_signals_of_a_queue_while_modules_load_leave_with_its_status(delay: float, tmp_path: Path) -> None:
     program = f"import runpy; print(flush=True); runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"

@@ -22,6 +22,7 @@ from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.encoders.ssru import SSRUConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from tests.products import chosen, exhaustive
 from tests.search.searches import greedy
 
 BOS = 2
@@ -139,12 +140,14 @@ def test_with_input_feeding_too():
     assert learnt(small("general", input_feeding=True), copied, COPIED_LENGTHS) >= 0.75
 
 
-@pytest.mark.parametrize("attention", ["general", "monotonic"])
+@pytest.mark.parametrize("attention", ["general", *exhaustive("monotonic")])
 def test_with_the_other_decoder_too(attention: str):
     assert learnt(small(attention, name="bahdanau"), copied, COPIED_LENGTHS, updates=600) >= 0.75
 
 
-@pytest.mark.parametrize("attention", those(SoftmaxAttention, MILk, but=(Location,)))
+@pytest.mark.parametrize(
+    "attention", chosen(those(SoftmaxAttention, MILk, but=(Location,)), "general", "bahdanau", "milk")
+)
 def test_what_can_attend_to_any_position_before_its_last_learns_to_reverse(attention: str):
     assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS) >= 0.75
 
@@ -154,10 +157,11 @@ def test_location_attention_learns_to_reverse_what_has_one_length():
     assert learnt(small("location", causal=True, options={"max_source_length": 9}), reversed_, (8, 8)) >= 0.75
 
 
+@pytest.mark.exhaustive
 def test_the_other_decoder_learns_to_reverse():
     assert learnt(small("general", causal=True, name="bahdanau"), reversed_, REVERSED_LENGTHS, updates=600) >= 0.75
 
 
-@pytest.mark.parametrize("attention", those(Monotonic, but=(MILk,)))
+@pytest.mark.parametrize("attention", chosen(those(Monotonic, but=(MILk,)), "monotonic"))
 def test_monotonic_attention_behind_a_causal_encoder_cannot_reverse(attention: str):
     assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS, updates=200) <= 0.3

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.products import exhaustive
+
 ROOT = Path(__file__).parents[1]
 # A path that exists on one machine alone.
 LOCAL = re.compile(r"(?<![\w.~}])/(work|root|home|Users|mnt)/\w")
@@ -17,7 +19,9 @@ def run(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [["ruff", "check"], ["ruff", "format", "--check"], *exhaustive(["mypy"])], ids=" ".join
+)
 def test_is_clean(command: list[str]):
     run(*command)
 

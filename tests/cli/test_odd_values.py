@@ -11,6 +11,7 @@ from mt.cli.overrides import complaints_as_sentences, parse_overrides
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
+from tests.products import chosen, exhaustive
 
 from .conftest import Call
 
@@ -102,7 +103,7 @@ def options(plain: Any, prefix: str = "") -> Iterator[str]:
             yield from options(value, f"{prefix}{key}.")
 
 
-@pytest.mark.parametrize(("base", "parts"), BASES, ids=lambda value: value[0])
+@pytest.mark.parametrize(("base", "parts"), [BASES[0], *exhaustive(*BASES[1:])], ids=lambda value: value[0])
 def test_every_option_takes_or_refuses_every_value(call: Call, base: list[str], parts: tuple[str, ...]):
     ((plain, _),) = call(*base)
     values = []
@@ -155,7 +156,7 @@ def test_the_command_line_takes_or_refuses_them(
     assert with_one_sentence(lambda: call(option, body=read), capfd) == status
 
 
-@pytest.mark.parametrize("group", groups([CONF]))
+@pytest.mark.parametrize("group", chosen(groups([CONF]), "attention", "attention/energy", "dataset"))
 def test_a_group_refuses_them(call: Call, capfd: pytest.CaptureFixture[str], group: str):
     for value in ODD:
         assert with_one_sentence(lambda value=value: call(f"{group}={value}", body=read), capfd) == 2

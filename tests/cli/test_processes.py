@@ -14,6 +14,7 @@ import torch.distributed as dist
 from mt.cli.processes import _cause
 from mt.distributed import LostError
 from mt.errors import Preempted, UserError
+from tests.products import exhaustive
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +33,7 @@ def test_who_lost_another_to_a_signal_tells_of_the_signal() -> None:
 
 
 @pytest.mark.usefixtures("foreground")
-@pytest.mark.parametrize(("number", "status", "lines"), [(signal.SIGTERM, 75, 0), (signal.SIGINT, 130, 1)])
+@pytest.mark.parametrize(("number", "status", "lines"), [(signal.SIGTERM, 75, 0), *exhaustive((signal.SIGINT, 130, 1))])
 def test_one_that_waits_for_the_others_hears_signals(number: int, status: int, lines: int, tmp_path: Path) -> None:
     """Also where it has found a stranger at the port, who never answers."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:

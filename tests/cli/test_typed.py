@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mt.cli.command import compose
+from tests.products import chosen
 
 ODD = (
     "my data",
@@ -46,7 +47,7 @@ def composed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     return called
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", chosen(ODD, "my data", "a=b", "[a]", "it's", "2026", "é\\"))
 def test_a_path_is_what_is_typed(composed, name: str):
     (job,) = composed(f"folder=/tmp/{name}", f"init_from={name}", f"dataset.folder={name}", "dataset=files")
     assert (job["folder"], job["init_from"], job["dataset"]["folder"]) == (f"/tmp/{name}", name, name)

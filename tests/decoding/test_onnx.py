@@ -26,6 +26,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import sha256
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 from mt.storage import write_json
+from tests.products import chosen
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "the extra onnx is not installed"
@@ -95,7 +96,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", chosen(MODELS, "location_aware", "local_p"))
 def test_attentions_and_decoders(
     name: str, configure: Callable[..., Config], corpus: Corpus, lines: list[str], tmp_path: Path
 ) -> None:

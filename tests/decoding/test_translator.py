@@ -15,6 +15,7 @@ from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
+from tests.products import exhaustive
 
 GREEDY = GreedyConfig()
 
@@ -188,7 +189,9 @@ def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
         limited.align(["two", "two cats", "two big cats see houses"], ["zwei"] * 3)
 
 
-@pytest.mark.parametrize(("word", "count"), [("word ", 10_001), ("鳥", 10_001), ("a" * 20, 10_001), ("word ", 100_000)])
+@pytest.mark.parametrize(
+    ("word", "count"), [("word ", 10_001), ("鳥", 10_001), ("a" * 20, 10_001), *exhaustive(("word ", 100_000))]
+)
 def test_an_endless_text_is_refused(word: str, count: int, translator: Translator) -> None:
     sentence = rf"^text 2 has {count} words, and at most 10000 are read at once: split it into sentences, one a line$"
     with pytest.raises(UserError, match=sentence):

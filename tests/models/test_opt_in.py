@@ -19,6 +19,7 @@ from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.recurrence import Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding, EmbeddingConfig
+from tests.products import exhaustive
 
 SIZE = 6
 VOCABULARY = 13
@@ -148,8 +149,13 @@ def test_a_subclass_that_opts_into_its_parents_fast_paths_has_them(name: str, ba
             agrees(shake(built(each)), batch, hard)
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("energy", ENERGIES)
+@pytest.mark.parametrize(
+    ("energy", "scaled"),
+    [
+        *((energy, bool(number % 2)) for number, energy in enumerate(ENERGIES)),
+        *exhaustive(*((energy, not number % 2) for number, energy in enumerate(ENERGIES))),
+    ],
+)
 def test_energies(energy: str, scaled: bool, batch, shake) -> None:
     """One that overrides what an energy is, in every attention with energies of a choice."""
     kind = ENERGIES[energy]

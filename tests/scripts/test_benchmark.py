@@ -40,6 +40,7 @@ def test_ops(run: Run):
         assert re.fullmatch(rf" +{name}: \d+\.\d\d ms, \d+\.\d\d times as fast, largest error \d\.\de-\d\d", row)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_additive(run: Run):
     _, shape, *rows = run("additive", "--rounds", "2", "--shape", "8", "32", "64", "128")
@@ -48,6 +49,7 @@ def test_additive(run: Run):
         assert re.fullmatch(rf" +{name}: .* times as fast, peak \d+ MiB, .* of the first", row)
 
 
+@pytest.mark.exhaustive
 def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # As a command: thousands of small steps take three times as long where all shapes are checked.
     small = ("--lengths", "10", "40", "33", "--size", "8", "--vocabulary", "20", "--rounds", "2")

@@ -218,7 +218,9 @@ def test_ctrl_c_while_it_waits(start) -> None:
     assert (process.wait(100), process.stderr.read()) == (130, b"interrupted\n")
 
 
-@pytest.mark.parametrize("end", [b"\x04", b"\x03"], ids=["Ctrl-D", "Ctrl-C"])
+@pytest.mark.parametrize(
+    "end", [pytest.param(b"\x04", id="Ctrl-D"), pytest.param(b"\x03", id="Ctrl-C", marks=pytest.mark.exhaustive)]
+)
 def test_a_keyboard(start, translator: Translator, end: bytes) -> None:
     controller, terminal = pty.openpty()
     before = termios.tcgetattr(terminal)

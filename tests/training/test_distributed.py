@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 
 from mt.config import Config
 from mt.data.corpus import Corpus
+from tests.products import exhaustive
 
 WORKER = Path(__file__).with_name("worker.py")
 NOISY: dict[str, Any] = {
@@ -39,9 +40,17 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def learnt(
-    configure: Callable[..., Config], corpora: Path, trained_hard: Path, tmp_path_factory: pytest.TempPathFactory
+    configure: Callable[..., Config],
+    corpora: Path,
+    trained_hard: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> dict[int, Path]:
-    """What 1, 2 and 4 processes made of every case."""
+    """What one process and as many as tests are selected for made of every case."""
+    selected = [
+        item for item in request.session.items if isinstance(item, pytest.Function) and "learnt" in item.fixturenames
+    ]
+    sizes = sorted({1} | {item.callspec.params["size"] for item in selected})
     folder = tmp_path_factory.mktemp("distributed")
     plain = {}
     for name, changes in CASES.items():
@@ -50,29 +59,36 @@ def learnt(
     plain["streamed"] = configure(NOISY).model_dump(mode="json")
     plain["streamed"]["dataset"] |= {"streaming": True, "shuffle_buffer": 70, "workers": 1}
     (folder / "cases.json").write_text(json.dumps(plain))
-    command = [sys.executable, WORKER, folder / "cases.json", corpora, trained_hard, folder]
+    command = [sys.executable, WORKER, folder / "cases.json", corpora, trained_hard, folder, *sizes]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run([*map(str, command)], env=environment, stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 0, ended.stderr
-    return {size: folder / str(size) for size in (1, 2, 4)}
+    return {size: folder / str(size) for size in sizes}
 
 
-@pytest.mark.parametrize("case", [*CASES, "streamed"])
-def test_an_update_does_not_depend_on_the_number_of_processes(case: str, learnt: dict[int, Path]) -> None:
+SEVERAL = [2, *exhaustive(4)]
+
+
+@pytest.mark.parametrize("size", SEVERAL)
+def test_an_update_does_not_depend_on_the_number_of_processes(size: int, learnt: dict[int, Path]) -> None:
+    for case in (*CASES, "streamed"):
+        require_like_updates(case, size, learnt)
+
+
+def require_like_updates(case: str, size: int, learnt: dict[int, Path]) -> None:
     # In float16, a last bit of a weight is soon one of 11 bits.
     near, nearby = (1e-3, 1e-2) if case == "fp16" else (1e-6, 1e-5)
     losses = {size: json.loads((folder / "losses.json").read_text())[case] for size, folder in learnt.items()}
     weights = {size: load_file(folder / f"{case}.safetensors") for size, folder in learnt.items()}
     assert max(norm for *_, norm in losses[1]) > 0.2, "clipping is active"
     assert case != "stochastic" or any(extra for _, _, extra, _ in losses[1])
-    for size in (2, 4):
-        np.testing.assert_allclose(losses[size], losses[1], rtol=near, atol=near)
-        assert weights[size].keys() == weights[1].keys()
-        for name, tensor in weights[1].items():
-            torch.testing.assert_close(weights[size][name], tensor, rtol=0, atol=nearby)
+    np.testing.assert_allclose(losses[size], losses[1], rtol=near, atol=near, err_msg=case)
+    assert weights[size].keys() == weights[1].keys()
+    for name, tensor in weights[1].items():
+        torch.testing.assert_close(weights[size][name], tensor, rtol=0, atol=nearby, msg=lambda told: f"{case}: {told}")
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", SEVERAL)
 def test_scores_of_several_are_those_of_one(size: int, learnt: dict[int, Path]) -> None:
     alone, together = ((learnt[count] / "scores.json").read_text() for count in (1, size))
     assert together == alone and "bleu_hard" in alone
@@ -83,7 +99,7 @@ def test_scores_of_several_are_those_of_one(size: int, learnt: dict[int, Path]) 
     assert all(written[0][name] == written[1][name] for name in ("test.txt", "test.pharaoh"))
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, *SEVERAL])
 def test_processes_read_every_example_once_in_an_epoch(size: int, learnt: dict[int, Path], corpus: Corpus) -> None:
     seen = [Counter(json.loads((learnt[size] / f"seen-{rank}.json").read_text())) for rank in range(size)]
     assert sum(seen, Counter()) == {str(i): 1 for i in range(len(corpus.split("train")))}

@@ -24,6 +24,7 @@ from mt.training import train as training, validation
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test
+from tests.products import chosen
 
 pytestmark = pytest.mark.usefixtures("foreground")
 SIZES = {
@@ -56,7 +57,7 @@ def lines(run: Run) -> list[str]:
     return [line.split(', "tokens_per')[0] for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", chosen(ATTENTIONS, "general", "mocha", "stochastic"))
 def test_validations_leave_training_as_it_is(
     attention: str,
     config: Callable[..., Config],

@@ -9,6 +9,7 @@ import pytest
 
 from mt.config import Config
 from mt.data.corpus import Corpus
+from tests.products import exhaustive
 
 PROGRAM = """
 import json, resource, sys
@@ -32,11 +33,9 @@ with reported():
 @pytest.mark.parametrize(
     ("limit", "named"),
     [
-        pytest.param(
-            300, "run", marks=pytest.mark.exhaustive
-        ),  # of the first records of TensorBoard, which its own thread writes
         (40_000, "run/checkpoints/update-0000002"),  # of the weights
-        (0, "run"),
+        # 300: of the first records of TensorBoard, which its own thread writes.
+        *exhaustive((300, "run"), (0, "run")),
     ],
 )
 def test_a_full_disk_is_one_sentence(

@@ -19,6 +19,7 @@ from mt.training import train as training, validation
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import choose_best, train
+from tests.products import exhaustive
 
 CALLS = ("rename", "replace", "symlink")
 """Of `os`: what gives a file, a folder or a link its name."""
@@ -97,9 +98,8 @@ def outcome(folder: Path) -> tuple[dict, list, dict]:
 @pytest.mark.parametrize(
     ("before", "end", "averaged", "best"),
     [
-        pytest.param(0, 4, 2, 0, marks=pytest.mark.exhaustive),  # a new run, as the last, with an average, as the next
         (4, 6, 2, 0),
-        (0, 6, 1, 4),
+        *exhaustive((0, 6, 1, 4), (0, 4, 2, 0)),  # new runs, without an average and with one
     ],
 )
 def test_a_death_at_any_moment_of_saving_changes_nothing(

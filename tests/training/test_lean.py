@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.processes import ROOT, Program
+
 PROGRAM = """
 import runpy, sys
 sys.argv = sys.argv[1:]
@@ -20,9 +21,9 @@ def test_training_loads_neither_what_prepares_nor_what_draws(texts: Path, tmp_pa
         "decoder.hidden_size=8", "decoder.readout_size=8", "search=greedy", "device=cpu", "training.max_updates=2",
         "training.plots=0",
     ]  # fmt: skip
-    for name in ("prepares", "finds-it-prepared"):
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(ROOT / "train.py"), *options, f"folder={name}"],
-            cwd=tmp_path, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+    Program(ROOT / "train.py", [*options, "folder=prepares"], tmp_path).finish()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(ROOT / "train.py"), *options, "folder=finds-it-prepared"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     assert done.stderr.splitlines()[-1] == "[]"

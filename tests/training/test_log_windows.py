@@ -23,6 +23,7 @@ from mt.training.requeue import begin_in
 from mt.training.run import Run
 from mt.training.start import resume
 from mt.training.train import train_and_test
+from tests.products import exhaustive
 
 pytestmark = pytest.mark.usefixtures("foreground")
 WRITERS = [
@@ -105,11 +106,9 @@ CHECKPOINT = "a checkpoint that is still to be validated"
 @pytest.mark.parametrize(
     ("start", "deaths"),
     [
-        (NOTHING, range(0, 7, 2)),
-        (CHECKPOINT, range(1, 99, 3)),
-        pytest.param(NOTHING, range(1, 7, 2), marks=pytest.mark.exhaustive),
-        pytest.param(CHECKPOINT, range(0, 99, 3), marks=pytest.mark.exhaustive),
-        pytest.param(CHECKPOINT, range(2, 99, 3), marks=pytest.mark.exhaustive),
+        (NOTHING, range(0, 7, 3)),
+        (CHECKPOINT, range(1, 99, 9)),
+        *exhaustive((NOTHING, range(7)), (CHECKPOINT, range(99))),
     ],
 )
 def test_a_death_between_the_log_and_the_checkpoint(

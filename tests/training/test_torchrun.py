@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from mt import checkpoint
 from tests.once import once
 from tests.processes import ROOT, Program
+from tests.products import exhaustive
 from tests.test_end_to_end import COSTS
 
 OPTIONS = [
@@ -120,6 +121,7 @@ def straight(start: Callable[..., Started], place: Path) -> Path:
     return place / "straight"
 
 
+@pytest.mark.exhaustive
 def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
     start: Callable[..., Started], straight: Path, place: Path
 ) -> None:
@@ -142,7 +144,7 @@ def test_an_elastic_restart_goes_on_from_the_last_checkpoint(
     assert all(results[0][name] == results[1][name] for name in results[0].keys() - COSTS)
 
 
-@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("victim", [1, *exhaustive(0, 2)])
 def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., Started], place: Path) -> None:
     run = place / f"killed-{victim}"
     size = victim + 1 if victim else 2
@@ -161,7 +163,7 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
         assert checkpoint.load_meta(checkpoint.locate(run, "last")).update >= 6
 
 
-@pytest.mark.parametrize("asked", [0, 1])
+@pytest.mark.parametrize("asked", [0, *exhaustive(1)])
 def test_a_signal_to_one_ends_all_after_the_same_update(
     asked: int, start: Callable[..., Started], straight: Path, place: Path
 ) -> None:
@@ -178,13 +180,16 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
         assert same(run, straight)
 
 
-def test_a_run_goes_on_with_another_number_of_processes(start: Callable[..., Started], place: Path) -> None:
-    run = place / "changing"
-    alone = place / "alone"
+@pytest.mark.parametrize(("before", "after"), [(2, 1), *exhaustive((3, 2))])
+def test_a_run_goes_on_with_another_number_of_processes(
+    before: int, after: int, start: Callable[..., Started], place: Path
+) -> None:
+    run = place / f"changing-{before}"
+    alone = place / f"alone-{before}"
     options = ("training.gradient_accumulation=3", "training.max_updates=24")
     succeed(start(1, f"folder={alone}", *options))
-    succeed(start(3, f"folder={run}", *options, "training.max_updates=9"))
-    succeed(start(2, f"resume={run}", "training.max_updates=24"))
+    succeed(start(before, f"folder={run}", *options, "training.max_updates=9"))
+    succeed(start(after, f"resume={run}", "training.max_updates=24"))
     for name, tensor in weights(alone).items():
         torch.testing.assert_close(weights(run)[name], tensor, rtol=0, atol=1e-5)
     texts = [(folder / "metrics.jsonl").read_text().splitlines() for folder in (run, alone)]
@@ -201,14 +206,16 @@ def test_a_run_goes_on_with_another_number_of_processes(start: Callable[..., Sta
             "2 processes share the batches of an update, which are training.gradient_accumulation=1: set it to 2 or a "
             "multiple of that (an update is then of so many batches of 60 tokens: training.batch_tokens), or start 1",
         ),
-        (
-            ["training.batch_tokens=100000"], [],
-            "2 processes share the batches of an epoch, which are 1: lower training.batch_tokens=100000, or start",
-        ),
         ([], ["seed=7"], "seed is 1 in process 0 (on HOST) and 7 in process 1 (on HOST): start all processes with the"),
-        (["attention=mocah"], [], "attention=mocah is an invalid choice: did you mean mocha?"),
-        (["-m", "seed=1,2"], [], "-m starts several jobs, and torchrun the processes of a single one: leave one out"),
-        (["device=cuda:1"], [], "device=cuda:1 is one device, and 2 processes train together: choose device=cuda,"),
+        *exhaustive(
+            (
+                ["training.batch_tokens=100000"], [],
+                "2 processes share the batches of an epoch, which are 1: lower training.batch_tokens=100000, or start",
+            ),
+            (["attention=mocah"], [], "attention=mocah is an invalid choice: did you mean mocha?"),
+            (["-m", "seed=1,2"], [], "-m starts several jobs, and torchrun the processes of a single one: leave"),
+            (["device=cuda:1"], [], "device=cuda:1 is one device, and 2 processes train together: choose device=cuda,"),
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_told_once(

@@ -1,6 +1,6 @@
 """What the processes of `test_distributed.py` run, alone or with others: some updates of every case, an evaluation.
 
-    python worker.py CASES CORPORA RUN OUT
+    python worker.py CASES CORPORA RUN OUT SIZE ...
 
 CASES: a JSON object of configurations by their names; CORPORA: where corpora are; RUN: what is evaluated; OUT: where
 process 0 of N writes `N/<case>.safetensors`, `N/losses.json` and `N/scores.json`, and each `N/seen-<rank>.json`, which
@@ -107,6 +107,6 @@ def fork(size: int, out: Path) -> list[int]:
 if __name__ == "__main__":
     for module in LOADED_LATE:
         importlib.import_module(module)
-    for size in (1, 2, 4):
+    for size in map(int, sys.argv[5:]):
         if any(fork(size, Path(sys.argv[4]) / str(size))):
             sys.exit(f"one of {size} processes failed")

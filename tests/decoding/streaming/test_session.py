@@ -13,6 +13,7 @@ from mt.decoding.delays import delays
 from mt.decoding.streaming import Session, finish, read, refuse_offline
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
+from tests.products import exhaustive
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
 WAIT_3, WAIT_5 = (WaitKConfig(k=k, max_ratio=1.2, max_extra=4) for k in (3, 5))
@@ -80,7 +81,12 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
 
 
 @pytest.mark.parametrize(
-    ("policy", "encoder"), [*((policy, "lstm") for policy in POLICIES), ("mocha", "lc_bilstm"), ("wait-3", "lc_bilstm")]
+    ("policy", "encoder"),
+    [
+        *(("mocha", "lstm"), ("milk", "lstm"), ("wait-3", "lc_bilstm")),
+        *exhaustive(*((policy, "lstm") for policy in POLICIES if policy not in ("mocha", "milk"))),
+        *exhaustive(("mocha", "lc_bilstm")),
+    ],
 )
 def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, sentences, offline, streamed) -> None:
     """Of 1,000 futures, together: what was written is the beginning of each whole translation, word for word."""

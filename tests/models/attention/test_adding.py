@@ -109,6 +109,7 @@ def test_three_files_are_edited(copy: Path):
     assert sorted(set(after.splitlines()) - set(before.splitlines())) == sorted((IMPORT, ENTRY))
 
 
+@pytest.mark.exhaustive
 def test_the_tests_over_the_table_take_it_up(copy: Path):
     """Its law, its gradients, padding, decoders, whole models, initialisation, learning to copy."""
     out = run(copy, "-m", "pytest", "-q", "-k", "cosine", "-p", "no:cacheprovider", "--no-header", "-rA", *SUITES)
