@@ -5,7 +5,7 @@ import textwrap
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from matplotlib import rc_context
@@ -107,7 +107,7 @@ def save(figure: Figure, path: Path) -> None:
     # The same picture is the same file: without the time, and without random numbers in the names within an SVG.
     date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(ending)
     # And words are text, which can be searched and edited, in place of outlines.
-    settings = {"svg.hashsalt": "mt", "svg.fonttype": "none", "pdf.fonttype": 42}
+    settings: dict[Any, Any] = {"svg.hashsalt": "mt", "svg.fonttype": "none", "pdf.fonttype": 42}
     with replaced(path) as file, rc_context(settings):
         figure.savefig(file, format=ending, metadata=date)
 

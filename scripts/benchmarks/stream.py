@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 from benchmarks.harness import exponent, option_parser
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.cli.parser import whole_number
 from mt.common.options import parse
@@ -35,7 +35,10 @@ from mt.decoding.streaming.state import StreamState
 from mt.decoding.streaming.stepper import advance_streams
 from mt.decoding.translator import Translator
 from mt.errors import UserError
+from mt.kernels.hard_step import PlainEnergy
+from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
+from mt.models.encoders import Encoded
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import MAX_LENGTH, OnlineConfig
 
@@ -43,16 +46,21 @@ VOCABULARY = 8000
 ATTENTIONS = ("monotonic", "mocha", "matcha", "milk")
 
 
-class RandomEnergy(nn.Module):
-    """Costs what an energy costs, but is of either sign by chance: an untrained pointer would soon stay where it is."""
+class RandomEnergy(Energy):
+    """Costs what an energy costs, but of random queries: an untrained pointer would soon stay where it is."""
 
-    def __init__(self, energy: Any) -> None:
+    def __init__(self, energy: Energy) -> None:
         super().__init__()
         self.energy = energy
-        self.keys = energy.keys
+
+    def keys(self, encoded: Encoded) -> Tensor:
+        return self.energy.keys(encoded)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return torch.rand_like(self.energy(queries, keys)) - 0.5
+        return self.energy(torch.randn_like(queries), keys)
+
+    def as_plain(self, query: Tensor) -> PlainEnergy | None:
+        return self.energy.as_plain(torch.randn_like(query))
 
 
 class Session:
@@ -75,7 +83,10 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
     """Streams words through a new model with this attention."""
     options = {"encoder": {"name": "lstm"}, "decoder": {"name": "luong", "init_hidden": "zeros"}}
     model = Seq2Seq(parse({**options, "attention": {"name": attention}}, ModelConfig), VOCABULARY, VOCABULARY).eval()
-    model.decoder.attention.energy = RandomEnergy(model.decoder.attention.energy)
+    mechanism = model.decoder.attention
+    with torch.no_grad():
+        mechanism.energy.bias.zero_()
+    mechanism.energy = RandomEnergy(mechanism.energy)
     # Without an end, as if all sentences were one.
     search = OnlineConfig(max_ratio=100.0, min_length=MAX_LENGTH - 1)
     old = Session(StreamState(model, search))
