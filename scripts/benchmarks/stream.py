@@ -83,7 +83,7 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
     """Streams words through a new model with this attention."""
     options = {"encoder": {"name": "lstm"}, "decoder": {"name": "luong", "init_hidden": "zeros"}}
     model = Seq2Seq(parse({**options, "attention": {"name": attention}}, ModelConfig), VOCABULARY, VOCABULARY).eval()
-    mechanism = model.decoder.attention
+    mechanism: Any = model.decoder.attention
     with torch.no_grad():
         mechanism.energy.bias.zero_()
     mechanism.energy = RandomEnergy(mechanism.energy)

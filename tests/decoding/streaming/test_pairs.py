@@ -62,7 +62,7 @@ def build(attention: dict[str, Any], encoder: dict[str, Any], decoder: dict[str,
         attention=attention,
     )
     model = Seq2Seq(config, VOCABULARY, VOCABULARY).eval()
-    generator = torch.Generator().manual_seed(7)
+    generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.parameters():
             # Large enough that what is written differs from step to step, and with the source.
