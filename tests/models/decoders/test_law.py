@@ -94,10 +94,12 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, to
     assert weights.any() == decoder.attention.uses_source
     torch.testing.assert_close(logits, expected_logits, atol=3e-6, rtol=1e-5)
     torch.testing.assert_close(weights, expected_weights, atol=1e-6, rtol=0)
-    # A ReLU whose argument is 0 but for rounding has the one gradient or the other.
-    tolerance = 1e-3 if decoder.Config.model_fields["name"].default == "ssru" else 1e-5
+    has_relu = decoder.Config.model_fields["name"].default == "ssru"
     for ours, theirs in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=tolerance * max(1.0, float(theirs.abs().max())), rtol=1e-4)
+        if has_relu:  # one whose argument is 0 but for rounding has the one gradient or the other
+            assert (ours - theirs).norm() <= 1e-2 * theirs.norm() + 1e-3
+        else:
+            torch.testing.assert_close(ours, theirs, atol=1e-5 * max(1.0, float(theirs.abs().max())), rtol=1e-4)
 
 
 def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, batch, tokens):
