@@ -9,7 +9,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.compiled import Array, Loop, compiled
-from mt.kernels.threads import at_once
+from mt.kernels.threads import at_once, shares
 
 ANY_ORDER = {"reassoc", "contract", "nsz"}
 """Lets sums be taken in any order, so that they are vectorised. NaN and infinity keep their meaning."""
@@ -105,9 +105,8 @@ def _by_sentence(kernel: Loop, *tensors: Tensor) -> None:
     """
     batch, steps, hidden = tensors[0].shape
     positions = tensors[1].shape[1]
-    threads = min(torch.get_num_threads(), batch, batch * steps * positions * hidden // THREAD)
-    size = -(-batch // max(threads, 1)) or 1
-    at_once([partial(kernel, *_arrays(*(x[first : first + size] for x in tensors))) for first in range(0, batch, size)])
+    slices = shares(batch, min(torch.get_num_threads(), batch * steps * positions * hidden // THREAD))
+    at_once([partial(kernel, *_arrays(*(x[share] for x in tensors))) for share in slices])
 
 
 # The loops. numba compiles them as they stand, so that no test may wrap them: hence @no_type_check.

@@ -12,7 +12,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.compiled import Loop, compiled
-from mt.kernels.threads import at_once
+from mt.kernels.threads import at_once, shares
 
 THREAD = 2**18
 """Cells for each thread at least: about a tenth of a millisecond."""
@@ -60,11 +60,9 @@ class CompiledScan(Function):
 def _by_rows(kernel: Loop, reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
     """Calls the kernel on slices of the rows of the tensors [N, ...], each slice in a thread."""
     rows, _, hidden = read[0].shape
-    threads = min(torch.get_num_threads(), rows, read[0].numel() // THREAD)
-    size = -(-rows // max(threads, 1)) or 1
     calls = []
-    for first in range(0, rows, size):
-        parts = [[x[first : first + size].detach().numpy() for x in tensors] for tensors in (read, written)]
+    for share in shares(rows, min(torch.get_num_threads(), read[0].numel() // THREAD)):
+        parts = [[x[share].detach().numpy() for x in tensors] for tensors in (read, written)]
         carried = torch.empty(hidden, dtype=torch.float64).numpy()
         calls.append(partial(kernel, *parts[0], reverse, *parts[1], carried))
     at_once(calls)

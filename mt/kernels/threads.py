@@ -28,6 +28,12 @@ def at_once(calls: Sequence[Callable[[], object]]) -> None:
         in_region(parallel, calls)
 
 
+def shares(rows: int, threads: int) -> list[slice]:
+    """Cuts rows into slices of one size, the last one perhaps smaller: at most one for each of the threads."""
+    size = -(-rows // max(threads, 1)) or 1
+    return [slice(first, first + size) for first in range(0, rows, size)]
+
+
 def step_threads() -> int:
     """Returns how many threads share a step of a single sentence in ONNX Runtime: as many as OMP_NUM_THREADS says,
     otherwise two."""
