@@ -77,6 +77,31 @@ class Encoder(OptIn, nn.Module):
         return positions + 1 if self.causal else lengths.expand_as(positions)
 
 
+class CausalEncoder(Encoder):
+    """Goes from left to right, so that all of a source and its parts one after another are the same to it: a subclass
+    says what it is to go on from a state."""
+
+    causal = incremental = True
+
+    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
+        return self._encode(vectors, mask, None)[0]
+
+    def extend(
+        self,
+        vectors: Float[Tensor, "B S E"],
+        mask: Bool[Tensor, "B S"],
+        state: State | None,
+        complete: Bool[Tensor, " B"],
+    ) -> tuple[Encoded, State]:
+        return self._encode(vectors, mask, state)
+
+    @abstractmethod
+    def _encode(
+        self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
+    ) -> tuple[Encoded, State]:
+        """Encodes the positions after a state, None at the beginning; returns also the state after them."""
+
+
 def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Tensor, "B V"]:
     """Returns the mean over real positions of values that are zero on padding."""
     return values.sum(1) / mask.sum(1, keepdim=True)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
-from mt.models.encoders.base import Encoded, Encoder, State, running_mean
+from mt.models.encoders.base import CausalEncoder, Encoded, State, running_mean
 
 
 class EmbeddingEncoderConfig(Options):
@@ -21,29 +21,17 @@ class NoEncoderConfig(EmbeddingEncoderConfig):
     name: Literal["none"] = "none"  # type: ignore[assignment]  # another name in the table
 
 
-class EmbeddingEncoder(Encoder):
+class EmbeddingEncoder(CausalEncoder):
     """The final state is the mean of the values, which has no order either."""
 
     Config: ClassVar[type[BaseModel]] = EmbeddingEncoderConfig
-    causal = incremental = True
+    opts_into = ("extend", "causal", "incremental")
 
     def __init__(self, config: EmbeddingEncoderConfig, input_size: int) -> None:
         super().__init__()
         self.value_size = self.final_state_size = config.hidden_size or input_size
         projects = config.hidden_size is not None
         self.project = Linear(input_size, self.value_size, bias=False) if projects else nn.Identity()
-
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        return self._encode(vectors, mask, None)[0]
-
-    def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
-    ) -> tuple[Encoded, State]:
-        return self._encode(vectors, mask, state)
 
     def _encode(
         self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.models import ssru
-from mt.models.encoders.base import Encoded, Encoder, State
+from mt.models.encoders.base import CausalEncoder, Encoded, State
 from mt.models.encoders.recurrent import BidirectionalConfig, RecurrentConfig
 
 
@@ -38,11 +38,11 @@ class BiSSRUConfig(BlocksConfig, BidirectionalConfig):
     name: Literal["bissru"] = "bissru"
 
 
-class SSRU(Encoder):
+class SSRU(CausalEncoder):
     """From left to right. The final state is that of the top recurrence."""
 
     Config: ClassVar[type[BaseModel]] = SSRUConfig
-    causal = incremental = True
+    opts_into = ("extend", "causal", "incremental")
     unit: ClassVar[type[ssru.SSRU] | type[ssru.BiSSRU]] = ssru.SSRU
 
     def __init__(self, config: BlocksConfig, input_size: int) -> None:
@@ -57,18 +57,6 @@ class SSRU(Encoder):
             ssru.FeedForward(size, config.feed_forward_size, config.dropout) for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(size)
-
-    def forward(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Encoded:
-        return self._encode(vectors, mask, None)[0]
-
-    def extend(
-        self,
-        vectors: Float[Tensor, "B S E"],
-        mask: Bool[Tensor, "B S"],
-        state: State | None,
-        complete: Bool[Tensor, " B"],
-    ) -> tuple[Encoded, State]:
-        return self._encode(vectors, mask, state)
 
     def _encode(
         self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
