@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from mt.kernels.compiled import Loop, compiled, float32_at, int32_at, uint8_at
 
 MOST = 127
+SMALLEST = 1e-30
+"""The least scale of a row, so that a row of zeros stays one."""
 ZERO = 128
 """What stands for zero in rows that are multiplied by a matrix: VNNI's instructions take numbers without a sign by
 numbers with one, and oneDNN has but a plain loop for two with a sign, which is a thousand times as slow."""
@@ -134,7 +136,7 @@ def _rounding_loop() -> Loop | None:
     return None if loops is None else loops[0]
 
 
-LEAST, MOST_STEPS, MIDDLE = torch.tensor([1e-30, MOST, ZERO + 0.5]).numpy()
+LEAST, MOST_STEPS, MIDDLE = torch.tensor([SMALLEST, MOST, ZERO + 0.5]).numpy()
 """In float32, as a literal would make numba compute in float64."""
 
 
@@ -145,10 +147,9 @@ def _round_rows(rows, count, size, steps, scale) -> None:
         row = float32_at(rows + 4 * n * size)
         bits = int32_at(rows + 4 * n * size)
         out = uint8_at(steps + n * size)
+        # As whole numbers, bits without the sign are in the order of sizes, NaN being the largest.
         largest = 0
-        for i in range(
-            size
-        ):  # as whole numbers, bits without the sign are in the order of sizes, NaN being the largest
+        for i in range(size):
             largest = max(largest, bits[i] & 0x7FFFFFFF)
         int32_at(scale + 4 * n)[0] = largest
         step = float32_at(scale + 4 * n)[0] / MOST_STEPS
@@ -159,8 +160,7 @@ def _round_rows(rows, count, size, steps, scale) -> None:
 
 
 def _scale(rows: Float[Tensor, "N I"], most: int) -> Float[Tensor, "N 1"]:
-    # A row of zeros stays one.
-    return rows.abs().amax(1, keepdim=True).div_(most).clamp_(min=1e-30)
+    return rows.abs().amax(1, keepdim=True).div_(most).clamp_(min=SMALLEST)
 
 
 @cache
