@@ -108,10 +108,8 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         links = folder / "checkpoints"
         progress = processes.decided_by_first(lambda: repair_links(links, newest, restored.progress, metric))
         restore_generators(newest, restored)
-        run = Run(
-            *(config, corpus, folder, model, optimizer, progress, lock.pop_all(), processes, restored.logged),
-            moving_average=moving_average,
-        )
+        held = lock.pop_all()
+        run = Run(config, corpus, folder, model, optimizer, progress, held, processes, restored.logged, moving_average)
     if processes.is_first:
         prune(run)
     return run

@@ -218,18 +218,19 @@ def _try_average(run: Run, folders: Sequence[Path]) -> None:
     if run.processes.is_first:
         checkpoint.fill(run.model, checkpoint.average(folders))
     run.processes.broadcast_weights(run.model)
-    if _is_best(run, f"average of the last {len(folders)}"):
+    if _beats_best(run, f"average of the last {len(folders)}"):
         save_average(run, run.progress.validations[-len(folders) :])
 
 
 def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
     """Scores the moving average of the weights, and saves it, as the best checkpoint where it is."""
     moving_average.fill()
-    save_moving_average(run, moving_average.decay, is_best=_is_best(run, "moving average"))
+    save_moving_average(run, moving_average.decay, is_best=_beats_best(run, "moving average"))
 
 
-def _is_best(run: Run, name: str) -> bool:
-    """Scores the present weights, says the scores by this name, and returns whether they are the best so far."""
+def _beats_best(run: Run, name: str) -> bool:
+    """Scores the present weights, says the scores by this name, and returns whether they are the best so far, which is
+    recorded then."""
     with run.evaluating():
         validation = measure(run)
     is_best = improves(validation.scores, run.progress.best, run.metric)
