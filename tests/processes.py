@@ -1,6 +1,7 @@
 """Python programs in processes of their own, forked from one that has imported most of what they need: importing it
 takes longer than what they do."""
 
+import contextlib
 import multiprocessing
 import os
 import runpy
@@ -42,8 +43,10 @@ class Program:
         return self.process.exitcode
 
     def send_signal(self, number: int) -> None:
-        if self.process.pid is not None and self.poll() is None:
-            os.kill(self.process.pid, number)
+        # Whoever forked it takes its exit code first, so that it may be gone while `poll` does not know yet.
+        with contextlib.suppress(ProcessLookupError):
+            if self.process.pid is not None and self.poll() is None:
+                os.kill(self.process.pid, number)
 
     def kill(self) -> None:
         self.process.kill()
