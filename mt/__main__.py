@@ -2,7 +2,6 @@
 
 import functools
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,8 +94,8 @@ def _with_init_from(
 
 def command() -> None:
     """Trains what conf/config.yaml and the command line say."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
+    import mt.cli.interrupt  # noqa: F401 - where this is mt-train, of which nothing is loaded yet
+
     rank = os.environ.get("RANK")  # as `torchrun` sets it
     leave_at_once(int(rank) if rank else None)
     from mt.cli.command import compose, compose_unreported

@@ -9,15 +9,11 @@ the same format and of the same words, with ipj for possible links, adds the ali
 with --one-based it counts from 1. A gold link to a word that is not there is refused.
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.arguments import add_mode_option, add_run_options, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say

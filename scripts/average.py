@@ -8,14 +8,10 @@ run, or of runs that started from one another (`init_from`), since the mean of m
 Training averages the last validations by itself, where that is better on dev (training.average_checkpoints).
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 from collections.abc import Sequence
 from pathlib import Path
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.errors import reported

@@ -8,15 +8,11 @@ table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online 
 by scripts/evaluate.py) are also drawn as quality over latency: tradeoff.png, and in --plot-format beside it.
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from data_prep.prepare import prepare
 from mt.cli.arguments import add_plot_options
 from mt.cli.parser import Parser, whole_number

@@ -11,14 +11,10 @@ with them: `load(DIR, engine="onnx")` and scripts/translate.py --engine onnx, bo
 scripts/evaluate.py --engine onnx.
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 from collections.abc import Sequence
 from pathlib import Path
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.errors import UserError, reported, visible

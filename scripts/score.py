@@ -20,14 +20,10 @@ ranks by; a is --length-penalty, else the run's own. The mean over all pieces, a
 Several runs are an ensemble.
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 from collections.abc import Sequence
 from pathlib import Path
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.metric_options import add_metric_options
 from mt.cli.parser import Parser
 from mt.cli.scoring import LIKELIHOOD, add_task_options, run_task

@@ -19,13 +19,9 @@ it arrived; or -, raw samples from standard input: 16-bit little-endian integers
                         ┃ Männer
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 from collections.abc import Sequence
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.arguments import add_run_options, add_search_options, chosen_search, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.decoding.streaming.live import translate_live
