@@ -4,27 +4,24 @@
 
 Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
 RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
-test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched.
+test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched. Of OWNER/NAME on the hub
+they go to outputs/OWNER/NAME/evaluations/... in the working directory.
 
 Several runs of one vocabulary are decoded together (RUN1 RUN2 ...): the mean of their probabilities, on the data and by
 the search of the first, below which the results are then, as in ensemble-of-2-test-best-beam.
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from data_prep.run_corpus import corpus_of_run
 from mt.cli.arguments import (
     add_plot_options,
     add_run_options,
     add_search_options,
-    add_unknown_option,
+    add_unknown_options,
     chosen_checkpoint,
     chosen_search,
     chosen_unknown_words,
@@ -34,6 +31,7 @@ from mt.cli.arguments import (
 from mt.cli.parser import Parser
 from mt.errors import UserError, reported
 from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
+from mt.hub import is_repository
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import is_online
 
@@ -46,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
     add_plot_options(parser)
-    add_unknown_option(parser)
+    add_unknown_options(parser)
     parser.add_argument(
         "--latency-unit", choices=get_args(LatencyUnit), help="of online decoding; else as the run was configured"
     )
@@ -54,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
     options = parser.parse_args(arguments)
     unit = options.latency_unit
+    run = options.run[0]
+    # What is downloaded lies in a cache, where nobody looks for results.
+    home = Path("outputs") / run if is_repository(str(run)) else run
     with reported(), in_flags():
         translator = load_translator(options)
         config = translator.config
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         unknown = chosen_unknown_words(options, translator)
         evaluation = RunEvaluation(options.run, checkpoint, options.split, search, options.precision, unit, unknown)
         plots = PlotOptions(options.plot_words, options.plot_format)
-        evaluation.write(translator, split, options.out, plots)
+        evaluation.write(translator, split, options.out or home / "evaluations" / evaluation.name(config.search), plots)
 
 
 if __name__ == "__main__":

@@ -18,19 +18,15 @@ Into a file or a pipe a translation is written as it is; on a terminal, what in 
 Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
 """
 
-import signal
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once, without a trace, while modules load
-
 from collections.abc import Sequence
 from pathlib import Path
 
+import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.arguments import (
     add_plot_options,
     add_run_options,
     add_search_options,
-    add_unknown_option,
+    add_unknown_options,
     chosen_search,
     chosen_unknown_words,
     in_flags,
@@ -51,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw the attention, a file a line")
     add_plot_options(parser)
     add_search_options(parser)
-    add_unknown_option(parser)
+    add_unknown_options(parser)
     parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )

@@ -18,6 +18,7 @@ from mt.cli.parser import Parser
 from mt.errors import UserError
 from mt.export.folder import export
 from mt.hub import is_repository, push, require_name
+from scripts.evaluate import main as evaluate
 
 SOURCE = "two cats see houses"
 NOWHERE = "http://localhost:1"
@@ -177,6 +178,18 @@ def test_commands_load_what_was_downloaded_where_there_is_no_network(
     assert options.run == snapshot
     with pytest.raises(UserError, match=r"^--checkpoint last chooses among the checkpoints of a run, and"):
         load_translator(parser.parse_args(["me/model", "--checkpoint", "last"]))
+
+
+def test_evaluations_of_a_repository_are_written_to_the_working_directory(
+    cache: Path, trained: Path, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export(trained, tmp_path / "export")
+    downloaded({path.name: path.read_bytes() for path in (tmp_path / "export").iterdir()}, cache)
+    before = sorted(cache.rglob("*"))
+    evaluate(["me/model", "--device", "cpu", "--corpora", str(corpora)])
+    assert capsys.readouterr().out.endswith("\n\noutputs/me/model/evaluations/test-best-beam\n")
+    assert (tmp_path / "here/outputs/me/model/evaluations/test-best-beam/results.json").is_file()
+    assert sorted(cache.rglob("*")) == before
 
 
 def test_a_repository_that_there_is_not(hub: dict[str, bytes], cache: Path) -> None:

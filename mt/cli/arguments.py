@@ -77,27 +77,29 @@ def add_mode_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(FLAGS["mode"], choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
 
 
-def add_unknown_option(parser: argparse.ArgumentParser) -> None:
+def add_unknown_options(parser: argparse.ArgumentParser) -> None:
     """Adds what unknown words of translations are replaced by."""
     parser.add_argument(
-        "--replace-unknown",
+        "--replace-unknown", action="store_true", help="each unknown word by the source word that it attended to most"
+    )
+    parser.add_argument(
+        "--unknown-dictionary",
         type=Path,
-        nargs="?",
-        const=True,
         metavar="FILE",
-        help="each unknown word by the source word that it attended to most, or by what FILE has for that: lines of a "
-        "source word, a tab or a blank, and a target word; write it last, or as --replace-unknown=FILE",
+        help="the same, by what FILE has for that source word: lines of a source word, a tab or a blank, and a target "
+        "word",
     )
 
 
 def chosen_unknown_words(options: argparse.Namespace, translator: "Translator") -> "UnknownWords | None":
     """Returns what replaces unknown words; None: nothing. Raises UserError where the model attends to no words, or FILE
     is no dictionary."""
-    if options.replace_unknown is None:
+    dictionary = options.unknown_dictionary
+    if not options.replace_unknown and dictionary is None:
         return None
     from mt.decoding.unknown_words import UnknownWords, read_dictionary
 
-    return UnknownWords(translator, {} if options.replace_unknown is True else read_dictionary(options.replace_unknown))
+    return UnknownWords(translator, {} if dictionary is None else read_dictionary(dictionary))
 
 
 def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> None:

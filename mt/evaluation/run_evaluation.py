@@ -43,13 +43,11 @@ class RunEvaluation:
     unknown_words: UnknownWords | None = None
     """Replaces those of the hypotheses."""
 
-    def write(self, translator: Translator, split: Split, folder: Path | None, plots: PlotOptions) -> None:
-        """Evaluates the split, writes `results.json` and what `report` writes, and prints the scores.
+    def write(self, translator: Translator, split: Split, folder: Path, plots: PlotOptions) -> None:
+        """Evaluates the split, writes `results.json` and what `report` writes to a folder, and prints the scores.
 
-        folder: None: one below the first run, which is named by what differs from the run's own options. Raises
-        UserError where heatmaps are asked for of an exported model.
+        Raises UserError where heatmaps are asked for of an exported model.
         """
-        folder = folder or self.runs[0] / "evaluations" / self.name(translator.config.search)
         results = self._results(translator, split, folder, plots)
         write_json(folder / "results.json", results)
         dataset = translator.config.dataset

@@ -5,11 +5,11 @@ from pathlib import Path
 
 
 def test_unknown_words_are_replaced(call, trained: Path, tmp_path: Path) -> None:
-    done = call("translate", trained, "--replace-unknown", stdin="two cats\n")
+    done = call("translate", "--replace-unknown", trained, stdin="two cats\n")
     plain = call("translate", trained, stdin="two cats\n")
     assert (done.out, done.err) == (plain.out, "note: 0 unknown words replaced\n")
     (tmp_path / "words").write_text("one\n")
-    broken = call("translate", trained, f"--replace-unknown={tmp_path}/words", stdin="two cats\n")
+    broken = call("translate", trained, "--unknown-dictionary", tmp_path / "words", stdin="two cats\n")
     assert broken.status == 2 and f"{tmp_path}/words, line 1 is no entry" in broken.err
 
 
