@@ -103,8 +103,8 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
 
 
 TOP = (
-    "attention, attention/energy, ctc_weight, dataset, decoder, device, doubly_stochastic_weight, embedding, encoder, "
-    "experiment, folder, frontend, init, init_from, init_range, "
+    "attention, attention/energy, coverage_weight, ctc_weight, dataset, decoder, device, doubly_stochastic_weight, "
+    "embedding, encoder, experiment, folder, frontend, init, init_from, init_range, "
 )
 
 

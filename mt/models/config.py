@@ -11,6 +11,7 @@ from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS, EmbeddingConfig, FrontendConfig, WordVectorsConfig
+from mt.models.penalties import WeightPenalties
 
 
 class ModelConfig(Options):
@@ -32,6 +33,9 @@ class ModelConfig(Options):
     doubly_stochastic_weight: float = Field(default=0.0, ge=0, le=1e6)
     """lambda: nats that training pays for attention that is not spread over the whole source in the course of a
     sentence (Xu et al. 2015, section 4.2.1; `alpha_c` of the authors' code: 1 for captions of COCO, else 0)."""
+    coverage_weight: float = Field(default=0.0, ge=0, le=1e6)
+    """lambda: nats that training pays for attention to positions that have been attended to before, so that outputs
+    repeat themselves less (See et al. 2017, equations 12 and 13: 1, in the last 3,000 of 233,000 updates)."""
 
     @model_validator(mode="after")
     def _attention_suits_the_rest(self) -> "ModelConfig":
@@ -42,11 +46,12 @@ class ModelConfig(Options):
                 f"attention={chosen} needs an order of positions, which frontend={self.frontend.name} has not: choose "
                 "an attention over all positions, such as general, bahdanau or stochastic"
             )
-        if self.doubly_stochastic_weight and not attention.learns_weights:
-            raise UserError(
-                f"doubly_stochastic_weight={self.doubly_stochastic_weight:g} prices the weights of an attention, "
-                f"and attention={chosen} has none that can be trained: choose another attention, or set the weight to 0"
-            )
+        for option in WeightPenalties._fields if not attention.learns_weights else ():
+            if value := getattr(self, option):
+                raise UserError(
+                    f"{option}={value:g} prices the weights of an attention, and attention={chosen} has none that can "
+                    "be trained: choose another attention, or set the weight to 0"
+                )
         return self
 
 

@@ -16,8 +16,8 @@ from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts, Prediction
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import Embedding, build_frontend
 from mt.models.initialisation import init_matrices
+from mt.models.penalties import WeightPenalties
 from mt.models.source import SourceReader
-from mt.ops import doubly_stochastic_loss
 
 
 class Loss(NamedTuple):
@@ -67,7 +67,7 @@ class Seq2Seq(SourceReader):
                 "set decoder.init_hidden=final_state or attention.context=last"
             )
         self.ctc_weight = config.ctc_weight
-        self.doubly_stochastic_weight = config.doubly_stochastic_weight
+        self.penalties = WeightPenalties(config.doubly_stochastic_weight, config.coverage_weight)
         self.ctc = CTC(value_size, target_vocab_size, transcript_vocab_size) if config.ctc_weight else None
         self.supports_hard = attention.supports_hard
         """Whether `hard=True` is defined; see `Attention`."""
@@ -115,10 +115,9 @@ class Seq2Seq(SourceReader):
         with autocast(total.device, "fp32"):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)
             auxiliary = total.new_zeros(()) if auxiliary is None else auxiliary
-            if self.doubly_stochastic_weight:
+            if any(self.penalties):
                 weights = self.decoder.attention.weights_for_loss(attended)
-                spread = doubly_stochastic_loss(weights, source_mask, mask).sum()
-                auxiliary = auxiliary + self.doubly_stochastic_weight * spread
+                auxiliary = auxiliary + self.penalties.loss(weights, source_mask, mask)
             if self.ctc is not None:
                 auxiliary = auxiliary + self.ctc_weight * self.ctc.loss(encoded, batch)
         return Loss(total, auxiliary, mask.sum(), each, source_mask, attended)

@@ -2,6 +2,7 @@
 
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
+from mt.ops.coverage import coverage_loss
 from mt.ops.doubly_stochastic import doubly_stochastic_loss
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
@@ -13,6 +14,7 @@ from mt.ops.softmax import masked_softmax
 __all__ = [
     "adaptive_chunkwise_attention",
     "chunkwise_attention",
+    "coverage_loss",
     "differentiable_average_lagging",
     "doubly_stochastic_loss",
     "expected_alignment",

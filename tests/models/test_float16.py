@@ -78,7 +78,8 @@ def test_encoders_and_further_losses(encoder: str, batch: Batch) -> None:
     fields = ENCODERS[encoder].Config.model_fields
     chosen = {"name": encoder} | ({"hidden_size": 16} if "hidden_size" in fields else {})
     decoder = SIZES["decoder"] | {"init_hidden": "zeros"}
-    assert_near(batch, {"encoder": chosen, "decoder": decoder, "ctc_weight": 0.3, "doubly_stochastic_weight": 1.0})
+    penalties = {"doubly_stochastic_weight": 1.0, "coverage_weight": 1.0}
+    assert_near(batch, {"encoder": chosen, "decoder": decoder, "ctc_weight": 0.3, **penalties})
 
 
 def sound() -> tuple[nn.Module, Tensor]:

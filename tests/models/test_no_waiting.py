@@ -85,5 +85,5 @@ def test_decoders(decoder: str, batch: Batch) -> None:
 
 
 def test_losses_beside_the_first(batch: Batch) -> None:
-    learnt(batch, doubly_stochastic_weight=1.0)
+    learnt(batch, doubly_stochastic_weight=1.0, coverage_weight=1.0)
     learnt(batch, attention={"name": "mocha", "latency_weight": 0.1})

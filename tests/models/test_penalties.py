@@ -1,4 +1,4 @@
-"""The doubly stochastic penalty in the loss of a model: of every attention whose weights can be trained."""
+"""The penalties of weights in the loss of a model: of every attention whose weights can be trained."""
 
 import pytest
 import torch
@@ -11,18 +11,19 @@ from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.ops import doubly_stochastic_loss
+from mt.ops import coverage_loss, doubly_stochastic_loss
 
+PENALTIES = {"doubly_stochastic_weight": doubly_stochastic_loss, "coverage_weight": coverage_loss}
 TRAINED = [name for name, kind in ATTENTIONS.items() if kind.learns_weights]
 
 
-def model(attention: str, weight: float, **options) -> Seq2Seq:
+def model(attention: str, penalties: dict[str, float], **options) -> Seq2Seq:
     encoder = BiLSTMConfig(hidden_size=6, dropout=0.0).model_dump()
     plain = {
         "encoder": encoder,
         "decoder": {"name": "luong", "hidden_size": 6},
         "attention": {"name": attention, **options},
-        "doubly_stochastic_weight": weight,
+        **penalties,
     }
     torch.manual_seed(3)
     return Seq2Seq(parse(plain, ModelConfig), 20, 14)
@@ -38,41 +39,69 @@ def batch() -> Batch:
     return Batch(source, source_mask, target, target * mask, mask)
 
 
+@pytest.mark.parametrize("option", PENALTIES)
 @pytest.mark.parametrize("attention", TRAINED)
-def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is(attention: str, batch: Batch):
-    plain = model(attention, 0.0).eval()
-    priced = model(attention, 0.5).eval()
+def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is(attention: str, option: str, batch: Batch):
+    plain = model(attention, {}).eval()
+    priced = model(attention, {option: 0.5}).eval()
     before = plain(batch)
     after = priced(batch)
     assert torch.equal(before.sum, after.sum) and torch.equal(before.attention.weights, after.attention.weights)
     # In evaluation no mechanism samples.
-    spread = doubly_stochastic_loss(after.attention.weights, batch.source_mask, batch.target_mask).sum()
-    assert spread > 0.1
-    torch.testing.assert_close(after.auxiliary, before.auxiliary + 0.5 * spread)
+    penalty = PENALTIES[option](after.attention.weights, batch.source_mask, batch.target_mask).sum()
+    assert penalty > 0.1
+    torch.testing.assert_close(after.auxiliary, before.auxiliary + 0.5 * penalty)
     (after.auxiliary - before.auxiliary.detach()).backward()
     assert any(p.grad is not None and p.grad.any() for p in priced.parameters())
 
 
-def test_of_samples_the_probabilities_are_priced(batch: Batch):
+def test_penalties_are_added_to_one_another(batch: Batch):
+    loss = model("general", dict.fromkeys(PENALTIES, 2.0)).eval()(batch)
+    parts = [penalty(loss.attention.weights, batch.source_mask, batch.target_mask) for penalty in PENALTIES.values()]
+    torch.testing.assert_close(loss.auxiliary, 2 * torch.stack(parts).sum())
+
+
+@pytest.mark.parametrize("option", PENALTIES)
+def test_label_smoothing_and_padding_change_nothing_in_it(option: str, batch: Batch):
+    """The mean over tokens of a batch is that of its sentences, one by one."""
+    priced = model("general", {option: 1.0}).eval()
+    together = priced(batch, label_smoothing=0.1).auxiliary
+    lengths = zip(batch.source_mask.sum(1).tolist(), batch.target_mask.sum(1).tolist(), strict=True)
+    alone = [
+        Batch(
+            batch.source[row, None, :source],
+            batch.source_mask[row, None, :source],
+            batch.target_in[row, None, :target],
+            batch.target_out[row, None, :target],
+            batch.target_mask[row, None, :target],
+        )
+        for row, (source, target) in enumerate(lengths)
+    ]
+    torch.testing.assert_close(together, torch.stack([priced(one).auxiliary for one in alone]).sum())
+
+
+@pytest.mark.parametrize("option", PENALTIES)
+def test_of_samples_the_probabilities_are_priced(option: str, batch: Batch):
     options = {"sample_ratio": 1.0, "reinforce_weight": 0.0, "entropy_weight": 0.0}
-    loss = model("stochastic", 1.0, **options).train()(batch)
+    loss = model("stochastic", {option: 1.0}, **options).train()(batch)
     assert ((loss.attention.weights == 0) | (loss.attention.weights == 1)).all()
-    expected = doubly_stochastic_loss(loss.attention.alpha, batch.source_mask, batch.target_mask).sum()
+    expected = PENALTIES[option](loss.attention.alpha, batch.source_mask, batch.target_mask).sum()
     torch.testing.assert_close(loss.auxiliary, expected)
     assert loss.auxiliary.requires_grad
 
 
-def test_autocast_computes_it_in_float32(batch: Batch):
+@pytest.mark.parametrize("option", PENALTIES)
+def test_autocast_computes_it_in_float32(option: str, batch: Batch):
+    priced = model("bahdanau", {option: 1.0}).eval()
     with autocast(torch.device("cpu"), "bf16"):
-        loss = model("bahdanau", 1.0).eval()(batch).auxiliary
+        loss = priced(batch).auxiliary
     assert loss.dtype == torch.float32
-    assert loss.item() == pytest.approx(model("bahdanau", 1.0).eval()(batch).auxiliary.item(), rel=0.02)
+    assert loss.item() == pytest.approx(priced(batch).auxiliary.item(), rel=0.02)
 
 
+@pytest.mark.parametrize("option", PENALTIES)
 @pytest.mark.parametrize("context", ["zeros", "last"])
-def test_without_weights_to_train_it_is_refused(context: str):
-    with pytest.raises(
-        UserError, match=r"^doubly_stochastic_weight=1 prices the weights of an attention, and attention=none "
-    ):
-        model("none", 1.0, context=context)
-    assert model("none", 0.0, context=context)
+def test_without_weights_to_train_it_is_refused(context: str, option: str):
+    with pytest.raises(UserError, match=rf"^{option}=1 prices the weights of an attention, and attention=none "):
+        model("none", {option: 1.0}, context=context)
+    assert model("none", {}, context=context)

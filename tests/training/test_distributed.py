@@ -25,7 +25,7 @@ NOISY: dict[str, Any] = {
     "training": {"epochs": 9, "batch_tokens": 60, "gradient_accumulation": 4, "max_grad_norm": 0.2},
 }
 CASES: dict[str, dict[str, Any]] = {
-    "general": {},
+    "general": {"coverage_weight": 0.3},
     "monotonic": {
         "attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0},
         "training": {"normalization": "sentence"},
