@@ -28,6 +28,7 @@ MOCHA = (
 BEAM = (
     "scripts/translate.py",
     "mt/decoding/lines.py",
+    "mt/decoding/load.py",
     "mt/decoding/translator.py",
     "mt/decoding/network.py",
     "mt/decoding/torch_network.py",

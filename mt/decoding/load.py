@@ -35,18 +35,17 @@ def load(
     rounds the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none,
     or is for the other engine.
     """
-    # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
     _require_names({"checkpoint": checkpoint, "device": device, "engine": engine})
     if engine not in ENGINES:
         raise UserError(invalid_choice("engine", engine, ENGINES))
     if precision is not None and precision not in PRECISIONS:
         raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
     runs = folders(run)
+    # The one or the other is imported when it is asked for, since it takes seconds and need not be there.
     if engine == "onnx":
-        _require_onnx(runs, checkpoint, device, precision)
         from mt.decoding.onnx import load_graphs
 
-        return load_graphs(runs[0])
+        return load_graphs(runs, checkpoint, device, precision)
     for one in runs:
         if (one / MANIFEST).is_file():
             raise UserError(
@@ -55,24 +54,6 @@ def load(
     from mt.decoding.runs import load_runs
 
     return load_runs(runs, checkpoint, device, precision)
-
-
-def _require_onnx(runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None) -> None:
-    """Raises UserError where what was asked for is not for ONNX Runtime."""
-    if device not in ("auto", "cpu"):
-        raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
-    if len(runs) != 1:
-        raise UserError(f"engine=onnx decodes with one exported folder, and {len(runs)} were given: give one")
-    if checkpoint != "best":
-        raise UserError(
-            f"checkpoint={checkpoint} is not for engine=onnx, whose folder holds what was exported alone: leave it "
-            "out, or export that one (--checkpoint)"
-        )
-    if precision is not None:
-        raise UserError(
-            f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
-            "export again (--int8)"
-        )
 
 
 def _require_names(options: Mapping[str, object]) -> None:

@@ -17,7 +17,7 @@ from mt.errors import UserError
 from mt.kernels.threads import step_threads
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
-from mt.search.config import BeamConfig, GreedyConfig, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, Precision, SearchConfig
 from mt.search.revision import without_removed
 
 if TYPE_CHECKING:
@@ -71,8 +71,26 @@ class OnnxNetwork:
         return f"weights in {self.graphs.manifest.dtype}"
 
 
-def load_graphs(folder: Path) -> Translator:
-    """Returns the translator of an exported folder. Raises UserError where it is damaged, or holds no such export."""
+def load_graphs(
+    runs: Sequence[Path], checkpoint: str = "best", device: str = "auto", precision: Precision | None = None
+) -> Translator:
+    """Returns the translator of an exported folder. Raises UserError where it is damaged, or holds no such export, and
+    where an option of `load` is not for ONNX Runtime."""
+    if device not in ("auto", "cpu"):
+        raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
+    if len(runs) != 1:
+        raise UserError(f"engine=onnx decodes with one exported folder, and {len(runs)} were given: give one")
+    if checkpoint != "best":
+        raise UserError(
+            f"checkpoint={checkpoint} is not for engine=onnx, whose folder holds what was exported alone: leave it "
+            "out, or export that one (--checkpoint)"
+        )
+    if precision is not None:
+        raise UserError(
+            f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
+            "export again (--int8)"
+        )
+    (folder,) = runs
     network = OnnxNetwork(Networks(folder, step_threads()))
     path = folder / "config.json"
     plain = without_removed(read_json(path, "copy the folder again"))

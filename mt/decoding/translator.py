@@ -1,14 +1,4 @@
-"""The Python API, and the one path by which anything is decoded: load a run, translate, align, stream.
-
-translator = load("outputs/phrasebook/general/...")
-translation = translator.translate("The train leaves at half past seven.")
-print(translation.text, translation.links)
-translation.plot("one.png")
-best = translator.n_best(["one text", "another"], n=3)
-together = load(["outputs/phrasebook/general/...", "outputs/phrasebook/mocha/..."])
-session = translator.stream()
-print(*session.read("The"), *session.read("train"), *session.finish())
-"""
+"""The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, get_args, overload

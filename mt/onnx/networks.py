@@ -67,7 +67,7 @@ class OnnxStepper:
         stops = rest.pop(0) if self._hard else None
         first = rest.pop(0) if self._hard else None
         self._state = rest
-        attention = Attention(None, weights, stops, first)
+        attention = Attention(weights, stops, first)
         return Step(*top_k(log_probs, count, forbidden), attention)
 
 

@@ -60,7 +60,6 @@ class History:
                 continue
             reached = [i for i, (rows, _) in enumerate(paths) if len(rows) > number]
             rows = [paths[i][0][number] for i in reached]
-            rows = rows if attention.rows is None else attention.rows[rows].tolist()
             for weights, row, i in zip(_copied(attention.weights, rows), rows, reached, strict=True):
                 alignments[i].append(weights, row, attention)
         return [

@@ -12,20 +12,18 @@ as with EOS, and a later search, after more was read, goes on with it."""
 
 
 class Attention(NamedTuple):
-    """The attention of one step of N hypotheses, which are some of N' computed rows."""
+    """The attention of one step of N hypotheses."""
 
-    rows: np.ndarray | None
-    """[N] int64: the computed row of each hypothesis; None where N' = N and row n is hypothesis n."""
     weights: Any
-    """[N', W] float32, of W positions from `first` on: an array, or a tensor on a device from which rows are copied
+    """[N, W] float32, of W positions from `first` on: an array, or a tensor on a device from which rows are copied
     when hypotheses are collected."""
     stops: np.ndarray | None = None
-    """[N'] int64: where a hard attention stopped, -1 where it selected nothing; None if it is soft."""
+    """[N] int64: where a hard attention stopped, -1 where it selected nothing; None if it is soft."""
     first: np.ndarray | None = None
-    """[N'] int64: the source position of the weights' first column; None: 0, and W = S. Only where there are `stops`,
+    """[N] int64: the source position of the weights' first column; None: 0, and W = S. Only where there are `stops`,
     after which nothing is attended to."""
     energies: np.ndarray | None = None
-    """[N'] int64: how many energies the step computed to find its stop; None where it compared all positions."""
+    """[N] int64: how many energies the step computed to find its stop; None where it compared all positions."""
 
 
 class Step(NamedTuple):

@@ -7,7 +7,7 @@ import torch
 from mt.errors import UserError
 from mt.search.history import End, History
 from mt.search.stepper import Attention
-from mt.search.top_k import top_k
+from mt.search.torch_stepper import top_k
 from mt.trees import select_rows
 
 
@@ -60,11 +60,10 @@ def test_history_follows_the_back_pointers():
     """Two steps. Row 0 of the second continues row 1 of the first, row 1 continues row 0."""
 
     history = History()
-    rows = np.arange(2)
     first = np.array([[0.1], [0.2]], np.float32)
     second = np.array([[0.3], [0.4]], np.float32)
-    history.append([2, 2], [0, 1], Attention(rows, first, np.array([5, 6])))
-    history.append([8, 9], [1, 0], Attention(rows, second, np.array([7, 8])))
+    history.append([2, 2], [0, 1], Attention(first, np.array([5, 6])))
+    history.append([8, 9], [1, 0], Attention(second, np.array([7, 8])))
     ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]
     found = history.backtrack(ends)
     assert [one.tokens for one in found] == [(8, 3), (3,), (9, 4)]

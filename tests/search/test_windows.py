@@ -43,17 +43,17 @@ def owned(part: np.ndarray) -> bool:
 def test_a_search_keeps_windows_as_wide_as_they_are():
     """Two steps of three rows, of which one attends to three positions, one to one, one stops nowhere."""
     history = History()
-    rows = np.arange(3)
     ones = np.array([[1.0], [1.0], [0.0]], np.float32)
     wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
-    history.append([2, 2, 2], [0, 1, 2], Attention(rows, ones, np.array([4, 5, -1]), np.array([4, 5, 0]), rows + 10))
-    energies = np.array([100, 200, 300])
-    history.append([7, 8, 9], [1, 0, 2], Attention(rows, wide, np.array([9, 4, -1]), np.array([7, 4, 0]), energies))
+    energies = np.array([1, 2, 3])
+    history.append([2, 2, 2], [0, 1, 2], Attention(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies))
+    attention = Attention(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
+    history.append([7, 8, 9], [1, 0, 2], attention)
     found = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
     assert [h.windows.weights.tolist() for h in found] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
     assert [h.windows.first.tolist() for h in found] == [[5, 7], [4, 4], [0, 0], [5]]
     assert [h.windows.widths.tolist() for h in found] == [[1, 3], [1, 1], [0, 0], [1]]
-    assert [h.energies for h in found] == [111, 210, 312, 11]
+    assert [h.energies for h in found] == [102, 201, 303, 2]
     assert [h.stops.tolist() for h in found] == [[5, 9], [4, 4], [-1, -1], [5]]
     for h in found:
         assert all(owned(part) for part in (*h.windows, h.stops)), "it does not keep the others"

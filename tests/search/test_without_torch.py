@@ -28,7 +28,7 @@ class Arrays:
         said = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
         self.state = said.state
         stops = None if said.stops is None else said.stops.numpy()
-        attention = Attention(np.arange(len(tokens)), said.weights.numpy(), stops)
+        attention = Attention(said.weights.numpy(), stops)
         return Step(*top_k(said.logits.log_softmax(-1).numpy(), count, forbidden), attention)
 
 

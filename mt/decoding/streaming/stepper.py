@@ -20,7 +20,7 @@ from mt.search.beam import search
 from mt.search.constraints import Forbidden
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
-from mt.search.top_k import top_k
+from mt.search.torch_stepper import top_k
 from mt.trees import concatenate_rows, select_some
 
 
