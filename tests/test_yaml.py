@@ -66,7 +66,10 @@ def choices() -> list[list[str]]:
         columns.append([one for one in column if one[0] not in OF_ONE_DATASET.values()])
     count = max(len(column) for column in columns)
     rows = [[override for column in columns for override in column[i % len(column)]] for i in range(count)]
-    return [[_own_recipe(override, row) for override in row if _in_order(override, row)] for row in rows]
+    tried = [[_own_recipe(override, row) for override in row if _in_order(override, row)] for row in rows]
+    # Attentions that met no dataset but those for which they are not.
+    missed = set(names("attention")) - {one.removeprefix("attention=") for row in tried for one in row}
+    return [*tried, *([f"attention={name}", "dataset=phrasebook"] for name in sorted(missed))]
 
 
 def _in_order(override: str, row: list[str]) -> bool:

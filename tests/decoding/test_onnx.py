@@ -90,6 +90,7 @@ MODELS = {
     "location": ({"name": "embedding"}, {"name": "gnmt", "num_layers": 3, "cell": "gru"}, {}),
     "bahdanau": ({"name": "gru", "num_layers": 2}, {"name": "bahdanau"}, {"scaled": True}),
     "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
+    "coverage": ({"name": "bilstm"}, {"name": "luong"}, {}),
     "local_m": ({"name": "conv"}, {"name": "luong"}, {"window": 1}),
     "local_p": ({"name": "none"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
     "stochastic": ({"name": "ssru"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),

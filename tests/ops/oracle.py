@@ -69,22 +69,6 @@ def adaptive_chunkwise_attention(
     return beta
 
 
-def coverage_loss(
-    weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, " B"]:
-    """See et al. 2017, equations 10 and 12, one cell at a time."""
-    rows = []
-    for row, alpha in enumerate(weights.double()):
-        total = alpha.new_zeros(())
-        for s in range(int(source_mask[row].sum())):
-            coverage = alpha.new_zeros(())
-            for t in range(int(target_mask[row].sum())):
-                total = total + torch.minimum(alpha[t, s], coverage)
-                coverage = coverage + alpha[t, s]
-        rows.append(total)
-    return torch.stack(rows)
-
-
 def location_aware_attention(
     queries: Float[Tensor, "B T H"],
     keys: Float[Tensor, "B S H"],

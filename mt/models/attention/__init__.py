@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field
 
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
+from mt.models.attention.coverage import Coverage
 from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
 from mt.models.attention.hard_steps import NEEDS_MORE_SOURCE, SELECTED_NONE
 from mt.models.attention.local import LocalM, LocalP
@@ -25,6 +26,7 @@ ATTENTIONS: dict[str, type[Attention]] = {
     "location": Location,
     "bahdanau": Bahdanau,
     "location_aware": LocationAware,
+    "coverage": Coverage,
     "local_m": LocalM,
     "local_p": LocalP,
     "monotonic": Monotonic,
