@@ -178,11 +178,8 @@ def test_the_dataset_of_files_has_the_defaults():
     [*((name, "dot") for name in names("dataset")), *(("phrasebook", name) for name in names("attention"))],
 )
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
-    chosen = [
-        f"attention={attention}",
-        *(["encoder=bilstm"] if dataset in ("pictures", "photographs", "rsicd") else []),
-    ]  # whose sizes are one
-    plain = composed(f"dataset={dataset}", *chosen, *NEEDED.get(dataset, []))
+    one_size = ["encoder=bilstm"] if dataset in ("pictures", "photographs", "rsicd") else []
+    plain = composed(f"dataset={dataset}", f"attention={attention}", *one_size, *NEEDED.get(dataset, []))
     with torch.device("meta"):
         Seq2Seq(parse(plain, Config), 100, 100)
 
