@@ -46,6 +46,13 @@ class TrainingConfig(Options):
     """The values of k of which each batch is trained with one, drawn at random: its target step t, counted from 1,
     attends to the first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of
     search=wait_k (Elbayad et al. 2020, multi-path training). null: attention to all source tokens."""
+    bpe_dropout: float = Field(0.0, ge=0, lt=1)
+    """Probability that a merge of a bpe vocabulary is left out when a training text is cut into pieces, anew in every
+    epoch, on both sides (Provilkov et al. 2020: 0.1). Batches are made, and `batch_tokens` are counted, before that: a
+    batch has some more tokens then."""
+    unigram_alpha: float | None = Field(None, ge=0, le=1e4)
+    """With a unigram vocabulary, the segmentation of each word of a training text is drawn anew in every epoch, on both
+    sides, by its probability to the power of alpha (Kudo 2018: 0.1 to 0.5); null takes the best one."""
     normalization: Literal["token", "sentence"] = "token"
     """The unit over which the loss is averaged, whose gradient is clipped and applied. sentence: the sum over a
     sentence's tokens, as in Bahdanau et al. (2015) and Luong et al. (2015), whose rates and norms are for gradients so
@@ -82,6 +89,11 @@ class TrainingConfig(Options):
     `mt.metrics.alignment.weights_between_words`."""
     plot_format: PlotFormat = "png"
     """The format of the heatmaps of a test; pdf, svg: such files beside the PNG that a comparison shows."""
+
+    @property
+    def samples_pieces(self) -> bool:
+        """Whether training texts are cut into other pieces in every epoch."""
+        return self.bpe_dropout > 0 or self.unigram_alpha is not None
 
 
 class InitConfig(Options):

@@ -49,10 +49,34 @@ class Example(NamedTuple):
     """The words of a sound, where the target is something else; "" where unknown."""
 
 
+class Pairs(Protocol):
+    """Pairs that batches are made of."""
+
+    @property
+    def source(self) -> Field:
+        """The field of the sources."""
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """See `Split.lengths`."""
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See `Split.ids`."""
+
+    def transcripts(self, indices: Sequence[int] | np.ndarray) -> list[np.ndarray] | None:
+        """See `Split.transcripts`."""
+
+
+class Part(Pairs, Protocol):
+    """Pairs of which an epoch has all, or some."""
+
+    def of_epoch(self, seed: int, epoch: int) -> Pairs:
+        """See `Split.of_epoch`."""
+
+
 class Training(Protocol):
     """What can be trained on: a split, or a stream of pairs that are not on disk."""
 
-    def parts(self) -> Iterable[Split]:
+    def parts(self) -> Iterable[Part]:
         """Returns the pairs of one epoch in parts, each ordered into batches by itself, the same in every epoch.
 
         A list; or an iterator that reads them where nobody knows how many there are.
@@ -62,7 +86,7 @@ class Training(Protocol):
 def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
     """Yields `count` sources of a training set, collated, always the same ones."""
     part = next(iter(training.parts()))
-    chosen = np.random.default_rng(0).permutation(len(part))[:count]
+    chosen = np.random.default_rng(0).permutation(len(part.lengths()[0]))[:count]
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
         yield part.source.collate([row for row, _ in part.ids(indices)])
 

@@ -6,11 +6,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import Training
-from mt.data.split import Chosen, Split
+from mt.data.corpus import Pairs, Training
 from mt.distributed import ProcessGroup
 from mt.generators import derived_seed
 
@@ -18,10 +18,10 @@ from mt.generators import derived_seed
 class PendingBatch(NamedTuple):
     """A batch that has not been read yet, so that skipping it is cheap."""
 
-    part: Split | Chosen
+    part: Pairs
     indices: np.ndarray
-    tokens: int
-    """Real target tokens, EOS included."""
+    tokens: int | None
+    """Real target tokens, EOS included; None where pieces are sampled, so that reading shows them."""
 
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
@@ -74,11 +74,22 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
         while group is not None:
             following = next(remaining, None)
             following_share = submit(following or ())
-            tokens = sum(batch.tokens for batch in group)
+            tokens = _count_tokens(group, share, processes)
             sentences = sum(len(batch.indices) for batch in group)
             yield PrefetchedGroup(share, tokens, sentences, ends_epoch=following is None)
             group = following
             share = following_share
+
+
+def _count_tokens(
+    group: Sequence[PendingBatch], share: Sequence[tuple[int, Future[Batch]]], processes: ProcessGroup
+) -> int:
+    """Counts the target tokens of an update. Of sampled pieces, each process counts those of its share."""
+    counts = [batch.tokens for batch in group if batch.tokens is not None]
+    if len(counts) == len(group):
+        return sum(counts)
+    read = sum(int(pending.result().target_mask.sum()) for _, pending in share)
+    return int(processes.all_reduce(torch.tensor(read)))
 
 
 def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[list[PendingBatch]]:
@@ -95,7 +106,8 @@ def epoch_groups(training: Training, config: Config, epoch: int) -> Iterator[lis
             part=number,
             together=options.gradient_accumulation,
         )
-        batches = (PendingBatch(part, indices, int(lengths[1][indices].sum())) for indices in order)
+        tokens = [None if options.samples_pieces else int(lengths[1][indices].sum()) for indices in order]
+        batches = map(PendingBatch, itertools.repeat(part), order, tokens)
         while group := list(itertools.islice(batches, options.gradient_accumulation)):
             yield group
 

@@ -14,6 +14,7 @@ from mt.evaluation.scoring import metrics_of
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import batches_per_update
+from mt.training.sampling import require_samplable
 
 
 def chosen_metric(config: Config) -> str:
@@ -28,6 +29,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         require_wait_k(model, min(config.training.wait_k), "training.wait_k")
     metrics_of(config.dataset)
     require_measured(config, model)
+    require_samplable(config.training, corpus.tokenizers, model)
     require_short(corpus, model)
     require_falling(config)
 

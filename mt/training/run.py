@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from mt.config import Config
-from mt.data.corpus import Corpus
+from mt.data.corpus import Corpus, Training
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.distributed import ALONE, ProcessGroup
@@ -19,6 +19,7 @@ from mt.training.console import Console
 from mt.training.log import Log
 from mt.training.moving_average import MovingAverage
 from mt.training.progress import Progress
+from mt.training.sampling import with_sampled_pieces
 from mt.training.signals import Signals
 
 
@@ -39,11 +40,14 @@ class Run:
     moving_average: MovingAverage | None = None
     """Of the weights, where `training.ema_decay` asks for one."""
     signals: Signals = field(default_factory=Signals)
+    training: Training = field(init=False)
+    """What is trained on: the corpus, in sampled pieces where the configuration asks for them."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
+        self.training = with_sampled_pieces(self.corpus.training, self.corpus.tokenizers, self.config.training)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)

@@ -102,7 +102,7 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes):
+        for update in updates(run.model, run.optimizer, run.training, run.config, progress, run.processes):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
             _count(run, update, time.perf_counter() - began)

@@ -34,6 +34,7 @@ CASES: dict[str, dict[str, Any]] = {
     "stochastic": {"attention": {"name": "stochastic"}},
     # What nothing uses has no gradient, and no moment.
     "unused": {"attention": {"name": "none"}, "encoder": {"name": "conv", "hidden_size": 32}},
+    "sampled": {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": {"bpe_dropout": 0.2}},
     "epoch": {"training": {"epochs": 1, "batch_tokens": 40, "gradient_accumulation": 3}},
 }
 

@@ -36,6 +36,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import updates
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress
+from mt.training.sampling import with_sampled_pieces
 from tests.training.seen import Seen
 
 UPDATES = 12
@@ -73,6 +74,7 @@ def main(cases: Path, corpora: Path, run: Path, out: Path) -> None:
             corpus = stream.open_corpus(config.dataset, corpora, processes=processes)
             seen = Seen(corpus.split("train"))
             training = corpus.training if config.dataset.streaming else seen
+            training = with_sampled_pieces(training, corpus.tokenizers, config.training)
             losses[name] = learn(config, corpus, training, processes, out / f"{name}.safetensors")
             if name == "epoch":
                 (out / f"seen-{processes.rank}.json").write_text(json.dumps(seen.counts))

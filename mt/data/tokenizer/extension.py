@@ -11,11 +11,11 @@ from mt.data.tokenizer.processor import UNK, Tokenizer
 from mt.data.tokenizer.sides import Tokenizers
 from mt.data.tokenizer.training import proto_of, train
 
-_TYPES: dict[int, ModelType] = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
+TYPES: dict[int, ModelType] = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 """The types of SentencePiece models, by their numbers."""
-_NORMAL = 1
+NORMAL = 1
 _USER_DEFINED = 4
-"""Types of pieces that a text is cut into."""
+"""Types of pieces that a text is cut into, NORMAL also into others than the whole."""
 
 
 def extend_sides(old: Tokenizers, pairs: Iterable[tuple[str | None, str]], most: int) -> Tokenizers:
@@ -41,8 +41,8 @@ def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
     most: new pieces of several characters, or new words; each new character has a piece in any case.
     """
     proto = proto_of(tokenizer.model)
-    kind = _TYPES[proto.trainer_spec.model_type]
-    old = [piece.piece for piece in proto.pieces if piece.type in (_NORMAL, _USER_DEFINED)]
+    kind = TYPES[proto.trainer_spec.model_type]
+    old = [piece.piece for piece in proto.pieces if piece.type in (NORMAL, _USER_DEFINED)]
     unknown = _unknown_words(tokenizer, texts)
     new = _words(unknown, most) if kind == "word" else _learnt(kind, unknown, set("".join(old)), most)
     if not new:
@@ -50,7 +50,7 @@ def extend(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> Tokenizer:
     # Below all old pieces: they are merged after those of bpe, and none is likelier than those of unigram.
     lowest = min(piece.score for piece in proto.pieces)
     for rank, piece in enumerate(new, start=1):
-        proto.pieces.add(piece=piece, score=lowest - (rank if kind == "bpe" else 0), type=_NORMAL)
+        proto.pieces.add(piece=piece, score=lowest - (rank if kind == "bpe" else 0), type=NORMAL)
     proto.trainer_spec.vocab_size = len(proto.pieces)
     return Tokenizer(proto.SerializeToString())
 
@@ -67,9 +67,7 @@ def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) 
     size = 5 + len(set("".join(unknown))) + (0 if kind == "char" else most)
     words = itertools.chain.from_iterable(itertools.repeat(word, count) for word, count in unknown.items())
     learnt = train(TokenizerConfig(model_type=kind, vocab_size=size), map(restored, words), exact=False)
-    return [
-        piece.piece for piece in proto_of(learnt.model).pieces if piece.type == _NORMAL and set(piece.piece) - known
-    ]
+    return [piece.piece for piece in proto_of(learnt.model).pieces if piece.type == NORMAL and set(piece.piece) - known]
 
 
 def _unknown_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:

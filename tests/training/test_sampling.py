@@ -1,0 +1,123 @@
+"""Training on sampled pieces: which vocabularies can, what an epoch is, and what its tokens are."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from data_prep.prepare import prepare
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.training.batches import epoch_groups
+from mt.training.checks import require_fit
+from mt.training.run import Run
+from mt.training.sampling import with_sampled_pieces
+from mt.training.start import begin, resume
+from mt.training.train import train
+
+OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.2}}
+
+
+@pytest.fixture
+def of_kind(
+    configure: Callable[..., Config], corpora: Path, texts: Path
+) -> Callable[[str, dict[str, Any]], tuple[Config, Corpus]]:
+    def prepared(kind: str, training: dict[str, Any]) -> tuple[Config, Corpus]:
+        tokenizer = {"model_type": kind, "vocab_size": 70}
+        dataset = {"name": kind, "source": "en", "target": "de", "folder": str(texts), "tokenizer": tokenizer}
+        options = {"validate_every": None, "batch_tokens": 300, "average_checkpoints": 1, "plots": 0} | training
+        config = configure({"dataset": dataset, "training": options, "search": {"name": "greedy"}})
+        return config, Corpus.open(prepare(config.dataset, corpora, progress=False))
+
+    return prepared
+
+
+def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
+    training = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training)
+    batches = (batch for group in epoch_groups(training, config, epoch) for batch in group)
+    return [row.tolist() for batch in batches for pair in batch.part.ids(batch.indices) for row in pair]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: Callable[..., Any]) -> None:
+    config, corpus = of_kind(kind, OPTIONS[kind])
+    rows = {epoch: rows_of(corpus, config, epoch) for epoch in (1, 2)}
+    assert rows[1] == rows_of(corpus, config, 1)
+    usual = [row.tolist() for pair in corpus.split("train").ids(np.arange(240)) for row in pair]
+    spelt = corpus.tokenizers.source.decode  # the vocabulary is joint
+    assert sorted(map(spelt, rows[1])) == sorted(map(spelt, rows[2])) == sorted(map(spelt, usual))
+    assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))
+    # The same batch in another epoch, and of another seed.
+    [part] = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training).parts()
+    drawn = [part.of_epoch(*key).ids(np.arange(40)) for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
+    texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
+    assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_run_that_goes_on_sees_the_pieces_of_one_that_does_not_stop(
+    kind: str, of_kind: Callable[..., Any], tmp_path: Path
+) -> None:
+    def trained(updates: int, folder: str, start: Callable[..., Run] = begin) -> Run:
+        config, corpus = of_kind(kind, OPTIONS[kind] | {"max_updates": updates})
+        run = start(config, corpus, tmp_path / folder)
+        train(run)
+        run.close()
+        return run
+
+    straight = trained(13, "straight")
+    trained(6, "stopped")
+    again = trained(13, "stopped", resume)
+    assert again.progress.tokens == straight.progress.tokens
+    for one, other in zip(straight.model.parameters(), again.model.parameters(), strict=True):
+        assert one.equal(other)
+
+
+def test_the_tokens_of_an_update_are_those_that_were_sampled(of_kind: Callable[..., Any], tmp_path: Path) -> None:
+    config, corpus = of_kind("bpe", OPTIONS["bpe"] | {"epochs": 1})
+    run = begin(config, corpus, tmp_path / "run")
+    train(run)
+    run.close()
+    targets = rows_of(corpus, config, 1)[1::2]
+    assert run.progress.tokens == sum(map(len, targets)) != corpus.split("train").lengths()[1].sum()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        (
+            "char",
+            {"bpe_dropout": 0.1},
+            r"training.bpe_dropout samples pieces of a bpe vocabulary, and this corpus is cut by char",
+        ),
+        (
+            "word",
+            {"unigram_alpha": 0.1},
+            r"unigram vocabulary, and .* cut by word: prepare with dataset.tokenizer.model_type=unigram",
+        ),
+        (
+            "unigram",
+            {"bpe_dropout": 0.1},
+            r"cut by unigram: set training.unigram_alpha or prepare with .*model_type=bpe",
+        ),
+        ("bpe", {"unigram_alpha": 0.1}, r"cut by bpe: set training.bpe_dropout or prepare with .*model_type=unigram"),
+    ],
+)
+def test_a_vocabulary_that_cannot_is_refused(
+    kind: str, options: dict[str, float], sentence: str, of_kind: Callable[..., Any]
+) -> None:
+    config, corpus = of_kind(kind, options)
+    with pytest.raises(UserError, match=sentence):
+        require_fit(config, corpus, Seq2Seq(config, *corpus.tokenizers.sizes))
+
+
+def test_a_model_for_short_sources_is_refused(of_kind: Callable[..., Any]) -> None:
+    config, corpus = of_kind("bpe", OPTIONS["bpe"])
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    model.max_source_length = 30
+    with pytest.raises(UserError, match="makes sources longer, and this model reads at most 30 positions"):
+        require_fit(config, corpus, model)
