@@ -14,7 +14,7 @@ from hydra.errors import HydraException
 from mt.errors import UserError, shown
 
 PATHS = ("folder", "resume", "init_from", "corpora", "dataset.folder", "dataset.media_folder")
-"""Options whose value is a path, besides every `model_file`."""
+"""Options whose value is a path, besides every `model_file` and file of `pretrained` vectors."""
 _ASSIGNMENT = re.compile(r"(?P<key>[+]{0,2}[A-Za-z_][\w./-]*)=(?P<value>.*)", re.DOTALL | re.ASCII)
 
 
@@ -96,7 +96,7 @@ def require_once(overrides: Sequence[Override]) -> None:
 def _is_path(key: str) -> bool:
     """Returns whether the value of an option is a path."""
     name = key.lstrip("+")
-    return name in PATHS or name.endswith(".model_file")
+    return name in PATHS or name.endswith(".model_file") or name.startswith("embedding.pretrained")
 
 
 def _read(line: str) -> Override | None:

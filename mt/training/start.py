@@ -24,6 +24,7 @@ from mt.training.initialisation import initialise
 from mt.training.limits import with_limits
 from mt.training.moving_average import MovingAverage
 from mt.training.optimizer import build_optimizer, restore_moments
+from mt.training.pretrained import load_pretrained
 from mt.training.progress import Progress
 from mt.training.resumption import load_snapshot, restore_generators
 from mt.training.run import Run
@@ -52,6 +53,7 @@ def begin(
     config = with_limits(config, corpus, model)
     model.frontend.fit(sources(corpus.training))
     taken_note = initialise(model, corpus.tokenizers, config) if config.init_from else None
+    vector_notes = [] if config.init_from else [*load_pretrained(model, corpus.tokenizers, config)]
     frozen_note = freeze(model, config.training.freeze)
     folder = processes.decided_by_first(lambda: place(wanted))
     try:
@@ -69,7 +71,7 @@ def begin(
         mark(folder)
     moving_average = _moving_average(config, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
-    for note in filter(None, (taken_note, frozen_note)):
+    for note in filter(None, (taken_note, *vector_notes, frozen_note)):
         run.console.say(note)
     return run
 

@@ -3,11 +3,12 @@
 from typing import Literal
 
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mt.common.options import MAX_SIZE, Options
+from mt.errors import UserError
 from mt.models.frontends.base import Frontend, State
 
 PAD = 0
@@ -27,6 +28,22 @@ class EmbeddingConfig(Options):
     embedding.embedding_dim."""
     share: bool = False
     """Whether source and target have one table; needs a joint tokenizer."""
+    pretrained: str | None = Field(None, min_length=1, max_length=4000)
+    """A text file of word vectors, as of GloVe or word2vec, in which the tables of both sides start (Qi et al.
+    2018); not read where a run starts from another (`init_from`). See `mt.training.pretrained`."""
+    pretrained_source: str | None = Field(None, min_length=1, max_length=4000)
+    """That of the source alone, in place of `pretrained`."""
+    pretrained_target: str | None = Field(None, min_length=1, max_length=4000)
+    """That of the target alone, in place of `pretrained`."""
+
+    @model_validator(mode="after")
+    def _one_file_for_one_table(self) -> "EmbeddingConfig":
+        if self.share and (self.pretrained_source or self.pretrained_target):
+            raise UserError(
+                "embedding.share=true makes one table of two, and embedding.pretrained_source and pretrained_target "
+                "are of two: set embedding.pretrained, or embedding.share=false"
+            )
+        return self
 
 
 class WordVectorsConfig(Options):

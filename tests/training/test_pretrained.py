@@ -1,0 +1,195 @@
+"""Word vectors from elsewhere: which pieces they are of, their size, and the sentences for files that are none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from mt.cli.typed import quote_text
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.training.pretrained import load_pretrained
+from mt.training.start import begin
+
+SIZE = 32
+WORDS = ["cats", "dogs", "Hunde", "two", "elsewhere", "!"]
+
+
+def line(word: str, size: int = SIZE) -> str:
+    """A word and its vector: i + 0.5, i + 1.5, ... of the i-th word."""
+    start = WORDS.index(word) if word in WORDS else 50
+    return " ".join([word, *(f"{start + place}.5" for place in range(size))])
+
+
+def vector(word: str) -> torch.Tensor:
+    return torch.arange(float(SIZE)) + WORDS.index(word) + 0.5
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., Path]:
+    def written(*lines: str, name: str = "vectors.txt") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(f"{each}\n" for each in lines), encoding="utf-8")
+        return path
+
+    return written
+
+
+def loaded(
+    configure: Callable[..., Config], tokenizers: Tokenizers, **files: Path
+) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], list[str]]:
+    """The tables of a new model before and after, and what is said of them."""
+    config = configure({"embedding": {"embedding_dim": SIZE, **{name: str(path) for name, path in files.items()}}})
+    torch.manual_seed(0)
+    model = Seq2Seq(config, *tokenizers.sizes)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    notes = [*load_pretrained(model, tokenizers, config)]
+    return before, model.state_dict(), notes
+
+
+def changed(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor], table: str) -> list[int]:
+    name = f"{table}.table.weight"
+    return (after[name] != before[name]).any(1).nonzero().flatten().tolist()
+
+
+def index(tokenizer: Tokenizer, piece: str) -> int:
+    return tokenizer.pieces(range(len(tokenizer))).index(piece)
+
+
+@pytest.mark.parametrize("header", [[], [f"5 {SIZE}"]], ids=["GloVe", "word2vec"])
+def test_words_start_from_their_vectors_in_both_tables_and_others_at_random(
+    header: list[str], configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+) -> None:
+    again = line("cats").replace("1.5", "9")
+    path = file(*header, line("cats"), line("Hunde"), line("elsewhere"), line("dogs"), again)
+    before, after, notes = loaded(configure, corpus.tokenizers, pretrained=path)
+    known = {word: index(corpus.tokenizers.source, f"▁{word}") for word in ("cats", "dogs", "Hunde")}
+    for table in ("frontend", "decoder.embedding"):
+        assert {*changed(before, after, table)} == {*known.values()}
+        rows = after[f"{table}.table.weight"][[*known.values()]]
+        for word, row in zip(known, rows, strict=True):
+            torch.testing.assert_close(row, rows[0, 0] / vector("cats")[0] * vector(word))
+        assert rows.square().mean().sqrt().item() == pytest.approx(SIZE**-0.5)
+    assert torch.equal(after["decoder.output.weight"], after["decoder.embedding.table.weight"])
+    total = len(corpus.tokenizers.source) - 4
+    assert notes == [
+        f"vectors   {side}: 3 of {total} pieces start from {path}, {total - 3} at random"
+        for side in ("source", "target")
+    ]
+
+
+def test_each_side_may_have_a_file_of_its_own(
+    configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+) -> None:
+    english = file(line("cats"), name="en.txt")
+    german = file(line("Hunde"), name="de.txt")
+    before, after, notes = loaded(configure, corpus.tokenizers, pretrained_source=english, pretrained=german)
+    source = corpus.tokenizers.source
+    assert changed(before, after, "frontend") == [index(source, "▁cats")]
+    assert changed(before, after, "decoder.embedding") == [index(source, "▁Hunde")]
+    assert str(english) in notes[0] and str(german) in notes[1]
+
+
+def test_a_table_that_both_sides_share_is_loaded_once(
+    configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+) -> None:
+    config = configure({"embedding": {"embedding_dim": SIZE, "share": True, "pretrained": str(file(line("cats")))}})
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    [note] = load_pretrained(model, corpus.tokenizers, config)
+    assert note.startswith("vectors   source and target: 1 of")
+    with pytest.raises(UserError, match=r"share=true makes one table of two, .* set embedding.pretrained, or"):
+        configure({"embedding": {"embedding_dim": SIZE, "share": True, "pretrained_source": "x"}})
+
+
+@pytest.mark.parametrize(
+    ("words", "pieces"),
+    [
+        pytest.param(["the", "e"], {"▁the", "▁The"}, id="a part of a word is no word"),
+        pytest.param(["▁the", "e"], {"▁the", "e"}, id="a file of pieces"),
+        pytest.param(["The", "the"], {"▁the", "▁The"}, id="capitals"),
+    ],
+)
+def test_pieces_of_bpe(
+    words: list[str], pieces: set[str], configure: Callable[..., Config], file: Callable[..., Path]
+) -> None:
+    tokenizer = train(TokenizerConfig(model_type="bpe", vocab_size=15), ["the the The The Thee he"] * 9)
+    assert {*pieces, "e"} <= {*tokenizer.pieces(range(len(tokenizer)))}
+    path = file(*map(line, words))
+    before, after, _ = loaded(configure, Tokenizers(tokenizer, tokenizer), pretrained=path)
+    assert {*tokenizer.pieces(changed(before, after, "frontend"))} == pieces
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (
+            [line("cats", 20)],
+            r"vectors.txt has vectors of 20 numbers, and embedding.embedding_dim=32: set embedding.*=20",
+        ),
+        (["9 300", line("cats", 300)], r"vectors.txt has vectors of 300 numbers"),
+        ([line("cats"), line("dogs", 31)], r"vectors.txt, line 2: expected a word and 32 numbers; give a text file of"),
+        ([line("two"), line("cats"), line("dogs", 33)], r"vectors.txt, line 3: expected a word and 32 numbers"),
+        ([line("two"), ""], r"vectors.txt, line 2: expected a word"),
+        ([line("two"), line("cats").replace(" 3.5", " x")], r"line 2: a vector has something that is no finite number"),
+        (
+            [line("two"), line("cats").replace(" 3.5", " nan")],
+            r"line 2: a vector has something that is no finite number",
+        ),
+        (["nothing"], r"vectors.txt, line 1: expected a word and 32 numbers"),
+        (
+            [line("elsewhere")],
+            r"vectors.txt has a vector of no piece of the vocabulary: give a file of the language of",
+        ),
+    ],
+)
+def test_what_is_no_file_of_vectors_is_refused(
+    lines: list[str], sentence: str, configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        loaded(configure, corpus.tokenizers, pretrained=file(*lines))
+
+
+def test_words_with_blanks_in_them_are_passed_over(
+    configure: Callable[..., Config], corpus: Corpus, file: Callable[..., Path]
+) -> None:
+    path = file(line("cats"), ". . " + line("."), "at name@domain " + line("x"))
+    *_, notes = loaded(configure, corpus.tokenizers, pretrained=path)
+    assert "source: 1 of" in notes[0]
+
+
+def test_a_missing_file_is_refused_before_a_folder_is_made(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    config = configure({"embedding": {"embedding_dim": SIZE, "pretrained": str(tmp_path / "none.txt")}})
+    with pytest.raises(UserError, match=r"none.txt cannot be read \(No such file or directory\): give a text file of"):
+        begin(config, corpus, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_source_without_words_has_no_vectors(configure: Callable[..., Config], corpus: Corpus) -> None:
+    config = configure({"embedding": {"embedding_dim": SIZE, "pretrained_source": "glove.txt"}})
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    del model.frontend.table
+    with pytest.raises(UserError, match=r"embedding.pretrained_source=glove.txt is of words, and frontend="):
+        [*load_pretrained(model, corpus.tokenizers, config)]
+
+
+def test_a_run_says_what_it_starts_from(
+    configure: Callable[..., Config],
+    corpus: Corpus,
+    file: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    path = file(line("cats"), line("Hunde"))
+    run = begin(configure({"embedding": {"embedding_dim": SIZE, "pretrained": str(path)}}), corpus, tmp_path / "run")
+    run.close()
+    assert f"source: 2 of {len(corpus.tokenizers.source) - 4} pieces start from {path}" in capsys.readouterr().out
+
+
+def test_a_file_is_a_path_whatever_it_looks_like() -> None:
+    assert quote_text("embedding.pretrained=2014") != "embedding.pretrained=2014"
