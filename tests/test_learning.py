@@ -50,28 +50,32 @@ def reversed_(symbols: list[int]) -> list[int]:
     return symbols[::-1]
 
 
-def sampled(draw: random.Random, lengths: tuple[int, int], unseen: Sequences = frozenset()) -> list[int]:
+def sampled(
+    draw: random.Random, lengths: tuple[int, int], unseen: Sequences = frozenset(), symbols: range = SYMBOLS
+) -> list[int]:
     """Distinct symbols in any order, none of the `unseen` sequences."""
     while True:
-        symbols = draw.sample(SYMBOLS, draw.randint(*lengths))
-        if tuple(symbols) not in unseen:
-            return symbols
+        sequence = draw.sample(symbols, draw.randint(*lengths))
+        if tuple(sequence) not in unseen:
+            return sequence
 
 
 def padded(rows: list[list[int]]) -> Tensor:
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
 
 
-def learnt(config: ModelConfig, task: Task, lengths: tuple[int, int], updates: int = UPDATES) -> float:
+def learnt(
+    config: ModelConfig, task: Task, lengths: tuple[int, int], updates: int = UPDATES, symbols: range = SYMBOLS
+) -> float:
     """The share of unseen sequences that are decoded without a fault, hard where the attention can be."""
     torch.manual_seed(1)
     draw = random.Random(1)
-    tests = [sampled(draw, lengths) for _ in range(TESTED)]
+    tests = [sampled(draw, lengths, symbols=symbols) for _ in range(TESTED)]
     unseen = frozenset(tuple(test) for test in tests)
-    model = Seq2Seq(config, 16, 16)
+    model = Seq2Seq(config, symbols.stop, symbols.stop)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(updates):
-        sources = [sampled(draw, lengths, unseen) for _ in range(BATCH)]
+        sources = [sampled(draw, lengths, unseen, symbols) for _ in range(BATCH)]
         source = padded([[*s, EOS] for s in sources])
         target = padded([[*task(s), EOS] for s in sources])
         target_in = padded([[BOS, *task(s)] for s in sources])
@@ -165,3 +169,12 @@ def test_the_other_decoder_learns_to_reverse():
 @pytest.mark.parametrize("attention", chosen(those(Monotonic, but=(MILk,)), "monotonic"))
 def test_monotonic_attention_behind_a_causal_encoder_cannot_reverse(attention: str):
     assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS, updates=200) <= 0.3
+
+
+@pytest.mark.parametrize("attention", ["general", "mocha"])
+def test_rare_symbols_are_copied_after_updates_that_do_not_suffice_to_learn_them(attention: str):
+    """Each of 500 symbols is seen some forty times."""
+    many = range(4, 504)
+    copying = learnt(small(attention, copy=True), copied, COPIED_LENGTHS, symbols=many, updates=150)
+    generating = learnt(small(attention), copied, COPIED_LENGTHS, symbols=many, updates=150)
+    assert copying >= 0.75 and generating <= 0.3

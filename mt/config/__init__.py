@@ -154,6 +154,15 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
+    def _copies_pieces_of_one_vocabulary(self) -> Self:
+        if self.decoder.copy and not self.dataset.tokenizer.joint:
+            raise UserError(
+                "decoder.copy=true writes pieces of the source, which must be the target's as well: set "
+                "dataset.tokenizer.joint=true, or decoder.copy=false"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _metrics_exist(self) -> Self:
         require_known(self.dataset.metrics, "dataset.metrics")
         require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")

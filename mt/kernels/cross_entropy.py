@@ -4,6 +4,8 @@ Logits are by far the largest tensor of a training step. They are made, turned i
 by block, so that what is kept for the backward pass has the size of the readouts and of the output matrix.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -11,6 +13,19 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.linear import matrix_product
+
+LEAST = 80.0
+"""Nats: a mixed probability below exp(-LEAST) has the gradient of one of that size."""
+
+
+class Mixture(NamedTuple):
+    """The probability of each target token as a part of the softmax's and something else:
+    p = share * softmax(logits)[target] + other."""
+
+    share: Tensor
+    """[B, T], greater than 0."""
+    other: Tensor
+    """[B, T], not negative."""
 
 
 def token_losses(
@@ -21,12 +36,15 @@ def token_losses(
     mask: Bool[Tensor, "B T"],
     *,
     smoothing: float = 0.0,
+    mixture: Mixture | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
     """Returns the sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on
     padding, not smoothed and without a gradient.
 
     weight, bias: turn readouts into logits; mask: true on real tokens.
-    smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7).
+    smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7); with a mixture, what
+    is smoothed is its softmax: (1 - smoothing) * -log p(target) + smoothing * mean over tokens of -log softmax.
+    mixture: what the targets' probabilities are, where they are not the softmax's.
 
     Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """
@@ -34,12 +52,15 @@ def token_losses(
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
     rest = smoothing, torch.is_grad_enabled()
+    parts = None if mixture is None else torch.stack(mixture)
     if device == "cpu":
-        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, *rest)
+        parts = None if parts is None else parts[:, mask]
+        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, parts, *rest)
         return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
     # A GPU would be waited for, to know how many are real, for longer than the few others take.
     real = mask.flatten().to(weight.dtype)
-    total, each = _TokenLosses.apply(readouts.flatten(0, 1), weight, bias, targets.flatten(), real, *rest)
+    parts = None if parts is None else parts.flatten(1)
+    total, each = _TokenLosses.apply(readouts.flatten(0, 1), weight, bias, targets.flatten(), real, parts, *rest)
     return total, each.view(mask.shape)
 
 
@@ -52,15 +73,17 @@ class _TokenLosses(Function):
         bias: Tensor,
         targets: Tensor,
         real: Tensor | None,
+        mixture: Tensor | None,
         smoothing: float,
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
-        """real: [N], 1 or 0: what each row counts; None: 1."""
+        """real: [N], 1 or 0: what each row counts; None: 1. mixture: [2, N], see `Mixture`; None: 1 and 0."""
         weight_cast = weight.to(readouts.dtype)
         bias_cast = bias.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
         grad_weight = torch.zeros_like(weight)
         grad_bias = torch.zeros_like(bias)
+        grad_mixture = weight.new_empty(0) if mixture is None else torch.empty_like(mixture)
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
         rows, alike = _block(readouts)
@@ -74,40 +97,69 @@ class _TokenLosses(Function):
             counts = None if real is None else real[first:end, None]
             if counts is not None:
                 log_probs *= counts
-            each[begin:end] = -log_probs.gather(1, wanted)[again:, 0]
+            predicted = log_probs.gather(1, wanted)
+            generated = None
+            if mixture is not None:
+                predicted, generated, grad_mixture[:, first:end] = _mixed(predicted, mixture[:, first:end], counts)
+            each[begin:end] = -predicted[again:, 0]
             loss += (1 - smoothing) * each[begin:end].sum()
             if smoothing:
                 loss -= smoothing * log_probs[again:].mean(-1).sum()
             if not differentiable:
                 continue
-            grad = _gradient(log_probs, wanted, smoothing)
-            if counts is not None:
-                grad *= counts
+            grad = _gradient(log_probs, wanted, smoothing, generated, counts)
             grad[:again] = 0
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
             grad_readouts[begin:end] = _grad_readouts(grad_cast, weight_cast)[again:]
-            if weight_cast is weight:  # added within the product, without a tensor of the size of the matrix
-                grad_weight.addmm_(grad_cast.T, block)
-            else:
-                grad_weight += grad_cast.T @ block
-        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias)
+            _add_product(grad_weight, grad_cast.T, block)
+        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixture.mul_(1 - smoothing))
         ctx.mark_non_differentiable(each)
         return loss, each
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        grad_readouts, grad_weight, grad_bias = ctx.saved_tensors
-        return grad * grad_readouts, grad * grad_weight, grad * grad_bias, None, None, None, None
+        readouts, weight, bias, mixture = (grad * part for part in ctx.saved_tensors)
+        return readouts, weight, bias, None, None, mixture if ctx.needs_input_grad[5] else None, None, None
 
 
-def _gradient(log_probs: Tensor, wanted: Tensor, smoothing: float) -> Tensor:
-    """Returns the gradient of the logits [N, V], in the place of their log-probabilities. wanted: [N, 1] tokens."""
+def _mixed(predicted: Tensor, mixture: Tensor, counts: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the logarithms of mixed probabilities [N, 1], the softmax's part in each, and the gradient of -log p with
+    respect to the mixture, [2, N]. predicted: [N, 1], the logarithms of the softmax's probabilities."""
+    log_share, log_other = mixture.log()[..., None]
+    by_softmax = log_share + predicted
+    mixed = torch.logaddexp(by_softmax, log_other)
+    # The gradient of what is nearly impossible is cut, so that it stays a number where it is multiplied by 0.
+    grad = torch.cat((-(predicted - mixed).exp(), -(-mixed.clamp(min=-LEAST)).exp()), 1)
+    if counts is None:
+        return mixed, (by_softmax - mixed).exp(), grad.T
+    return mixed * counts, (by_softmax - mixed).exp(), (grad * counts).T
+
+
+def _gradient(
+    log_probs: Tensor, wanted: Tensor, smoothing: float, generated: Tensor | None, counts: Tensor | None
+) -> Tensor:
+    """Returns the gradient of the logits [N, V], in the place of their log-probabilities. wanted: [N, 1] tokens.
+    generated: [N, 1], the softmax's part in each target's probability; None: all. counts: [N, 1], what each row counts;
+    None: 1."""
     grad = log_probs.exp_()
+    if generated is not None:
+        part = (1 - smoothing) * generated
+        grad *= part + smoothing
     if smoothing:
         grad -= smoothing / grad.shape[1]
-    return grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+    taken = grad.new_full(wanted.shape, smoothing - 1) if generated is None else -part
+    grad.scatter_add_(1, wanted, taken)
+    return grad if counts is None else grad.mul_(counts)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Adds left @ right to the total."""
+    if total.dtype == left.dtype:  # within the product, without a tensor of the size of the matrix
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 def _block(readouts: Tensor) -> tuple[int, bool]:

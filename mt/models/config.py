@@ -8,7 +8,7 @@ from mt.models.attention import ATTENTIONS, AttentionConfig
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.decoders import DecoderConfig
 from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders import EncoderConfig
+from mt.models.encoders import ENCODERS, Encoder, EncoderConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS, EmbeddingConfig, FrontendConfig, WordVectorsConfig
 from mt.models.penalties import WeightPenalties
@@ -52,6 +52,24 @@ class ModelConfig(Options):
                     f"{option}={value:g} prices the weights of an attention, and attention={chosen} has none that can "
                     "be trained: choose another attention, or set the weight to 0"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _copies_what_is_attended_to(self) -> "ModelConfig":
+        if not self.decoder.copy:
+            return self
+        chosen = None
+        if self.frontend.name != "embedding":
+            chosen = f"frontend={self.frontend.name} reads no text"
+        elif not ATTENTIONS[self.attention.name].learns_weights:
+            chosen = f"attention={self.attention.name} attends to none of them"
+        elif ENCODERS[self.encoder.name].output_lengths is not Encoder.output_lengths:
+            chosen = f"encoder={self.encoder.name} leaves no value for each of them"
+        if chosen:
+            raise UserError(
+                f"decoder.copy=true copies pieces of the source that are attended to, and {chosen}: choose another, or "
+                "set decoder.copy=false"
+            )
         return self
 
 

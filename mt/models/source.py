@@ -5,9 +5,11 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
+from mt.kernels.padding import append
 from mt.models.decoders import Decoder, DecoderMemory
-from mt.models.encoders import Encoder, EncoderState
+from mt.models.encoders import Encoded, Encoder, EncoderState
 from mt.models.frontends import Frontend, FrontendState
 
 
@@ -18,6 +20,8 @@ class SourceState(NamedTuple):
     encoder: EncoderState
     vectors: Tensor
     """[B] int64: how many the front-end has given."""
+    unencoded: tuple[Tensor, Tensor] | None
+    """Tokens that were read and have no value yet, and their mask, where the decoder copies tokens; else None."""
 
 
 class SourceReader(nn.Module):
@@ -29,7 +33,12 @@ class SourceReader(nn.Module):
 
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> DecoderMemory:
         """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
-        return self.decoder.init_memory(self.encoder(*self.frontend(source, mask)))
+        return self.decoder.init_memory(self.encoded(source, mask))
+
+    def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
+        """Returns what the encoder gives, with the tokens where the decoder copies some; see `encode`."""
+        encoded = self.encoder(*self.frontend(source, mask))
+        return encoded if self.decoder.copying is None else encoded._replace(tokens=source)
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
         """Returns how many positions sources of these lengths, counted as their field does, have for the attention: of
@@ -49,11 +58,14 @@ class SourceReader(nn.Module):
         them; before: what the call before returned, None for the first positions.
         """
         memory, state = (None, None) if before is None else before
-        frontend_state, encoder_state, count = (None, None, 0) if state is None else state
+        frontend_state, encoder_state, count, unencoded = (None, None, 0, None) if state is None else state
         vectors, vector_mask, frontend_state = self.frontend.extend(source, mask, complete, frontend_state)
         encoded, encoder_state = self.encoder.extend(vectors, vector_mask, encoder_state, complete)
-        count = vector_mask.sum(1) + count
-        return self.decoder.extend(memory, encoded, complete), SourceState(frontend_state, encoder_state, count)
+        if self.decoder.copying is not None:
+            tokens, unencoded = _tokens_of(encoded, unencoded, source, mask)
+            encoded = encoded._replace(tokens=tokens)
+        after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count, unencoded)
+        return self.decoder.extend(memory, encoded, complete), after
 
     def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
@@ -71,3 +83,22 @@ class SourceReader(nn.Module):
             lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
         positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)
         return self.encoder.read_for(positions, lengths[:, None])
+
+
+def _tokens_of(
+    encoded: Encoded,
+    before: tuple[Tensor, Tensor] | None,
+    source: Int[Tensor, "B N"],
+    mask: Bool[Tensor, "B N"],
+) -> tuple[Int[Tensor, "B S"], tuple[Tensor, Tensor]]:
+    """Returns the tokens of the positions that were encoded, and those that were read and not encoded, with their mask.
+
+    before: what was read and not encoded before. source, mask: what was read since.
+    """
+    (tokens,), known = ((source,), mask) if before is None else append(before[:1], before[1], (source,), mask)
+    counts = encoded.mask.sum(1)
+    left = known.sum(1) - counts
+    rest = torch.arange(int(left.max()), device=left.device)
+    columns = (counts[:, None] + rest).clamp(max=tokens.shape[1] - 1)
+    width = encoded.mask.shape[1]
+    return pad(tokens, (0, width - tokens.shape[1])), (tokens.gather(1, columns), rest < left[:, None])

@@ -125,7 +125,7 @@ class Contender:
         for vector in queries:
             query = self.decoder.make_query(token, state)
             step = attention.step(vector, memory.attention, query.attention_state, hard=self.hard)
-            prediction = self.decoder.read_out(query, step)
+            prediction = self.decoder.read_out(query, step, memory)
             state = prediction.state
             token = prediction.logits.argmax(-1)
             yield step.energies

@@ -84,7 +84,7 @@ def test_threads(exported: Path, monkeypatch: pytest.MonkeyPatch, value: str | N
 # Each attention, decoder and encoder that has no loop, and what an option adds to their operations.
 MODELS = {
     "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
-    "dot": ({"name": "bigru"}, {"name": "gnmt"}, {}),
+    "dot": ({"name": "bigru"}, {"name": "gnmt", "copy": True}, {}),
     "general": ({"name": "bissru"}, {"name": "ssru", "init_hidden": "final_state"}, {}),
     "concat": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {"scaled": True}),
     "location": ({"name": "embedding"}, {"name": "gnmt", "num_layers": 3, "cell": "gru"}, {}),
@@ -92,8 +92,16 @@ MODELS = {
     "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
     "coverage": ({"name": "bilstm"}, {"name": "luong"}, {}),
     "local_m": ({"name": "conv"}, {"name": "luong"}, {"window": 1}),
-    "local_p": ({"name": "none"}, {"name": "luong", "input_feeding": True}, {"energy": {"name": "concat"}}),
-    "stochastic": ({"name": "ssru"}, {"name": "luong", "init_hidden": "zeros"}, {"energy": {"name": "location"}}),
+    "local_p": (
+        {"name": "none"},
+        {"name": "luong", "input_feeding": True, "copy": True},
+        {"energy": {"name": "concat"}},
+    ),
+    "stochastic": (
+        {"name": "ssru"},
+        {"name": "luong", "init_hidden": "zeros", "copy": True},
+        {"energy": {"name": "location"}},
+    ),
 }
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import _TokenLosses, token_losses
+from mt.kernels.cross_entropy import Mixture, _TokenLosses, token_losses
 
 EACH = 1e-6
 """Rounding of the cross entropy of a token in float32: it is a difference of numbers of about 10, whatever its size."""
@@ -164,7 +164,7 @@ def test_padding_that_is_computed_counts_for_nothing(smoothing: float) -> None:
     expected, each = token_losses(readouts, weight, bias, targets, mask, smoothing=smoothing)
     gradients = torch.autograd.grad(expected, leaves)
     given = readouts.flatten(0, 1), weight, bias, targets.flatten(), mask.flatten().float()
-    found, own = _TokenLosses.apply(*given, smoothing, True)
+    found, own = _TokenLosses.apply(*given, None, smoothing, True)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(own.view(mask.shape), each)
     for mine, theirs in zip(torch.autograd.grad(found, leaves), gradients, strict=True):
@@ -179,3 +179,60 @@ def test_products_are_computed_in_the_type_of_autocast() -> None:
         loss = token_loss(output, readouts, targets, mask)
     assert torch.equal(loss, expected) and loss.dtype == torch.float32
     assert not torch.equal(loss, token_loss(output, readouts, targets, mask))
+
+
+def mixed(rows: int) -> Mixture:
+    """Shares of the softmax, and what else makes a target probable: nothing, of a third of them."""
+    generator = torch.Generator().manual_seed(rows + 1)
+    share = torch.rand(2, rows, generator=generator) * 0.9 + 0.05
+    other = (1 - share) * torch.rand(2, rows, generator=generator)
+    return Mixture(share, other * (torch.rand(2, rows, generator=generator) > 0.33))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [3, 200, 700])
+def test_a_mixture_with_its_gradients(rows: int, smoothing: float) -> None:
+    output, readouts, targets, mask = problem(rows)
+    mixture = Mixture(*(part.requires_grad_() for part in mixed(rows)))
+    leaves = [readouts.requires_grad_(), output.weight, output.bias, *mixture]
+    loss, each = token_losses(readouts, output.weight, output.bias, targets, mask, smoothing=smoothing, mixture=mixture)
+    gradients = torch.autograd.grad(2.5 * loss, leaves)
+    exact = [leaf.detach().double().requires_grad_() for leaf in leaves]
+    log_probs = nn.functional.linear(*exact[:3]).log_softmax(-1)
+    p = exact[3] * log_probs.exp().gather(2, targets[..., None])[..., 0] + exact[4]
+    expected = (-(1 - smoothing) * p.log() - smoothing * log_probs.mean(-1))[mask].sum()
+    torch.testing.assert_close(loss.double(), expected.detach(), atol=EACH * int(mask.sum()), rtol=1e-6)
+    torch.testing.assert_close(each.double(), (-p.log() * mask).detach(), atol=1e-5, rtol=1e-5)
+    for ours, theirs in zip(gradients, torch.autograd.grad(2.5 * expected, exact), strict=True):
+        torch.testing.assert_close(ours.double(), theirs, atol=3e-6 * float(theirs.abs().max()), rtol=1e-5)
+
+
+def test_a_mixture_of_the_softmax_alone_is_the_softmax() -> None:
+    output, readouts, targets, mask = problem(20)
+    mixture = Mixture(torch.ones(2, 20), torch.zeros(2, 20))
+    loss, _ = token_losses(readouts, output.weight, output.bias, targets, mask, smoothing=0.2, mixture=mixture)
+    torch.testing.assert_close(loss, token_loss(output, readouts, targets, mask, smoothing=0.2))
+
+
+def test_what_is_nearly_impossible_has_finite_gradients() -> None:
+    output, readouts, targets, mask = problem(5)
+    mixture = Mixture(*(part.requires_grad_() for part in mixed(5)))
+    loss, _ = token_losses(readouts * 1e4, output.weight, output.bias, targets, mask, mixture=mixture)
+    gradients = torch.autograd.grad(loss, [output.weight, *mixture])
+    assert loss.isfinite() and all(gradient.isfinite().all() for gradient in gradients)
+
+
+def test_padding_that_is_computed_has_no_part_in_a_mixture() -> None:
+    output, readouts, targets, mask = problem(6)
+    mixture = torch.stack(mixed(6)).requires_grad_()
+    leaves = [readouts.requires_grad_(), mixture]
+    given = output.weight, output.bias
+    expected, _ = token_losses(readouts, *given, targets, mask, smoothing=0.1, mixture=Mixture(*mixture))
+    real = mask.flatten().float()
+    found, each = _TokenLosses.apply(
+        readouts.flatten(0, 1), *given, targets.flatten(), real, mixture.flatten(1), 0.1, True
+    )
+    torch.testing.assert_close(found, expected)
+    assert not each[~mask.flatten()].any()
+    for ours, theirs in zip(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves), strict=True):
+        torch.testing.assert_close(ours, theirs)

@@ -73,7 +73,7 @@ def test_a_query_waits_for_the_source(build, decoder):
             if int(attended.stops) == NEEDS_MORE_SOURCE:
                 waits += 1
                 break
-            answers.append(model.decoder.read_out(query, attended))
+            answers.append(model.decoder.read_out(query, attended, memory))
             query = model.decoder.make_query(tokens[len(answers) % len(tokens)][None], answers[-1].state)
         memory = model.decoder.trim(memory, query.attention_state)
         before = memory, encoder

@@ -13,7 +13,7 @@ import torch
 from mt.data.fields import Row
 from mt.data.tokenizer import BOS
 from mt.decoding.streaming.state import StreamState
-from mt.models.attention import NEEDS_MORE_SOURCE
+from mt.models.attention import NEEDS_MORE_SOURCE, arriving
 from mt.models.decoders import DecoderMemory
 from mt.models.decoders.base import AttentionStep
 from mt.search.beam import search
@@ -104,7 +104,7 @@ class StreamStepper:
         log_probs = np.zeros((len(tokens), 1), np.float32)
         next_tokens = np.full((len(tokens), 1), READ)
         if attended is not None:
-            prediction = self._model.decoder.read_out(self._query, attended)
+            prediction = self._model.decoder.read_out(self._query, attended, self._memory)
             self._state = prediction.state
             best, chosen = top_k(prediction.logits, 1, self._forbidden(prediction.logits.shape[1]))
             log_probs[self._hypotheses] = best.cpu().numpy()
@@ -171,7 +171,5 @@ def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:
         return one
-    keys = tuple(key[:, :length].clone() for key in attention.keys)
-    values = attention.values[:, :length].clone()
-    mask = attention.mask[:, :length].clone()
-    return one._replace(attention=attention._replace(keys=keys, values=values, mask=mask))
+    *parts, mask = (part[:, :length].clone() for part in (*arriving.positions(attention), attention.mask))
+    return one._replace(attention=arriving.with_positions(attention, parts, mask))

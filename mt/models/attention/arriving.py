@@ -21,12 +21,12 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     monotonic mechanisms return NEEDS_MORE_SOURCE where the positions so far do not decide them.
     """
     if memory is None:
-        return _with_a_column(attention.init_memory(encoded))._replace(complete=complete)
+        return _with_a_column(_memory(attention, encoded))._replace(complete=complete)
     lengths = memory.mask.sum(1)
     before = lengths if memory.first is None else lengths + memory.first
-    added = attention.init_memory(encoded._replace(first_position=before))
-    parts, mask = append((*memory.keys, memory.values), memory.mask, (*added.keys, added.values), added.mask)
-    return Memory(parts[:-1], parts[-1], mask, complete=complete, first=memory.first)
+    added = _memory(attention, encoded._replace(first_position=before))
+    parts, mask = append(positions(memory), memory.mask, positions(added), added.mask)
+    return with_positions(memory, parts, mask)._replace(complete=complete, visible_from=None)
 
 
 def trim(attention: Attention, memory: Memory, state: State) -> Memory:
@@ -47,12 +47,26 @@ def drop_prefix(memory: Memory, needed: Sequence[int]) -> Memory:
     shift = torch.tensor(dropped, device=memory.mask.device)
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())
+    parts = [window(part, dropped, size) for part in positions(memory)]
+    mask = torch.arange(size, device=lengths.device) < lengths[:, None]
+    return with_positions(memory, parts, mask)._replace(first=shift if memory.first is None else memory.first + shift)
+
+
+def positions(memory: Memory) -> list[Tensor]:
+    """Returns the tensors that have something of each position, [B, S, ...], but for the mask."""
+    return [*memory.keys, memory.values, *(() if memory.tokens is None else (memory.tokens,))]
+
+
+def with_positions(memory: Memory, parts: Sequence[Tensor], mask: Bool[Tensor, "B S"]) -> Memory:
+    """Returns the memory with other positions: `parts` are what `positions` returns of it."""
+    *keys, values = parts[: len(memory.keys) + 1]
     return memory._replace(
-        keys=tuple(window(part, dropped, size) for part in memory.keys),
-        values=window(memory.values, dropped, size),
-        mask=torch.arange(size, device=lengths.device) < lengths[:, None],
-        first=shift if memory.first is None else memory.first + shift,
+        keys=tuple(keys), values=values, mask=mask, tokens=None if memory.tokens is None else parts[-1]
     )
+
+
+def _memory(attention: Attention, encoded: Encoded) -> Memory:
+    return attention.init_memory(encoded)._replace(tokens=encoded.tokens)
 
 
 def _with_a_column(memory: Memory) -> Memory:
@@ -60,8 +74,5 @@ def _with_a_column(memory: Memory) -> Memory:
     encoded."""
     if memory.mask.shape[1]:
         return memory
-    keys, values, mask = (
-        tuple(pad(part, ((0, 0) * (part.dim() - 2) + (0, 1))) for part in parts)
-        for parts in (memory.keys, (memory.values,), (memory.mask,))
-    )
-    return memory._replace(keys=keys, values=values[0], mask=mask[0])
+    *parts, mask = (pad(part, ((0, 0) * (part.dim() - 2) + (0, 1))) for part in (*positions(memory), memory.mask))
+    return with_positions(memory, parts, mask)

@@ -23,6 +23,8 @@ class Memory(NamedTuple):
     visible_from: Tensor | None = None
     """[B, S] int64: the first target step, counted from 0, that may attend to each position, for the attentions that
     support wait-k; None: every step may attend to all of them."""
+    tokens: Tensor | None = None
+    """[B, S] int64: the source's, where the decoder copies some; else None."""
 
     def visible(self, steps: Int[Tensor, "B T"]) -> Bool[Tensor, "B _ S"]:
         """Returns the real positions that each of these target steps, counted from 0, may attend to."""

@@ -8,9 +8,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from mt.errors import UserError
-from mt.kernels.linear import Linear
 from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
+from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.decoders.recurrence import LayersConfig, Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
@@ -89,20 +88,12 @@ class Decoder(OptIn, nn.Module):
         """fed_size: the size of what joins the word vector at the input of the recurrence."""
         super().__init__()
         embedding = parts.embedding
-        if parts.tied and config.readout_size != embedding.output_size:
-            raise UserError(
-                f"embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is "
-                f"{config.readout_size} and embedding.embedding_dim is {embedding.output_size}: make them equal or set "
-                f"embedding.tie_output=false"
-            )
         self.embedding = embedding
         self.attention = parts.attention
         self.recurrence = self.recurrence_type(config, embedding.output_size + fed_size, parts.final_state_size)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = Linear(config.readout_size, embedding.vocab_size, int8=True)
-        """Turns readouts [..., F] into logits [..., vocabulary]."""
-        if parts.tied:
-            self.output.weight = embedding.table.weight
+        self.output = OutputLayer(config.readout_size, embedding, tied=parts.tied)
+        self.copying = Copying(config.readout_size, parts.value_size) if config.copy else None
 
     @property
     def needs_full_source(self) -> bool:
@@ -111,7 +102,8 @@ class Decoder(OptIn, nn.Module):
 
     def init_memory(self, encoded: Encoded) -> DecoderMemory:
         """Returns what of the source every step needs, once per source."""
-        return DecoderMemory(self.attention.init_memory(encoded), encoded.final_state)
+        attention = self.attention.init_memory(encoded)._replace(tokens=encoded.tokens)
+        return DecoderMemory(attention, encoded.final_state)
 
     def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
         """Returns the memory of sources that have grown; see `arriving.extend`."""
@@ -138,10 +130,12 @@ class Decoder(OptIn, nn.Module):
         """Returns the attention of one step."""
         return self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
 
-    def read_out(self, query: DecoderQuery, attended: AttentionStep) -> Prediction:
+    def read_out(self, query: DecoderQuery, attended: AttentionStep, memory: DecoderMemory) -> Prediction:
         """Returns the prediction of a step, from what its query attended to."""
         readout, state = self._read_out(query, attended)
         logits = self.output(readout)
+        if self.copying is not None:
+            logits = self.copying.log_probs(logits, readout, attended, memory.attention)
         return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)
 
     @abstractmethod
@@ -151,7 +145,7 @@ class Decoder(OptIn, nn.Module):
     def step(self, tokens: Int[Tensor, " B"], memory: DecoderMemory, state: Any, *, hard: bool = False) -> Prediction:
         """Returns the prediction of one step. tokens: the previous token of each target (BOS first)."""
         query = self.make_query(tokens, state)
-        return self.read_out(query, self.attend(query, memory, hard=hard))
+        return self.read_out(query, self.attend(query, memory, hard=hard), memory)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False

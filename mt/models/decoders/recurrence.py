@@ -7,12 +7,13 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from mt.common.options import MAX_SIZE, Options
+from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
+from mt.models.decoders.output import CopyOptions
 
 
-class LayersConfig(Options):
+class LayersConfig(CopyOptions):
     """Options that all decoders have."""
 
     hidden_size: int = Field(512, gt=0, le=MAX_SIZE)

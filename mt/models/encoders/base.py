@@ -26,6 +26,8 @@ class Encoded(NamedTuple):
     """[B, U]: from which the decoder's first state is made."""
     first_position: Tensor | None = None
     """[B] int64: the position of the first of them in its source, where earlier ones were encoded before; None: 0."""
+    tokens: Tensor | None = None
+    """[B, S] int64: the tokens of a text at these positions, where the decoder copies some; else None."""
 
 
 class Encoder(OptIn, nn.Module):

@@ -66,8 +66,8 @@ def characters() -> Tokenizers:
 
 @pytest.fixture(scope="session")
 def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
-    """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=): of a random model whose stops vary; the
-    larger the bias of its energies, the earlier they are."""
+    """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=, copy=): of a random model whose stops
+    vary; the larger the bias of its energies, the earlier they are."""
 
     def made(
         attention: dict[str, Any],
@@ -78,11 +78,12 @@ def setting(tokenizers: Tokenizers) -> Callable[..., StreamingModel]:
         unit: Unit = "word",
         tokenizers: Tokenizers = tokenizers,
         bias: float = 0.0,
+        copy: bool = False,
     ) -> StreamingModel:
         config = ModelConfig(
             embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
             encoder=ENCODERS[encoder].Config(hidden_size=12, **LOOK_AHEAD.get(encoder, {})),
-            decoder=DECODERS[decoder].Config(hidden_size=12, readout_size=8, init_hidden="zeros"),
+            decoder=DECODERS[decoder].Config(hidden_size=12, readout_size=8, init_hidden="zeros", copy=copy),
             attention=attention,
         )
         model = Seq2Seq(config, *(len(side) for side in tokenizers)).eval()

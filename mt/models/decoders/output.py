@@ -1,0 +1,113 @@
+"""The layer that predicts tokens, and what may be mixed with its probabilities: pieces that are copied from the source.
+
+With `decoder.copy` the next token is generated or copied (See et al. 2017, section 2.2, equations 8 and 9; Gu et al.
+2016):
+
+    p(y) = g p_vocabulary(y) + (1 - g) sum of alpha_s over the positions s with x_s = y,  g = sigmoid(w [r; c] + b)
+
+alpha are the weights of the attention, hard ones, too; c is their context, and the readout r, which is made of state
+and input, stands for both of these in the gate. Where the weights of a step sum to A < 1, as those of a monotonic
+attention that selects nothing, the rest is generated: g + (1 - g) (1 - A) of the probability. So it always sums to 1.
+"""
+
+import warnings
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from mt.common.options import Options
+from mt.errors import UserError
+from mt.kernels.cross_entropy import Mixture
+from mt.kernels.linear import Linear
+from mt.kernels.precision import result_dtype
+from mt.models.attention import AttentionOutput, AttentionStep, Memory
+from mt.models.frontends import Embedding
+
+with warnings.catch_warnings():
+    # The name is also that of a method of pydantic 1, which `model_copy` has replaced.
+    warnings.filterwarnings("ignore", message='Field name "copy"')
+
+    class CopyOptions(Options):
+        copy: bool = False  # type: ignore[assignment]
+        """Whether a token may also be copied from the source, by the attention's weights (See et al. 2017)."""
+
+
+class OutputLayer(Linear):
+    """Turns readouts [..., F] into logits [..., vocabulary]."""
+
+    def __init__(self, readout_size: int, embedding: Embedding, *, tied: bool) -> None:
+        """tied: whether the matrix is the embedding table (Press & Wolf 2017). Raises UserError where that is of
+        another size."""
+        if tied and readout_size != embedding.output_size:
+            raise UserError(
+                f"embedding.tie_output makes the output matrix the embedding table, but decoder.readout_size is "
+                f"{readout_size} and embedding.embedding_dim is {embedding.output_size}: make them equal or set "
+                f"embedding.tie_output=false"
+            )
+        super().__init__(readout_size, embedding.vocab_size, int8=True)
+        if tied:
+            self.weight = embedding.table.weight
+
+
+class Copying(nn.Module):
+    """The gate between generating and copying, and the mixture of both."""
+
+    def __init__(self, readout_size: int, value_size: int) -> None:
+        super().__init__()
+        self.gate = Linear(readout_size + value_size, 1)
+
+    def mixture(
+        self,
+        readouts: Float[Tensor, "B T F"],
+        attended: AttentionOutput,
+        memory: Memory,
+        targets: Int[Tensor, "B T"],
+    ) -> Mixture:
+        """Returns the share of the generator and the probability of a copy, for each target of teacher forcing; no
+        tensor is larger than the attention's weights."""
+        generated, copied = self._shares(readouts, attended.contexts, attended.weights)
+        matches = _tokens(memory)[:, None] == targets[..., None]  # [B, T, S]
+        return Mixture(generated, copied * (attended.weights * matches).sum(-1))
+
+    def log_probs(
+        self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], attended: AttentionStep, memory: Memory
+    ) -> Float[Tensor, "B C"]:
+        """Returns the log-probabilities of the mixture for each token of the vocabulary, of one step. logits: the
+        generator's."""
+        generated, copied = self._shares(readout, attended.context, attended.weights)
+        log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]
+        sources = _attended_tokens(attended, memory)
+        copies = (copied[:, None] * attended.weights).to(log_probs.dtype)
+        summed = torch.zeros_like(log_probs).scatter_add(1, sources, copies).gather(1, sources)
+        generator = log_probs.gather(1, sources)
+        copier = summed.log()
+        # Not `logaddexp`: exported, that would lose whatever is less probable than the smallest float32.
+        mixed = torch.maximum(generator, copier) + (-(generator - copier).abs()).exp().log1p()
+        # Of a token that stands twice in the source, both places have the whole sum.
+        return log_probs.scatter(1, sources, mixed)
+
+    def _shares(
+        self, readout: Float[Tensor, "*N F"], context: Float[Tensor, "*N V"], weights: Float[Tensor, "*N W"]
+    ) -> tuple[Float[Tensor, "*N"], Float[Tensor, "*N"]]:
+        """Returns the probability that a token is generated, which is never 0, and what weights count for as copies."""
+        logit = self.gate(torch.cat((readout, context.to(readout.dtype)), -1))[..., 0].to(weights.dtype)
+        copied = (-logit).sigmoid()
+        # Rounded, weights may sum to a little more than 1.
+        return logit.sigmoid() + copied * (1 - weights.sum(-1)).clamp(min=0), copied
+
+
+def _tokens(memory: Memory) -> Int[Tensor, "B S"]:
+    assert memory.tokens is not None
+    return memory.tokens
+
+
+def _attended_tokens(attended: AttentionStep, memory: Memory) -> Int[Tensor, "B W"]:
+    """Returns the token of each position that a step has a weight for; beyond the end, where weights are 0, the last
+    one."""
+    tokens = _tokens(memory)
+    if attended.first is None:
+        return tokens
+    columns = attended.first if memory.first is None else attended.first - memory.first
+    window = columns[:, None] + torch.arange(attended.weights.shape[1], device=tokens.device)
+    return tokens.gather(1, window.clamp(0, tokens.shape[1] - 1))

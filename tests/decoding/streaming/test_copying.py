@@ -1,0 +1,83 @@
+"""Streams that copy write what offline decoding does, and copy nothing that they have not read."""
+
+import random
+
+import pytest
+import torch
+
+from mt.decoding.streaming import Session, finish, read
+from mt.search.config import OnlineConfig, WaitKConfig
+
+ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
+POLICIES = {
+    "monotonic": ({"name": "monotonic"}, ONLINE),
+    "absorbing": ({"name": "monotonic", "mass_preservation": False}, ONLINE),
+    "mocha": ({"name": "mocha", "chunk_size": 3}, ONLINE),
+    "matcha": ({"name": "matcha"}, ONLINE),
+    "milk": ({"name": "milk"}, ONLINE),
+    "wait-3": ({"name": "general"}, WaitKConfig(k=3, max_ratio=1.2, max_extra=4)),
+    "wait-5": ({"name": "general"}, WaitKConfig(k=5, max_ratio=1.2, max_extra=4)),
+}
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "wait-3"])
+@pytest.mark.parametrize(
+    ("encoder", "decoder"), [("lstm", "luong"), ("lc_bilstm", "luong"), ("gru", "bahdanau"), ("ssru", "ssru")]
+)
+def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences, offline, taken) -> None:
+    attention, search = POLICIES[policy]
+    ours = setting(attention, encoder, decoder, search=search, copy=True)
+    with torch.no_grad():
+        # It copies more often than not.
+        ours.model.decoder.copying.gate.weight *= 0.1
+        ours.model.decoder.copying.gate.bias.fill_(-3.0)
+    sources = sentences(8)
+    expected = [hypothesis.tokens for hypothesis in offline(ours, sources)]
+    together = [Session(ours) for _ in sources]
+    for position in range(max(map(len, sources))):
+        now = [i for i, source in enumerate(sources) if position < len(source)]
+        read([together[i] for i in now], [sources[i][position] for i in now])
+    finish(together)
+    assert [taken.of(session) for session in together] == expected
+    alone = Session(ours)
+    for word in sources[0]:
+        alone.read(word)
+    alone.finish()
+    assert taken.of(alone) == expected[0]
+    # Without copies it is another model.
+    with torch.no_grad():
+        ours.model.decoder.copying.gate.weight.zero_()
+        ours.model.decoder.copying.gate.bias.fill_(100.0)
+    assert [hypothesis.tokens for hypothesis in offline(ours, sources)] != expected
+
+
+@pytest.mark.parametrize(("policy", "encoder"), [("mocha", "lstm"), ("mocha", "lc_bilstm"), ("wait-3", "lstm")])
+def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, sentences, offline, streamed) -> None:
+    attention, search = POLICIES[policy]
+    ours = setting(attention, encoder, search=search, bias=0.5, copy=True)
+    draw = random.Random(2)
+    early = 0
+    for source in sentences(3, least=8):
+        _, written = streamed(ours, source)
+        for future in sentences(15, most=6):
+            cut = draw.randint(1, len(source) - 1)
+            past = [word for words in written[:cut] for word in words]
+            (whole,) = offline(ours, [source[:cut] + future])
+            assert ours.tokenizers.target.decode(whole.tokens).split()[: len(past)] == past
+            early += len(past)
+    assert early > 10
+
+
+def test_of_a_long_source_a_stream_keeps_no_more(setting, sentences, wander) -> None:
+    """The tokens of what was dropped are dropped, too."""
+    ours = setting({"name": "mocha", "chunk_size": 2}, "lc_bilstm", search=OnlineConfig(max_length=100_000), copy=True)
+    with torch.no_grad():
+        ours.model.decoder.output.bias[3] = -100.0
+        ours.model.decoder.copying.gate.weight.zero_()
+    wander(ours)
+    session = Session(ours)
+    kept = []
+    for word in sentences(1, least=200, most=200)[0]:
+        session.read(word)
+        kept.append(session.stored_numbers)
+    assert len(session.words) > 10 and max(kept[100:]) < 2 * max(kept[:50])

@@ -1,0 +1,209 @@
+"""Copying against the paper's mixture, summed token by token in float64 for every decoder and every attention."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.config import Config
+from mt.data.batches import Batch
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
+from mt.models.decoders import DECODERS
+from mt.models.ensemble import Ensemble
+from mt.models.frontends import EmbeddingConfig
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import BeamConfig, GreedyConfig
+from tests.decoding.decoded import decode_ids
+
+VOCABULARY = 13
+SIZE = 6
+BOS = 2
+
+
+def built(attention, decoder: str = "luong", **options) -> Seq2Seq:
+    config = ModelConfig(
+        embedding=EmbeddingConfig(embedding_dim=4, dropout=0.0),
+        encoder={"name": "lstm", "hidden_size": SIZE},
+        decoder=DECODERS[decoder].Config(hidden_size=SIZE, readout_size=4, copy=True, dropout=0.0, **options),
+        attention=attention,
+    )
+    return Seq2Seq(config, VOCABULARY, VOCABULARY)
+
+
+@pytest.fixture
+def pairs(batch) -> Batch:
+    """Sources with tokens that stand in them several times, and targets some of whose tokens stand in the source."""
+    generator = torch.Generator().manual_seed(4)
+    shape = batch.mask.shape
+    source = torch.randint(4, VOCABULARY - 3, shape, generator=generator).masked_fill(~batch.mask, 0)
+    target = torch.randint(1, VOCABULARY, (len(source), 5), generator=generator)
+    mask = torch.arange(5) < torch.tensor([5, 1, 3, 5, 2, 4, 5, 5])[:, None]
+    return Batch(source, batch.mask, target.roll(1, 1), target.masked_fill(~mask, 0), mask)
+
+
+def summed(model: Seq2Seq, readout: Tensor, context: Tensor, weights: Tensor, source: Tensor) -> Tensor:
+    """The probability of each token at one step: equations 8 and 9 of See et al. (2017), with what the weights lack of
+    1 generated."""
+    gate = model.decoder.copying.gate
+    output = model.decoder.output
+    g = 1 / (1 + math.exp(-float(gate.weight[0].double() @ torch.cat((readout, context)) + gate.bias.double()[0])))
+    lost = 1 - sum(weights.tolist())
+    p = (g + (1 - g) * lost) * (output.weight.double() @ readout + output.bias.double()).softmax(-1)
+    for weight, token in zip(weights.tolist(), source.tolist(), strict=True):
+        p[token] += (1 - g) * weight
+    return p
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_it_is_the_mixture_of_the_paper(decoder, case, pairs, shake) -> None:
+    """What training minimises, and the log-probabilities of steps, for every token of the vocabulary."""
+    if not ATTENTIONS[case.config.name].learns_weights:
+        pytest.skip("refused")
+    model = shake(built(case.config, decoder), scale=0.5)
+    smoothed = 0.0
+    with torch.no_grad():
+        memory = model.encode(pairs.source, pairs.source_mask)
+        readouts, attended = model.decoder(pairs.target_in, memory, hard=case.hard)
+        loss = model(pairs, hard=case.hard, label_smoothing=0.2)
+        state = model.init_state(memory, hard=case.hard)
+        for step, token in enumerate(pairs.target_in.unbind(1)):
+            prediction = model.step(token, memory, state, hard=case.hard)
+            state = prediction.state
+            for row, source in enumerate(pairs.source):
+                parts = [part[row, step].double() for part in (readouts, attended.contexts, attended.weights)]
+                p = summed(model, *parts, source)
+                assert float(p.sum()) == pytest.approx(1, abs=1e-9)
+                torch.testing.assert_close(prediction.logits[row].double(), p.log(), atol=2e-5, rtol=1e-5)
+                if pairs.target_mask[row, step]:
+                    exact = -math.log(p[pairs.target_out[row, step]])
+                    assert float(loss.token_losses[row, step]) == pytest.approx(exact, abs=2e-5)
+                    generator = -model.decoder.output(readouts[row, step]).log_softmax(-1).mean()
+                    smoothed += 0.8 * exact + 0.2 * float(generator)
+    assert float(loss.sum) == pytest.approx(smoothed, rel=1e-5)
+
+
+def dense_loss(model: Seq2Seq, pairs: Batch, smoothing: float) -> Tensor:
+    """The loss by a tensor of the probabilities of all tokens, differentiated by autograd."""
+    decoder = model.decoder
+    memory = model.encode(pairs.source, pairs.source_mask)
+    readouts, attended = decoder(pairs.target_in, memory)
+    log_probs = decoder.output(readouts).log_softmax(-1)
+    g = decoder.copying.gate(torch.cat((readouts, attended.contexts), -1)).sigmoid()
+    lost = 1 - attended.weights.sum(-1, keepdim=True)
+    sources = pairs.source[:, None].expand_as(attended.weights)
+    copies = torch.zeros_like(log_probs).scatter_add(2, sources, attended.weights.to(log_probs.dtype))
+    p = (g + (1 - g) * lost) * log_probs.exp() + (1 - g) * copies
+    exact = p.gather(2, pairs.target_out[..., None])[..., 0].log()
+    return -((1 - smoothing) * exact + smoothing * log_probs.mean(-1))[pairs.target_mask].sum()
+
+
+CHOSEN = {
+    "general": {},
+    "local_p": {},
+    "monotonic": {"mass_preservation": False},
+    "mocha": {"chunk_size": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("decoder", "options"), [*((name, {}) for name in DECODERS), ("luong", {"input_feeding": True})], ids=str
+)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_its_gradients_are_those_of_the_dense_mixture(name, decoder, options, pairs, shake) -> None:
+    """In float64, of all parameters: through the gate, the weights of the attention and the lost mass."""
+    model = shake(built(ATTENTIONS[name].Config(**CHOSEN[name]), decoder, **options), scale=0.5).double()
+    parameters = [*model.parameters()]
+    losses = model(pairs, label_smoothing=0.1).sum, dense_loss(model, pairs, 0.1)
+    torch.testing.assert_close(*losses, atol=1e-5, rtol=1e-7)
+    found, expected = (
+        torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True) for loss in losses
+    )
+    gate = model.decoder.copying.gate.weight
+    assert any(parameter is gate and gradient.any() for parameter, gradient in zip(parameters, expected, strict=True))
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-4)
+
+
+def test_training_makes_no_tensor_of_the_vocabulary_more(pairs, largest, shake) -> None:
+    model = shake(built(ATTENTIONS["general"].Config()))
+    memory = model.encode(pairs.source, pairs.source_mask)
+    readouts, attended = model.decoder(pairs.target_in, memory)
+    with largest() as made:
+        model.decoder.copying.mixture(readouts, attended, memory.attention, pairs.target_out)
+    batch, steps, size = attended.weights.shape
+    assert made.elements <= batch * steps * size < batch * steps * VOCABULARY
+
+
+@pytest.mark.parametrize("name", ["general", "monotonic", "mocha", "stochastic"])
+def test_forced_scores_are_those_of_search(name, pairs, shake) -> None:
+    """Of one model and of an ensemble, by greedy and beam search."""
+    models = [shake(built(ATTENTIONS[name].Config(), decoder), seed=seed) for seed, decoder in enumerate(DECODERS)]
+    sources = [row[mask].numpy() for row, mask in zip(pairs.source, pairs.source_mask, strict=True)]
+    for model in (*models[:2], Ensemble(models[1:])):
+        hard = model.supports_hard
+        for search in (GreedyConfig(max_length=6), BeamConfig(beam_size=3, n_best=3, max_length=6)):
+            decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+            for source, hypotheses in zip(sources, decoded, strict=True):
+                for found in hypotheses:
+                    tokens = torch.tensor(found.tokens)[None]
+                    before = torch.cat((torch.tensor([[BOS]]), tokens[:, :-1]), 1)
+                    row = torch.from_numpy(source)[None]
+                    with torch.no_grad():
+                        forced = model(Batch(row, row > 0, before, tokens, tokens > 0), hard=hard)
+                    assert -float(forced.token_losses.sum()) == pytest.approx(found.log_prob, abs=1e-5)
+
+
+def test_int8_rounds_the_generator_and_not_the_copies(pairs, shake) -> None:
+    """Log-probabilities stay those of a distribution, near those of float32."""
+    model = shake(built(ATTENTIONS["general"].Config()), scale=0.5)
+    sources = [row[mask].numpy() for row, mask in zip(pairs.source, pairs.source_mask, strict=True)]
+    search = GreedyConfig(max_length=6)
+    exact, rounded = (
+        decode_ids(model, sources, search, vocab_size=VOCABULARY, precision=precision) for precision in ("fp32", "int8")
+    )
+    assert len(rounded) == len(exact)
+    for (one,), (other,) in zip(exact, rounded, strict=True):
+        assert other.log_prob <= 0
+        if one.tokens == other.tokens:
+            assert other.log_prob == pytest.approx(one.log_prob, abs=0.5)
+    assert sum(one[0].tokens == other[0].tokens for one, other in zip(exact, rounded, strict=True)) > 4
+
+
+def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -> None:
+    """Of a memory whose beginning was dropped."""
+    model = shake(built(ATTENTIONS["mocha"].Config(chunk_size=2)))
+    with torch.no_grad():
+        model.decoder.attention.energy.bias.fill_(-1.0)
+    memory = model.encode(pairs.source[:1], pairs.source_mask[:1])
+    state = model.init_state(memory, hard=True)
+    dropped = 0
+    for token in (BOS, 5, 6, 7, 8, 9):
+        wanted = model.step(torch.tensor([token]), memory, state, hard=True)
+        trimmed = model.decoder.trim(memory, state.attention)
+        found = model.step(torch.tensor([token]), trimmed, state, hard=True)
+        dropped += trimmed.attention.mask.shape[1] < memory.attention.mask.shape[1]
+        torch.testing.assert_close(found.logits, wanted.logits)
+        state = wanted.state
+    assert dropped > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"attention": {"name": "none"}}, "and attention=none attends to none of them"),
+        ({"encoder": {"name": "pyramid"}}, "and encoder=pyramid leaves no value for each of them"),
+        ({"frontend": {"name": "image"}}, "and frontend=image reads no text"),
+    ],
+)
+def test_refusals(changes, sentence) -> None:
+    with pytest.raises(UserError, match=f"decoder.copy=true copies pieces of the source .*{sentence}"):
+        ModelConfig(**{"decoder": {"name": "luong", "copy": True}, **changes})
+
+
+def test_two_vocabularies_are_refused(configure) -> None:
+    with pytest.raises(UserError, match=r"set dataset\.tokenizer\.joint=true, or decoder\.copy=false"):
+        configure({"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}})
+    assert isinstance(configure({"decoder": {"copy": True}}), Config)
