@@ -11,7 +11,7 @@ from mt.cli.startup import leaving_at_interrupt, loading
 from mt.common.backdrop import PlotFormat
 from mt.decoding.load import ENGINES, folders, load
 from mt.errors import UserError
-from mt.search.config import PRECISIONS, SEARCHES, SearchConfig
+from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, Utility
 from mt.search.revision import revised_search
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ FLAGS = {
     "beam_size": "--beam",
     "length_penalty": "--length-penalty",
     "n_best": "--n-best",
+    "utility": "--utility",
+    "samples": "--samples",
+    "temperature": "--temperature",
+    "seed": "--seed",
     "min_length": "--min-length",
     "max_length": "--max-length",
     "max_ratio": "--max-ratio",
@@ -59,6 +63,14 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
     parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
     parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
+    parser.add_argument(
+        FLAGS["utility"],
+        choices=get_args(Utility),
+        help="minimum Bayes risk: what is closest to the rest of the beam, or of the samples, by this score",
+    )
+    parser.add_argument(FLAGS["samples"], type=int, metavar="N", help="hypotheses drawn per sentence")
+    parser.add_argument(FLAGS["temperature"], type=float, metavar="T", help="below 1: samples of more probable tokens")
+    parser.add_argument(FLAGS["seed"], type=int, metavar="N", help="of samples")
     parser.add_argument(FLAGS["min_length"], type=int, metavar="N", help="fewest tokens before the end")
     parser.add_argument(
         FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included, whatever the source"

@@ -29,13 +29,18 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
     mode: str
     """Whether the attention read soft or hard."""
     beam_size: int | None = None
+    samples: int | None = None
+    """Hypotheses that are drawn."""
+    utility: str | None = None
+    """The score by which one of several hypotheses is chosen, where it is not the most probable."""
     k: int | None = None
     """Source tokens that a wait-k search reads first."""
 
     def __str__(self) -> str:
-        """Returns such as `soft, beam 5` or `soft, wait_k 3`."""
-        size = {"beam": self.beam_size, "wait_k": self.k}.get(self.name)
-        return f"{self.mode}, {self.name}{'' if size is None else f' {size}'}"
+        """Returns such as `soft, beam 5`, `soft, sample 64, chrf` or `soft, wait_k 3`."""
+        size = {"beam": self.beam_size, "sample": self.samples, "wait_k": self.k}.get(self.name)
+        chosen = "" if self.utility is None else f", {self.utility}"
+        return f"{self.mode}, {self.name}{'' if size is None else f' {size}'}{chosen}"
 
 
 class Score(BaseModel, frozen=True, strict=True):

@@ -5,7 +5,8 @@ import torch
 from mt.decoding.model import DecodableModel, single_model
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_LENGTH, OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.limits import MAX_LENGTH
 
 
 def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:

@@ -1,6 +1,6 @@
 """The interface of networks that decode, in torch or exported, and the one loop over batches. Needs no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -59,16 +59,24 @@ class Network(Protocol):
 
 
 def decode_rows(
-    network: Network, rows: Sequence[Row], search: SearchConfig, *, progress: bool = False
+    network: Network,
+    rows: Sequence[Row],
+    search: SearchConfig,
+    rank: Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]] | None = None,
+    *,
+    progress: bool = False,
 ) -> list[Sequence[Hypothesis]]:
-    """Returns for each row its hypotheses, best first. Raises UserError as `Network.encoded` and `decode`."""
+    """Returns for each row its hypotheses, best first. rank: chooses among those of a row, and orders them. Raises
+    UserError as `Network.encoded` and `decode`."""
     hypotheses: list[Sequence[Hypothesis]] = [() for _ in rows]
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
     with Bar("decoding", sum(map(len, batches)), "sentences", shown=progress, leave=False) as bar:
         for indices in batches:
-            with network.encoded([rows[i] for i in indices], search) as batch:
-                share.append((indices, decode(search, batch.stepper, batch.lengths, batch.read_for)))
+            sources = [np.asarray(rows[i]) for i in indices]
+            with network.encoded(sources, search) as batch:
+                decoded = decode(search, batch.stepper, batch.lengths, batch.read_for, sources)
+            share.append((indices, decoded if rank is None else [rank(one) for one in decoded]))
             bar.update(len(indices))
     for indices, batch_hypotheses in network.merged(share):
         for i, best in zip(indices, batch_hypotheses, strict=True):

@@ -17,7 +17,7 @@ from mt.errors import UserError
 from mt.kernels.threads import step_threads
 from mt.onnx.manifest import ExportedConfig
 from mt.onnx.networks import Networks
-from mt.search.config import BeamConfig, GreedyConfig, Precision, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, Precision, SampleConfig, SearchConfig, width
 from mt.search.revision import without_removed
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class OnnxNetwork:
         self.chunk_size = graphs.manifest.chunk_size
 
     def require(self, search: SearchConfig) -> None:
-        if not isinstance(search, GreedyConfig | BeamConfig):
+        if not isinstance(search, GreedyConfig | SampleConfig | BeamConfig):
             raise UserError(
                 f"search={search.name} writes while it reads, which engine=onnx cannot: choose search=greedy or "
                 "search=beam, or decode the run itself with engine=torch"
@@ -55,8 +55,7 @@ class OnnxNetwork:
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         (row,) = rows
-        beam_size = search.beam_size if isinstance(search, BeamConfig) else 1
-        yield EncodedBatch(self.graphs.stepper(np.asarray(row), beam_size), [len(row)])
+        yield EncodedBatch(self.graphs.stepper(np.asarray(row), width(search)), [len(row)])
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
         return share

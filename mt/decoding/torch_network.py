@@ -18,7 +18,7 @@ from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.int8 import int8_copy
-from mt.search.config import BeamConfig, Precision, SearchConfig, is_online, waits
+from mt.search.config import Precision, SearchConfig, is_online, waits, width
 from mt.search.torch_stepper import TorchStepper
 from mt.trees import map_tensors
 
@@ -74,8 +74,7 @@ class TorchNetwork:
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         decodes_hard(search, self.model)  # refuses before anything is computed
         lengths = np.array([self.field.length(row) for row in rows], dtype=np.int64)
-        beam_size = search.beam_size if isinstance(search, BeamConfig) else 1
-        most = max(1, MAX_LOGITS // (beam_size * self._vocab_size))
+        most = max(1, MAX_LOGITS // (width(search) * self._vocab_size))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
         parts = [part for batch in whole for part in np.array_split(batch, -(-len(batch) // most))]
         return list(self.processes.share(parts))

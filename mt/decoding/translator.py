@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, get_args, overload
 from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
 from mt.decoding.long_sources import refuse_long_rows, refuse_long_texts
+from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
-from mt.search.config import MAX_BEAM_SIZE, BeamConfig, SearchConfig
+from mt.search.config import BeamConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
+from mt.search.options import MAX_BEAM_SIZE
 from mt.search.revision import limited_as, online_search, require_search, revised_search
 from mt.search.windows import EMPTY
 
@@ -128,7 +130,9 @@ class Translator:
         rows = [sources[i] for i in indices]
         refuse_long_rows(self.network, self.field, rows, indices)
         target = self.tokenizers.target
-        decoded = decode_rows(self.network, rows, self.search_for(search), progress=progress)
+        search = self.search_for(search)
+        rank = ranking(search, target, self.config.dataset)
+        decoded = decode_rows(self.network, rows, search, rank, progress=progress)
         for i, row, hypotheses in zip(indices, rows, decoded, strict=True):
             read = self.read_source(row, None if texts is None else texts[i])
             results[i] = [

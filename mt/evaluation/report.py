@@ -186,7 +186,7 @@ def _heading(results: Mapping[str, Any]) -> str:
     """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
-    parts += [f"{size} {search[size]}" for size in ("beam_size", "k") if size in search]
+    parts += [f"{size} {search[size]}" for size in ("beam_size", "samples", "utility", "k") if search.get(size)]
     parts += [f"{search['mode']} attention"] if results["attention"] else []
     parts += [weights_name(results["checkpoint"])] if "checkpoint" in results else []
     parts += [f"ensemble of {len(results['ensemble'])} runs"] if "ensemble" in results else []

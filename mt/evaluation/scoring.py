@@ -1,12 +1,10 @@
 """The metrics of a dataset, for training, evaluation, comparison and scripts. Needs no torch."""
 
-from dataclasses import replace
-
 from mt.data.dataset import DatasetConfig
+from mt.decoding.minimum_bayes_risk import metric_settings
 from mt.metrics import Metric, build, notes
 from mt.metrics.base import References
 from mt.metrics.latency import unsuited
-from mt.metrics.settings import PLAIN, Settings
 
 
 def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metric]:
@@ -16,13 +14,7 @@ def metrics_of(dataset: DatasetConfig, *, lowercase: bool = False) -> list[Metri
 
     Raises UserError where one cannot be used here: its tokenizer is not installed.
     """
-    settings = Settings(
-        target_language=dataset.target,
-        bleu_tokenizer=dataset.bleu_tokenizer,
-        rouge=replace(PLAIN, tokenizer=dataset.rouge_tokenizer),
-        lowercase=lowercase,
-    )
-    return build(dataset.metrics, settings)
+    return build(dataset.metrics, metric_settings(dataset, lowercase=lowercase))
 
 
 def notes_of(dataset: DatasetConfig, references: References, *, online: bool) -> list[str]:

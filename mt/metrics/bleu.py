@@ -112,13 +112,17 @@ class Bleu(_SacreBleu):
                 "for scores that compare with published ones"
             )
 
+    def tokenize(self, text: str) -> str:
+        """Returns a text as it is compared, with blanks between its tokens."""
+        return self._bleu.tokenizer(text)
+
     def _objection(self, texts: Sequence[str]) -> str | None:
-        if reason := unsuited_tokenizer(self.tokenizer, self._bleu.tokenizer, texts):
+        if reason := unsuited_tokenizer(self.tokenizer, self.tokenize, texts):
             return (
                 f"BLEU's tokenizer {self.tokenizer} {reason}: choose the tokenizer zh, ja-mecab, flores200 or char, or "
                 "name the target language (zh, ja)"
             )
-        if nearly_all(texts, lambda text: len(self._bleu.tokenizer(text).split()) < 4):
+        if nearly_all(texts, lambda text: len(self.tokenize(text).split()) < 4):
             return (
                 "BLEU counts four tokens in a row, and most references have fewer: choose accuracy or cer (or wer, "
                 "where they are of several words)"

@@ -55,6 +55,10 @@ class Rouge(RatioMetric):
     def main(cls) -> str:
         return "rougeL"
 
+    def words(self, text: str) -> list[str]:
+        """Returns the words of a text that are compared."""
+        return self._tokenizer.tokenize(text)
+
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         from rouge_score.rouge_scorer import RougeScorer  # here, since it takes half a second to import
 

@@ -11,6 +11,7 @@ from mt.common.options import parse
 from mt.errors import UserError
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.search.constraints import Forbidden
+from mt.search.draws import Draws
 from mt.search.faults import not_finite
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Attention, Step
@@ -57,7 +58,7 @@ class OnnxStepper:
         self._state = [encoded[name] for name in states]
         self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
 
-    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
         if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
             self._state = [part[parents] for part in self._state]
         inputs = {name: part[: len(tokens)] for name, part in self._memory.items()}
@@ -68,6 +69,8 @@ class OnnxStepper:
         first = rest.pop(0) if self._hard else None
         self._state = rest
         attention = Attention(weights, stops, first)
+        if isinstance(count, Draws):
+            return Step(*count.choose(log_probs, forbidden), attention)
         return Step(*top_k(log_probs, count, forbidden), attention)
 
 

@@ -11,33 +11,19 @@ from pydantic import Field, model_validator
 
 from mt.errors import UserError
 from mt.search.beam import search
-from mt.search.constraints import Constraints
 from mt.search.hypothesis import Hypothesis
-from mt.search.limits import MAX_LENGTH, LengthOptions
-from mt.search.online import online, wait_k
+from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
+from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
+from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.stepper import Stepper
 
-MAX_BEAM_SIZE = 1000
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """The number format of products. int8: in the steps of a search that is not online; sources are read in bfloat16 then
 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-class _CommonOptions(LengthOptions):
-    """The options that all searches have."""
-
-    no_repeat_ngram_size: int = Field(0, ge=0, le=1000)
-    """n: no n tokens in a row occur twice in a hypothesis (Paulus et al. 2018, section 2.5: 3); 0 blocks nothing."""
-    batch_tokens: int = Field(4096, ge=1, le=1 << 20)
-    """Source tokens decoded at once, padding included."""
-
-    @property
-    def constraints(self) -> Constraints:
-        return Constraints(self.min_length, self.no_repeat_ngram_size)
-
-
-class GreedyConfig(_CommonOptions):
+class GreedyConfig(SearchOptions):
     """The most probable token at each step."""
 
     name: Literal["greedy"] = "greedy"
@@ -45,7 +31,7 @@ class GreedyConfig(_CommonOptions):
     """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
 
 
-class BeamConfig(_CommonOptions):
+class BeamConfig(SearchOptions):
     """The best of several hypotheses that are extended side by side."""
 
     name: Literal["beam"] = "beam"
@@ -55,6 +41,9 @@ class BeamConfig(_CommonOptions):
     """Exponent of the length penalty, 0 for none (Wu et al. 2016, equation 14; 0.6: Vaswani et al. 2017)."""
     n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses reported per sentence, at most `beam_size`."""
+    utility: Utility | None = None
+    """The score of a hypothesis against another by which the one is chosen of the whole beam that is expected to have
+    the most, where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
     mode: Literal["auto", "soft", "hard"] = "auto"
     """As in `GreedyConfig`."""
 
@@ -68,28 +57,16 @@ class BeamConfig(_CommonOptions):
         return self
 
 
-class OnlineConfig(_CommonOptions):
-    """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
-
-    name: Literal["online"] = "online"
-
-
-class WaitKConfig(_CommonOptions):
-    """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone, of which it
-    reports the delays (Ma et al. 2019, section 3.1)."""
-
-    name: Literal["wait_k"] = "wait_k"
-    k: int = Field(3, ge=1, le=MAX_LENGTH)
-    """Source tokens read before the first target token; from then on one for each."""
-
-
-SEARCHES: dict[str, type[GreedyConfig | BeamConfig | OnlineConfig | WaitKConfig]] = {
+SEARCHES: dict[str, type[GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig]] = {
     "greedy": GreedyConfig,
+    "sample": SampleConfig,
     "beam": BeamConfig,
     "online": OnlineConfig,
     "wait_k": WaitKConfig,
 }
-SearchConfig = Annotated[GreedyConfig | BeamConfig | OnlineConfig | WaitKConfig, Field(discriminator="name")]
+SearchConfig = Annotated[
+    GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig, Field(discriminator="name")
+]
 
 
 def is_online(config: SearchConfig) -> bool:
@@ -103,17 +80,32 @@ def waits(config: SearchConfig) -> int | None:
     return config.k if isinstance(config, WaitKConfig) else None
 
 
+def width(config: SearchConfig) -> int:
+    """Returns the most hypotheses of a sentence that are extended side by side."""
+    return getattr(config, "beam_size", getattr(config, "samples", 1))
+
+
 def decode(
-    config: SearchConfig, stepper: Stepper, source_lengths: Sequence[int], read_for: np.ndarray | None = None
+    config: SearchConfig,
+    stepper: Stepper,
+    source_lengths: Sequence[int],
+    read_for: np.ndarray | None = None,
+    sources: Sequence[np.ndarray] = (),
 ) -> Sequence[Sequence[Hypothesis]]:
-    """Returns for each sentence of a batch its hypotheses, best first: `n_best` of a beam, else one.
+    """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
+    choose all; else one.
 
     stepper: where the search `waits`, one that hides from each step what has not been read by then.
-    source_lengths: in tokens, EOS included. read_for: see `online`. Raises UserError as the searches do.
+    source_lengths: in tokens, EOS included. read_for: see `online`. sources: the rows of the batch, on which samples
+    depend. Raises UserError as the searches do.
     """
+    if isinstance(config, SampleConfig):
+        return draw_samples(config, stepper, source_lengths, sources)
     if isinstance(config, GreedyConfig | BeamConfig):
         limits = [config.longest(length) for length in source_lengths]
         beam = config.model_dump(include={"beam_size", "length_penalty", "n_best"})
+        if isinstance(config, BeamConfig) and config.utility is not None:
+            beam["n_best"] = config.beam_size
         return search(stepper, limits, constraints=config.constraints, **beam)
     # By the source tokens that have been read, from none to all of the longest source.
     limits = [config.longest(length) for length in range(max(source_lengths) + 1)]

@@ -11,14 +11,33 @@ by then stands for their arrival.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
+from mt.search.limits import MAX_LENGTH
+from mt.search.options import SearchOptions
 from mt.search.stepper import Stepper
+
+
+class OnlineConfig(SearchOptions):
+    """Greedy search that reports how much of the source had been read at each token; the attention reads hard."""
+
+    name: Literal["online"] = "online"
+
+
+class WaitKConfig(SearchOptions):
+    """Greedy search whose target token t, counted from 1, sees the first k + t - 1 source tokens alone, of which it
+    reports the delays (Ma et al. 2019, section 3.1)."""
+
+    name: Literal["wait_k"] = "wait_k"
+    k: int = Field(3, ge=1, le=MAX_LENGTH)
+    """Source tokens read before the first target token; from then on one for each."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mt.search.constraints import Forbidden
+from mt.search.draws import Draws
 
 READ = -1
 """Stands in place of a token where more of the source must be read to predict the next one. The hypothesis ends here,
@@ -41,11 +42,12 @@ class Step(NamedTuple):
 class Stepper(Protocol):
     """A model that decodes a batch of sources. It holds their memory and the states of hypotheses."""
 
-    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
         """Returns the next step of N hypotheses, those of one sentence side by side, sentences in the order of the
         batch.
 
         tokens: the last token of each, BOS at first. parents: the hypothesis of the step before that each continues;
-        at first the sentences, each once. count: how many next tokens to return for each; fewer where the vocabulary
-        has fewer. forbidden: tokens that may not follow. Raises UserError where the model's scores are not finite.
+        at first the sentences, each once. count: how many next tokens to return for each, fewer where the vocabulary
+        has fewer; or how to draw them. forbidden: tokens that may not follow. Raises UserError where the model's scores
+        are not finite.
         """

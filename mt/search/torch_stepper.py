@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mt.kernels.largest import largest
 from mt.search.constraints import Forbidden
+from mt.search.draws import Draws
 from mt.search.faults import not_finite
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Attention, Step
@@ -68,13 +69,16 @@ class TorchStepper:
         """[N]: the sentence of each hypothesis of the last step, rising."""
 
     @torch.no_grad()
-    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
         self._continue(parents)
         prediction = self._predict(torch.tensor(tokens, device=self._device), self._memory, self._state)
         self._state = prediction.state
         logits = prediction.logits
-        excluded = None if forbidden is None else forbidden.pairs(logits.shape[1])
-        log_probs, best = (part.cpu().numpy() for part in top_k(logits, min(count, logits.shape[1]), excluded))
+        if isinstance(count, Draws):
+            log_probs, chosen = count.choose(logits.float().log_softmax(-1).cpu().numpy(), forbidden)
+        else:
+            excluded = None if forbidden is None else forbidden.pairs(logits.shape[1])
+            log_probs, chosen = (part.cpu().numpy() for part in top_k(logits, min(count, logits.shape[1]), excluded))
         weights = prediction.weights
         attention = Attention(
             weights.float().numpy() if weights.device.type == "cpu" else weights,
@@ -82,7 +86,7 @@ class TorchStepper:
             _array(prediction.first),
             _array(prediction.energies),
         )
-        return Step(log_probs, best, attention)
+        return Step(log_probs, chosen, attention)
 
     def _continue(self, parents: list[int]) -> None:
         """Selects the states, and where sentences have ended or have more hypotheses the memories, of the parents."""

@@ -40,7 +40,8 @@ from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
 from mt.models.encoders import Encoded
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import MAX_LENGTH, OnlineConfig
+from mt.search.config import OnlineConfig
+from mt.search.limits import MAX_LENGTH
 
 VOCABULARY = 8000
 ATTENTIONS = ("monotonic", "mocha", "matcha", "milk")

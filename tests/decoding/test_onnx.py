@@ -24,7 +24,7 @@ from mt.export.folder import export
 from mt.export.graphs import quantize, write_graphs
 from mt.models.seq2seq import Seq2Seq
 from mt.onnx.networks import sha256
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
 from mt.storage import write_json
 from tests.products import chosen
 
@@ -35,6 +35,7 @@ for library in ("onnx", "onnxscript", "onnxruntime"):
 
 SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4, n_best=3), BeamConfig(min_length=4, no_repeat_ngram_size=2)]
 SEARCHES += [GreedyConfig(max_length=2), BeamConfig(max_length=3)]
+SEARCHES += [SampleConfig(samples=5, n_best=2, utility="chrf"), BeamConfig(n_best=3, utility="bleu")]
 ODD = ["the zzz-birds see 4%x", "", "two"]
 
 

@@ -99,7 +99,7 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
         (
             ["--n-best", 2, "--search", "greedy"],
             "two\n",
-            "--n-best is an option of --search beam, and not of --search g",
+            "--n-best is an option of --search sample or beam, and not of ",
         ),
         (
             ["--beam", 2, "--search", "online"],

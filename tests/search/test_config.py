@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from mt.common.options import Options, parse
 from mt.errors import UserError
 from mt.search.config import (
-    MAX_LENGTH,
     SEARCHES,
     BeamConfig,
     GreedyConfig,
@@ -18,6 +17,7 @@ from mt.search.config import (
     WaitKConfig,
     decode,
 )
+from mt.search.limits import MAX_LENGTH
 from mt.search.online import OnlineHypothesis
 from mt.search.revision import revised_search
 from tests.search.searches import beam, greedy, stepper

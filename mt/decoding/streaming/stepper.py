@@ -18,6 +18,7 @@ from mt.models.decoders import DecoderMemory
 from mt.models.decoders.base import AttentionStep
 from mt.search.beam import search
 from mt.search.constraints import Forbidden
+from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
 from mt.search.torch_stepper import top_k
@@ -94,7 +95,7 @@ class StreamStepper:
         self._state: Any = None
         """The state after the last step; None before the first step, which takes the queries of the streams."""
 
-    def step(self, tokens: list[int], parents: list[int], count: int, forbidden: Forbidden | None) -> Step:
+    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
         """Returns one next token of each, whatever `count` is. Which tokens are forbidden depends on those of earlier
         searches, too, and is looked up here."""
         if self._state is not None:

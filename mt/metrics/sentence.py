@@ -1,0 +1,164 @@
+"""Scores of single sentences, of every hypothesis against every reference alone: what is expected or minimised where
+sentences are compared with one another, as in minimum Bayes risk decoding and minimum risk training.
+
+They are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds: n-grams are
+counted once for each text, and the matches of all pairs are products of matrices.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mt.common.comparable import comparable
+from mt.metrics.bleu import Bleu
+from mt.metrics.rouge import Rouge
+from mt.metrics.settings import DEFAULT, Settings
+
+CHRF_ORDER = 6
+"""Most characters of an n-gram of chrF."""
+CHRF_BETA = 2
+"""How many times recall counts as much as precision in chrF."""
+BLEU_ORDER = 4
+"""Most tokens of an n-gram of BLEU."""
+
+
+class SentenceScore(ABC):
+    """A score of a hypothesis against one reference, from 0 to 100, higher is better. `SENTENCE_SCORES` lists all."""
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        self._lowercase = settings.lowercase
+
+    def matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Returns the scores [H, R] float64 of H hypotheses against each of R references."""
+        sides = ([comparable(text, lowercase=self._lowercase) for text in side] for side in (hypotheses, references))
+        return self._matrix(*sides)
+
+    @abstractmethod
+    def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """Computes `matrix`, of texts in the form in which they are compared."""
+
+
+class SentenceChrf(SentenceScore):
+    """chrF2 (Popović 2015) as sacreBLEU has it for a sentence: F-scores of the means of precision and recall over the
+    orders that both texts have n-grams of."""
+
+    def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        units = [["".join(text.split()) for text in side] for side in (hypotheses, references)]
+        precision = np.zeros((len(hypotheses), len(references)))
+        recall = np.zeros_like(precision)
+        orders = np.zeros_like(precision)
+        for order in range(1, CHRF_ORDER + 1):
+            of_hypotheses, of_references = ([_ngrams(text, order) for text in side] for side in units)
+            hypothesis_sizes = _sizes(of_hypotheses)[:, None]
+            reference_sizes = _sizes(of_references)[None]
+            matches = _matches(of_hypotheses, of_references)
+            # Where one has none there are no matches, and neither precision nor recall grows.
+            precision += matches / np.maximum(hypothesis_sizes, 1)
+            recall += matches / np.maximum(reference_sizes, 1)
+            orders += np.minimum(hypothesis_sizes, reference_sizes) > 0
+        # Divided by the number of orders at the end, which precision and recall have in common.
+        denominator = (CHRF_BETA**2 * precision + recall) * orders
+        product = (1 + CHRF_BETA**2) * precision * recall
+        return 100 * np.divide(product, denominator, where=denominator > 0, out=np.zeros_like(product))
+
+
+class SentenceBleu(SentenceScore):
+    """BLEU (Papineni et al. 2002) as sacreBLEU has it for a sentence: exponential smoothing, and no orders of which the
+    hypothesis has no n-grams."""
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
+        super().__init__(settings)
+        self._tokenize = Bleu(settings).tokenize
+
+    def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        tokens = [[tuple(self._tokenize(text).split()) for text in side] for side in (hypotheses, references)]
+        shape = len(hypotheses), len(references)
+        logarithms = np.zeros(shape)
+        orders = np.zeros(shape)
+        smoothing = np.ones(shape)
+        any_match = np.zeros(shape, bool)
+        for order in range(1, BLEU_ORDER + 1):
+            of_hypotheses, of_references = ([_ngrams(text, order) for text in side] for side in tokens)
+            totals = np.broadcast_to(_sizes(of_hypotheses)[:, None], shape)
+            matches = _matches(of_hypotheses, of_references)
+            any_match |= matches > 0
+            smoothing[matches == 0] *= 2
+            counted = totals > 0
+            precisions = np.where(matches > 0, matches, 1 / smoothing)[counted] / totals[counted]
+            logarithms[counted] += np.log(precisions)
+            orders += counted
+        lengths = [np.array([len(text) for text in side], float) for side in tokens]
+        ratio = lengths[1][None] / np.maximum(lengths[0], 1)[:, None]
+        brevity = np.minimum(0.0, 1 - ratio)
+        return np.where(any_match, 100 * np.exp(brevity + logarithms / np.maximum(orders, 1)), 0.0)
+
+
+class SentenceRougeL(SentenceScore):
+    """ROUGE-L (Lin 2004) as rouge-score has it: F1 of the longest common subsequence of words."""
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        """Raises UserError where the tokenizer that the settings name is unknown, or cannot be used here."""
+        super().__init__(settings)
+        self._words = Rouge(settings).words
+
+    def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        sides = [[self._words(text) for text in side] for side in (hypotheses, references)]
+        pairs = [float(_longest_common(one, other)) for one in sides[0] for other in sides[1]]
+        common = np.array(pairs).reshape(len(hypotheses), len(references))
+        lengths = [np.array([len(words) for words in side], float) for side in sides]
+        # 2 P R / (P + R) with P = common / hypothesis and R = common / reference.
+        return 100 * 2 * common / np.maximum(lengths[0][:, None] + lengths[1][None], 1)
+
+
+SENTENCE_SCORES: Mapping[str, type[SentenceScore]] = {
+    "chrf": SentenceChrf,
+    "bleu": SentenceBleu,
+    "rougeL": SentenceRougeL,
+}
+
+
+def _ngrams(units: str | tuple[str, ...], order: int) -> Counter[str | tuple[str, ...]]:
+    """Counts the n-grams of characters or tokens."""
+    return Counter([units[start : start + order] for start in range(len(units) - order + 1)])
+
+
+def _sizes(counts: Sequence[Counter]) -> np.ndarray:
+    """Returns how many n-grams each text has, [N] float64."""
+    return np.array([count.total() for count in counts], float)
+
+
+def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np.ndarray:
+    """Returns [H, R] float64, how many n-grams each pair has in common, each as often as both have it.
+
+    min(a, b) is the sum over k >= 1 of [a >= k] [b >= k], so that all pairs are one product of matrices for each k.
+    """
+    columns = {ngram: column for column, ngram in enumerate(dict.fromkeys(n for count in references for n in count))}
+    sides = [np.zeros((len(side), len(columns)), np.int32) for side in (hypotheses, references)]
+    for matrix, side in zip(sides, (hypotheses, references), strict=True):
+        for row, count in enumerate(side):
+            shared = [ngram for ngram in count if ngram in columns]
+            matrix[row, [columns[ngram] for ngram in shared]] = [count[ngram] for ngram in shared]
+    matches = np.zeros((len(hypotheses), len(references)))
+    most = min(int(side.max(initial=0)) for side in sides)
+    for times in range(1, most + 1):
+        frequent = (sides[0] >= times).any(0) & (sides[1] >= times).any(0)
+        one, other = ((side[:, frequent] >= times).astype(np.float32) for side in sides)
+        matches += one @ other.T
+    return matches
+
+
+def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Returns the length of the longest common subsequence, by one sum of whole numbers for each word of `other`, whose
+    bits are the positions of `one` (Hyyrö 2004)."""
+    places: dict[str, int] = {}
+    for position, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << position
+    everything = (1 << len(one)) - 1
+    unmatched = everything
+    for word in other:
+        matching = unmatched & places.get(word, 0)
+        unmatched = (unmatched + matching | unmatched - matching) & everything
+    return len(one) - unmatched.bit_count()

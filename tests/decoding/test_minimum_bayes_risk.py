@@ -1,0 +1,130 @@
+"""Minimum Bayes risk against a plain double loop over sacreBLEU's scores of sentences."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF
+
+import mt
+from mt.decoding.minimum_bayes_risk import ranked
+from mt.decoding.translator import Translator
+from mt.errors import UserError
+from mt.metrics.sentence import SENTENCE_SCORES
+from mt.search.config import BeamConfig, SampleConfig, SearchConfig
+from mt.search.hypothesis import Hypothesis
+from mt.search.windows import EMPTY
+
+SEARCHES = [
+    SampleConfig(samples=12, n_best=3, utility="chrf"),
+    SampleConfig(samples=12, n_best=12, temperature=0.7, utility="bleu"),
+    BeamConfig(beam_size=6, n_best=3, utility="chrf"),
+    BeamConfig(beam_size=6, n_best=6, utility="rougeL"),
+]
+SOURCES = ["the big cats see two green houses", "two dogs find bridges", "zzz cats", "", "two dogs find bridges"]
+
+
+def hypothesis(log_prob: float) -> Hypothesis:
+    return Hypothesis((3,), log_prob, log_prob, EMPTY, None, None)
+
+
+def order(texts: list[str], weights: list[float], utility: str = "chrf") -> list[str]:
+    hypotheses = [hypothesis(float(-number)) for number in range(len(texts))]
+    found = ranked(hypotheses, texts, np.array(weights), SENTENCE_SCORES[utility]())
+    return [texts[int(-one.log_prob)] for one in found]
+
+
+@pytest.mark.parametrize("utility", ["chrf", "bleu"])
+def test_expected_utility_is_a_double_loop(utility: str) -> None:
+    texts = ["two cats see houses", "two cats see a house", "the dogs", "two cats see houses", "two dogs see houses"]
+    weights = [0.4, 0.3, 0.15, 0.1, 0.05]
+    metric = CHRF() if utility == "chrf" else BLEU(effective_order=True)
+    expected = {
+        text: sum(
+            weight * metric.sentence_score(text, [other]).score for weight, other in zip(weights, texts, strict=True)
+        )
+        for text in texts
+    }
+    found = ranked([hypothesis(-1.0)] * 5, texts, 7 * np.array(weights), SENTENCE_SCORES[utility]())
+    assert [one.score for one in found] == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-9)
+    assert order(texts, weights, utility) == sorted(expected, key=lambda text: -expected[text])
+
+
+def test_what_most_agree_on_wins_over_what_is_most_probable() -> None:
+    """The mode has 34 % of the probability, and three variants of another translation 22 % each: whatever is right,
+    one of them shares more with it. By hand, of ROUGE-L: 34 against 22 (1 + 2 * 4 / 9 + 2 * 3 / 8) = 58.06."""
+    texts = ["good morning", "the train leaves now", "the train leaves right now", "a train leaves now"]
+    weights = np.array([0.34, 0.22, 0.22, 0.22])
+    found = ranked([hypothesis(-number) for number in range(4)], texts, weights, SENTENCE_SCORES["rougeL"]())
+    assert (found[0].log_prob, found[0].score) == (-1, pytest.approx(58.0556, abs=1e-4))
+    assert (found[-1].log_prob, found[-1].score) == (0, pytest.approx(34))
+    for utility in SENTENCE_SCORES:
+        assert order(texts, [0.34, 0.22, 0.22, 0.22], utility)[0] == "the train leaves now"
+        assert order(texts, [0.94, 0.02, 0.02, 0.02], utility)[0] == "good morning"
+
+
+def test_equals_stay_in_the_order_in_which_they_are() -> None:
+    texts = ["b c", "a d", "x y", "a d"]
+    assert order(texts, [1.0, 0.5, 1.0, 0.5], "bleu") == ["b c", "a d", "x y"]
+    assert order(texts[::-1], [0.5, 1.0, 0.5, 1.0], "bleu") == ["a d", "x y", "b c"]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda one: f"{one.name}-{one.utility}")
+def test_hypotheses_are_in_the_order_of_their_expected_utility(search: SearchConfig, translator: Translator) -> None:
+    """That of all samples, or of the whole beam, is computed here from texts and probabilities alone."""
+    found = translator.n_best(SOURCES, search=search)
+    size = {"n_best": search.samples if isinstance(search, SampleConfig) else search.beam_size}
+    plain = translator.n_best(SOURCES, search=search.model_copy(update={"utility": None, **size}))
+    score = SENTENCE_SCORES[search.utility]()
+    changed = 0
+    for best, candidates in zip(found, plain, strict=True):
+        texts = [one.text for one in candidates]
+        if texts == [""]:
+            assert [one.text for one in best] == [""]
+            continue
+        sampled = isinstance(search, SampleConfig)
+        exponent = 0 if sampled else search.length_penalty
+        log_probs = np.array([one.score * ((5 + len(one.ids)) / 6) ** exponent for one in candidates])
+        weights = np.ones(len(texts)) if sampled else np.exp(log_probs)
+        expected = {
+            text: sum(
+                weight * score.matrix([text], [other])[0, 0] for weight, other in zip(weights, texts, strict=True)
+            )
+            / weights.sum()
+            for text in texts
+        }
+        assert [one.score for one in best] == pytest.approx(
+            sorted(expected.values(), reverse=True)[: search.n_best], rel=1e-4
+        )
+        assert all(one.score == pytest.approx(expected[one.text], rel=1e-4) for one in best)
+        changed += texts[0] != best[0].text
+    assert changed or not sampled  # this model is sure of the best of a beam
+
+
+@pytest.mark.parametrize("search", SEARCHES[::2], ids=lambda one: one.name)
+def test_order_and_company_change_nothing(search: SearchConfig, translator: Translator) -> None:
+    def read(sources: list[str], **changes: int) -> list[list[tuple[str, float]]]:
+        found = translator.n_best(sources, search=search.model_copy(update=changes))
+        return [[(one.text, round(one.score, 3)) for one in of_source] for of_source in found]
+
+    together = read(SOURCES)
+    assert together[1] == together[4]
+    assert together == read(SOURCES[::-1])[::-1] == read(SOURCES, batch_tokens=1)
+    assert together == [read([source])[0] for source in SOURCES]
+
+
+def test_int8_and_ensembles(trained: Path, trained_hard: Path) -> None:
+    search = SEARCHES[0]
+    fast = mt.load(trained, device="cpu", precision="int8").translate(SOURCES, search)
+    assert [bool(one.text) for one in fast] == [True, True, True, False, True]
+    one = mt.load(trained, device="cpu").n_best(SOURCES, search=search)
+    twice = mt.load([trained, trained], device="cpu").n_best(SOURCES, search=search)
+    assert [[t.text for t in of_source] for of_source in one] == [[t.text for t in of_source] for of_source in twice]
+    different = mt.load([trained, trained_hard], device="cpu").translate(SOURCES, search)
+    assert [bool(one.text) for one in different] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize("search", [SampleConfig(), BeamConfig(utility="chrf")], ids=lambda one: one.name)
+def test_streams_refuse_it(search: SearchConfig, trained_hard: Path) -> None:
+    with pytest.raises(UserError, match=f"^search={search.name} reads the whole source before it writes: choose"):
+        mt.load(trained_hard, device="cpu").stream(search)

@@ -1,0 +1,117 @@
+"""Samples against a plain loop over the same numbers, and against the probabilities of every sentence."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.search.config import SampleConfig, decode
+from mt.search.constraints import Constraints, Forbidden
+from mt.search.draws import Draws
+from mt.search.hypothesis import BOS, EOS, PAD
+from mt.search.sampling import generators, sample
+from tests.search.searches import stepper
+
+SOURCES = [np.array(ids) for ids in ([5, 6, 3], [5, 3], [9, 4, 4, 3], [3])]
+LIMITS = [7, 4, 9, 5]
+
+
+def drawn(toy, rows: list[int], count: int, *, seed: int = 1, **options) -> list[list[tuple[int, ...]]]:
+    drawing = [generators(seed, SOURCES[row], count) for row in rows]
+    steps = stepper(toy, toy.memory(rows), len(rows))
+    samples = sample(steps, [LIMITS[row] for row in rows], drawing, **options)
+    return [[one.tokens for one in of_sentence] for of_sentence in samples]
+
+
+def literal(toy, row: int, number: int, temperature: float) -> tuple[int, ...]:
+    """A sample in float64: no batch, one token after another."""
+    numbers = generators(1, SOURCES[row], number + 1)[number]
+    prefix = BOS
+    tokens: list[int] = []
+    while len(tokens) < LIMITS[row] and EOS not in tokens:
+        weights = (toy.tables[row, prefix % toy.tables.shape[1]].double() / temperature).exp()
+        weights[[PAD, BOS]] = 0
+        wanted = numbers.random() * float(weights.sum())
+        token = next(token for token, total in enumerate(itertools.accumulate(weights.tolist())) if total > wanted)
+        tokens.append(token)
+        prefix = (prefix * 7 + token) % 10007
+    return tuple(tokens)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.4, 3.0])
+def test_samples_are_those_of_a_plain_loop(make_toy, temperature: float) -> None:
+    toy = make_toy(4, 9, seed=3)
+    found = drawn(toy, [0, 1, 2, 3], 8, temperature=temperature)
+    expected = [[literal(toy, row, number, temperature) for number in range(8)] for row in range(4)]
+    assert found == expected and len({tokens for of_row in found for tokens in of_row}) > 15
+
+
+def test_company_order_and_number_change_nothing(make_toy) -> None:
+    toy = make_toy(4, 12, seed=5)
+    together = drawn(toy, [0, 1, 2, 3], 6)
+    assert [drawn(toy, [row], 6)[0] for row in range(4)] == together
+    assert drawn(toy, [3, 1, 2, 0], 6)[::-1][0] == together[0]
+    assert [of_row[:2] for of_row in together] == drawn(toy, [0, 1, 2, 3], 2)
+    assert drawn(toy, [0, 1, 2, 3], 6, seed=2) != together
+    [narrow], [wide] = (generators(1, SOURCES[0].astype(kind), 1) for kind in (np.int16, np.int64))
+    assert narrow.random() == wide.random()
+
+
+def test_frequencies_are_probabilities(make_toy) -> None:
+    toy = make_toy(4, 6, seed=8, sharpness=1.0)
+    count = 4000
+    [samples] = drawn(toy, [1], count)
+    frequencies = Counter(samples)
+    # PAD and BOS are never drawn, so that the rest of each step is divided by what they leave.
+    tables = toy.tables[1].double().softmax(-1)
+    allowed = 1 - tables[:, PAD] - tables[:, BOS]
+    for tokens in toy.sentences(LIMITS[1]):
+        log_prob, weights = toy.replay(1, tokens)
+        expected = math.exp(log_prob) / math.prod(float(allowed[int(c) % len(allowed)]) for *_, c in weights)
+        assert abs(frequencies[tokens] / count - expected) < 5 * math.sqrt(expected / count) + 1e-3
+
+
+def test_a_sample_says_how_probable_it_is_and_what_it_attended_to(make_toy) -> None:
+    toy = make_toy(4, 9, seed=3)
+    steps = stepper(toy, toy.memory(), 4)
+    samples = sample(steps, LIMITS, [generators(1, source, 3) for source in SOURCES], temperature=2.0)
+    for row, of_row in enumerate(samples):
+        for one in of_row:
+            log_prob, weights = toy.replay(row, one.tokens)
+            assert one.log_prob == one.score == pytest.approx(log_prob, abs=1e-4)
+            assert one.weights.tolist() == weights
+
+
+def test_constraints_hold(make_toy) -> None:
+    toy = make_toy(4, 6, seed=2, ending=2.0)
+    for of_row in drawn(toy, [0, 2], 20, constraints=Constraints(min_length=3, no_repeat_ngram_size=2)):
+        for tokens in of_row:
+            pairs = list(itertools.pairwise(tokens))
+            assert len(set(pairs)) == len(pairs) and len(tokens) >= 4
+
+
+def test_numbers_at_the_ends_choose_tokens_that_may_follow() -> None:
+    log_probs = np.log(np.array([[0.3, 0.1, 0.2, 0.1, 0.2, 0.1]], np.float32))
+    ends = Draws(np.array([[0.0, 0.5, np.nextafter(1.0, 0)]]), 1.0)
+    found, tokens = ends.choose(log_probs.copy(), None)
+    assert tokens.tolist() == [[1, 4, 5]]
+    np.testing.assert_allclose(found, np.log([[0.1, 0.2, 0.1]]), rtol=1e-6)
+    forbidden = Forbidden(np.array([0, 0]), np.array([1, 5]), np.array([True]))
+    assert ends.choose(log_probs.copy(), forbidden)[1].tolist() == [[4, 4, 4]]
+    with pytest.raises(UserError, match=r"^the model's scores for the next token are not finite numbers"):
+        ends.choose(np.array([[0.0, np.nan, 0.0, 0.0]], np.float32), None)
+
+
+def test_without_a_utility_the_most_probable_samples_are_reported(make_toy) -> None:
+    toy = make_toy(4, 9, seed=3)
+    config = SampleConfig(samples=8, n_best=3, max_length=6, seed=4)
+    lengths = [len(source) for source in SOURCES]
+    found = decode(config, stepper(toy, toy.memory(), 4), lengths, sources=SOURCES)
+    everything = sample(stepper(toy, toy.memory(), 4), [6] * 4, [generators(4, source, 8) for source in SOURCES])
+    for best, all_samples in zip(found, everything, strict=True):
+        assert [one.score for one in best] == sorted((one.score for one in all_samples), reverse=True)[:3]
+    assert torch.is_grad_enabled()
