@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int8, UInt8
 from torch import Tensor, nn
 
+from mt.kernels.cells import gru_state, lstm_state
 from mt.kernels.compiled import Loop, compiled, float32_at, int32_at, uint8_at
 
 MOST = 127
@@ -81,10 +82,7 @@ class Int8LSTMCell:
     ) -> tuple[Float[Tensor, "B H"], ...]:
         """Returns the next hidden and cell vectors."""
         hidden, cell = state
-        gates = self._matrix(torch.cat((vectors, hidden), 1), self._bias)
-        enter, keep, _, show = gates.sigmoid().chunk(4, 1)  # one call for all costs less than three
-        cell = keep * cell + enter * gates.chunk(4, 1)[2].tanh()
-        return show * cell.tanh(), cell
+        return lstm_state(self._matrix(torch.cat((vectors, hidden), 1), self._bias), cell)
 
 
 class Int8GRUCell:
@@ -102,12 +100,7 @@ class Int8GRUCell:
     ) -> tuple[Float[Tensor, "B H"], ...]:
         """Returns the next hidden vectors."""
         (hidden,) = state
-        of_input = self._input(vectors, self._biases[0]).chunk(3, 1)
-        of_hidden = self._hidden(hidden, self._biases[1]).chunk(3, 1)
-        reset = (of_input[0] + of_hidden[0]).sigmoid()
-        keep = (of_input[1] + of_hidden[1]).sigmoid()
-        candidate = (of_input[2] + reset * of_hidden[2]).tanh()
-        return (keep * hidden + (1 - keep) * candidate,)
+        return gru_state(self._input(vectors, self._biases[0]), self._hidden(hidden, self._biases[1]), hidden)
 
 
 def rounded(rows: Float[Tensor, "N I"], most: int = MOST) -> tuple[Int8[Tensor, "N I"], Float[Tensor, "N 1"]]:

@@ -10,17 +10,12 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from mt.kernels.few_rows import are_few, few_rows
 from mt.kernels.int8 import Int8Layer, Int8Matrix
 from mt.kernels.processor import processor
 
 ROWS = 256
 """Rows of a block of `in_blocks`."""
-FEW = 8
-"""Most rows of `few_rows`."""
-LARGE = 1 << 21
-"""Fewest numbers of a matrix for `few_rows`: those that stay in the processor's cache are read fast either way."""
-PARTS = 16
-"""Parts into which `few_rows` cuts the matrix for a single row."""
 
 Strategy = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """From rows [*N, I], a weight [O, I] and a bias [O] or None to rows [*N, O]."""
@@ -56,12 +51,11 @@ def strategy(rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Fl
     """Returns how a linear layer is computed. A graph that is exported has the plain product of any number of rows."""
     if rows.device.type != "cpu" or torch.compiler.is_compiling():
         return plain
-    autocast = torch.is_autocast_enabled("cpu")
     if torch.is_grad_enabled():
+        autocast = torch.is_autocast_enabled("cpu")
         bfloat16 = autocast and torch.get_autocast_dtype("cpu") == torch.bfloat16 and weight.dtype == torch.float32
         return in_blocks if bfloat16 and rows.numel() >= ROWS * rows.shape[-1] else plain
-    suits = bias is not None and weight.numel() >= LARGE and rows.dim() == 2 and len(rows) <= FEW
-    return few_rows if suits and not autocast and processor().amd else plain
+    return few_rows if are_few(rows, weight) else plain
 
 
 plain: Strategy = nn.functional.linear
@@ -78,26 +72,6 @@ def in_blocks(
     """
     flat = rows.flatten(0, -2).to(torch.bfloat16)
     return _Blocks.apply(flat, weight, bias).unflatten(0, rows.shape[:-1])
-
-
-def few_rows(
-    rows: Float[Tensor, "N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
-) -> Float[Tensor, "N O"]:
-    """For a few rows and a large matrix in float32, without a gradient, on AMD's processors, in a half to a third of
-    the time of the plain product.
-
-    For `rows @ weight.T` MKL copies the whole matrix there before it uses it a few times, and not for
-    `weight @ rows.T`. One row is taken as a batch of products with parts of the matrix, since MKL's product with a
-    vector reads more slowly. On Intel's the plain product reads as fast as the memory allows, and these take twice its
-    time.
-    """
-    rows = rows.contiguous()  # the other order of its numbers takes BLAS three times as long
-    if len(rows) == 1 and len(weight) % PARTS == 0:
-        parts = weight.unflatten(0, (PARTS, -1))
-        products = torch.bmm(parts, rows.T.expand(PARTS, -1, -1)).view(1, -1)
-    else:
-        products = (weight @ rows.T).T
-    return products if bias is None else products + bias
 
 
 def matrix_product(

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from mt.kernels.cells import gru_state, lstm_state
+from mt.kernels.few_rows import are_few, few_rows
 from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell
 from mt.kernels.padding import last, mirrored
 
@@ -134,6 +136,12 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     def _cell(self, number: int, vectors: Tensor, layer: State, weights: Sequence[Tensor]) -> State:
         if self.rounded is not None:
             return self.rounded[number](vectors, layer)
+        if are_few(vectors, weights[1]):
+            of_input = few_rows(vectors, weights[0], weights[2])
+            of_hidden = few_rows(layer[0], weights[1], weights[3])
+            if len(layer) == 2:
+                return lstm_state(of_input + of_hidden, layer[1])
+            return gru_state(of_input, of_hidden, *layer)
         if len(layer) == 2:
             return torch.lstm_cell(vectors, layer, *weights)
         return (torch.gru_cell(vectors, *layer, *weights),)

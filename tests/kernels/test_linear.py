@@ -6,12 +6,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.kernels import linear
-from mt.kernels.linear import FEW, LARGE, PARTS, ROWS, Linear, few_rows, in_blocks, matrix_product, plain, strategy
+from mt.kernels import few_rows as few_rows_module, linear
+from mt.kernels.few_rows import FEW, LARGE, few_rows, product_loop
+from mt.kernels.linear import ROWS, Linear, in_blocks, matrix_product, plain, strategy
 from mt.kernels.processor import processor
 
 ROUNDING = 2**-8
 """Of bfloat16, relative: half a unit of its last of eight bits, once for each product that is a result's part."""
+compiled = pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
 onednn = pytest.mark.skipif(not linear.has_onednn_product(), reason="this torch has no linear layer by oneDNN")
 
 
@@ -24,16 +26,29 @@ def layouts(rows: int, columns: int) -> list[Tensor]:
     return [drawn(rows, columns), drawn(columns, rows).T, drawn(rows, columns + 3)[:, 1:-2]]
 
 
-@pytest.mark.parametrize("outputs", [2 * PARTS, 2 * PARTS + 1])
-@pytest.mark.parametrize("rows", [1, 2, FEW, FEW + 1])
-@pytest.mark.parametrize("compute", [plain, few_rows])
+@pytest.mark.parametrize("outputs", [1, 33])
+@pytest.mark.parametrize("rows", range(FEW + 2))
+@pytest.mark.parametrize("compute", [plain, pytest.param(few_rows, marks=compiled)])
+@torch.no_grad()
 def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
-    weight = drawn(outputs, 7)
-    for given, bias in itertools.product(layouts(rows, 7), (None, drawn(outputs))):
+    for weight, given, bias in itertools.product(layouts(outputs, 7), layouts(rows, 7), (None, drawn(outputs))):
         expected = nn.functional.linear(given.double(), weight.double(), None if bias is None else bias.double())
         found = compute(given, weight, bias)
         assert found.shape == (rows, outputs)
         torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@compiled
+@torch.no_grad()
+def test_products_of_few_rows_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any number of outputs, and of rows of more dimensions."""
+    monkeypatch.setattr(few_rows_module, "THREAD", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    for outputs in (1, 2, 3, 7, 100):
+        weight = drawn(outputs, 5)
+        for rows in (drawn(5), drawn(2, 5), drawn(2, 3, 5)):
+            found = few_rows(rows, weight, drawn(outputs))
+            torch.testing.assert_close(found, nn.functional.linear(rows, weight, drawn(outputs)))
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -79,7 +94,7 @@ CHOICES = [
     ((2, ROWS), SMALL, False, torch.bfloat16, plain),
     ((2, ROWS), SMALL, True, None, plain),
     ((ROWS - 1,), SMALL, True, torch.bfloat16, plain),  # a step of a batch, whose program is met again in the next
-    ((FEW,), MATRIX, False, None, few_rows if processor().amd else plain),
+    ((FEW,), MATRIX, False, None, few_rows if processor().amd and product_loop() else plain),
     ((FEW + 1,), MATRIX, False, None, plain),
     ((FEW,), SMALL, False, None, plain),
     ((FEW,), MATRIX, True, None, plain),

@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from mt.kernels import lstm
+from mt.kernels.few_rows import product_loop
 from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
 
 LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
@@ -108,6 +110,22 @@ def test_choice(rows: int, steps: int, padded: bool, both: bool, goes_on: bool, 
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         few = expected == "cell_by_cell" and rows * steps <= FEW
         assert (layers.strategy(*arguments) == layers.cell_by_cell) == few
+
+
+@pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("cell", LAYERS)
+@torch.no_grad()
+def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on AMD's processors, whatever this one is."""
+    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: True)
+    layers = layers_of(cell, 2, dtype=torch.float32)
+    inputs, state, mask = example(cell, 2, [3] * rows, torch.float32)
+    found, after = layers.cell_by_cell(inputs, state)
+    expected, states = alone(by_torch(layers), inputs.double(), tuple(part.double() for part in state), mask)
+    torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
+    for ours, theirs in zip(after, states, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("cell", LAYERS)
