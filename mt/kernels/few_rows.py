@@ -1,9 +1,13 @@
 """Products of a few rows with a matrix in float32, compiled for CPUs: the steps of single sentences and of streams.
 
 Such a product takes as long as reading the matrix. On AMD's processors MKL takes two to four times as long: it copies
-the matrix before it uses it a few times. Here a row of the matrix is read once, for all rows that it is multiplied by.
+the matrix before it uses it a few times. Here a number of the matrix is read once for all the rows.
+Each row's products are the same to the last bit whatever the others are.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from math import prod
 from typing import no_type_check
@@ -28,12 +32,26 @@ FLOAT = 4
 """Bytes of a number."""
 ZERO = np.float32(0)
 
+_steps_are_few = ContextVar("_steps_are_few", default=False)
+
+
+@contextmanager
+def steps_of(rows: int) -> Iterator[None]:
+    """Lets the products within be computed by `few_rows` if steps are of few rows from the first on. The last rows of a
+    batch, and the validations of a training, are not worth the 0.4 s that numba takes to load."""
+    token = _steps_are_few.set(rows <= FEW)
+    try:
+        yield
+    finally:
+        _steps_are_few.reset(token)
+
 
 def are_few(rows: Tensor, weight: Tensor) -> bool:
-    """Returns whether `few_rows` is there for these, and faster than PyTorch: without gradient or autocast, on a CPU of
-    AMD."""
+    """Returns whether `few_rows` is there for these, and faster than PyTorch: within `steps_of`, without gradient or
+    autocast, on a CPU of AMD, whose MKL is slow (on Intel's it reads a matrix as fast as the memory allows)."""
     return (
-        rows.is_cpu
+        _steps_are_few.get()
+        and rows.is_cpu
         and rows.numel() <= FEW * rows.shape[-1]
         and weight.numel() >= LARGE
         and rows.dtype == weight.dtype == torch.float32
@@ -77,41 +95,57 @@ def few_rows(
 @cache
 def product_loop() -> Loop | None:
     """Returns the loop; None where numba cannot."""
-    loops = compiled([(f"void({', '.join(['int64'] * 9)})", _product)], fastmath=ANY_ORDER)
+    loops = compiled([(f"void({', '.join(['int64'] * 9)})", _product)], helpers=[store], fastmath=ANY_ORDER)
     return None if loops is None else loops[0]
 
 
 @no_type_check
 def _product(count, size, outputs, rows, weight, bias, products, first, end) -> None:
     """Fills columns `first` to `end` - 1 of the products [N, O]; rows, weight, bias, products: addresses, 0 for no
-    bias."""
-    for output in range(first, end):
-        column = float32_at(weight + FLOAT * size * output)
-        offset = float32_at(bias)[output] if bias else ZERO
-        row = 0
-        while row < count:
+    bias. Two rows are multiplied by four columns at a time; what is left over, by some of them twice.
+    """
+    # Columns far from one another: a processor reads ahead in each of several parts of its memory.
+    part = -(-(end - first) // 4)
+    for output in range(first, first + part):
+        columns = (
+            output,
+            min(output + part, end - 1),
+            min(output + 2 * part, end - 1),
+            min(output + 3 * part, end - 1),
+        )
+        w = float32_at(weight + FLOAT * size * columns[0])
+        x = float32_at(weight + FLOAT * size * columns[1])
+        y = float32_at(weight + FLOAT * size * columns[2])
+        z = float32_at(weight + FLOAT * size * columns[3])
+        for row in range(0, count, 2):
+            next_row = min(row + 1, count - 1)
             a = float32_at(rows + FLOAT * size * row)
-            out = float32_at(products + FLOAT * (outputs * row + output))
-            sum_a = ZERO
-            if row + 4 <= count:  # four rows at a time, for which a number of the matrix is loaded once
-                b = float32_at(rows + FLOAT * size * (row + 1))
-                c = float32_at(rows + FLOAT * size * (row + 2))
-                d = float32_at(rows + FLOAT * size * (row + 3))
-                sum_b = ZERO
-                sum_c = ZERO
-                sum_d = ZERO
-                for number in range(size):
-                    factor = column[number]
-                    sum_a += a[number] * factor
-                    sum_b += b[number] * factor
-                    sum_c += c[number] * factor
-                    sum_d += d[number] * factor
-                out[outputs] = sum_b + offset
-                out[2 * outputs] = sum_c + offset
-                out[3 * outputs] = sum_d + offset
-                row += 4
-            else:
-                for number in range(size):
-                    sum_a += a[number] * column[number]
-                row += 1
-            out[0] = sum_a + offset
+            b = float32_at(rows + FLOAT * size * next_row)
+            a_w = ZERO
+            a_x = ZERO
+            a_y = ZERO
+            a_z = ZERO
+            b_w = ZERO
+            b_x = ZERO
+            b_y = ZERO
+            b_z = ZERO
+            for number in range(size):
+                a_w += a[number] * w[number]
+                a_x += a[number] * x[number]
+                a_y += a[number] * y[number]
+                a_z += a[number] * z[number]
+                b_w += b[number] * w[number]
+                b_x += b[number] * x[number]
+                b_y += b[number] * y[number]
+                b_z += b[number] * z[number]
+            store((a_w, a_x, a_y, a_z), columns, bias, products + FLOAT * outputs * row)
+            store((b_w, b_x, b_y, b_z), columns, bias, products + FLOAT * outputs * next_row)
+
+
+@no_type_check
+def store(sums, columns, bias, row) -> None:
+    """Fills columns of a row of the products, at its address."""
+    out = float32_at(row)
+    for number in range(4):
+        column = columns[number]
+        out[column] = sums[number] + float32_at(bias)[column] if bias else sums[number]

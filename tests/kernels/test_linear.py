@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.kernels import few_rows as few_rows_module, linear
-from mt.kernels.few_rows import FEW, LARGE, few_rows, product_loop
+from mt.kernels.few_rows import FEW, LARGE, few_rows, product_loop, steps_of
 from mt.kernels.linear import ROWS, Linear, in_blocks, matrix_product, plain, strategy
 from mt.kernels.processor import processor
 
@@ -49,6 +49,17 @@ def test_products_of_few_rows_in_threads(monkeypatch: pytest.MonkeyPatch) -> Non
         for rows in (drawn(5), drawn(2, 5), drawn(2, 3, 5)):
             found = few_rows(rows, weight, drawn(outputs))
             torch.testing.assert_close(found, nn.functional.linear(rows, weight, drawn(outputs)))
+
+
+@compiled
+@pytest.mark.parametrize("size", [64, 77, 512])
+@torch.no_grad()
+def test_each_of_few_rows_is_as_alone(size: int) -> None:
+    weight = drawn(40, size)
+    rows = drawn(FEW, size)
+    alone = torch.cat([few_rows(row[None], weight, None) for row in rows])
+    for count in range(2, FEW + 1):
+        assert torch.equal(few_rows(rows[:count], weight, None), alone[:count])
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -108,7 +119,12 @@ def test_choice(rows, shape, gradient: bool, autocast: torch.dtype | None, expec
     weight = torch.zeros(shape)
     bias = torch.zeros(shape[0])
     with torch.set_grad_enabled(gradient), torch.autocast("cpu", autocast or torch.bfloat16, enabled=bool(autocast)):
-        assert strategy(given, weight, bias) is expected
+        with steps_of(FEW):
+            assert strategy(given, weight, bias) is expected
+            with steps_of(FEW + 1):
+                assert strategy(given, weight, bias) is not few_rows
+            assert strategy(given, weight, bias) is expected
+        assert strategy(given, weight, bias) is not few_rows
         assert strategy(given.double(), weight.double(), bias) is not in_blocks
 
 

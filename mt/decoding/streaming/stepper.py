@@ -13,6 +13,7 @@ import torch
 from mt.data.fields import Row
 from mt.data.tokenizer import BOS
 from mt.decoding.streaming.state import StreamState
+from mt.kernels.few_rows import steps_of
 from mt.models.attention import NEEDS_MORE_SOURCE, arriving
 from mt.models.decoders import DecoderMemory
 from mt.models.decoders.base import AttentionStep
@@ -25,13 +26,17 @@ from mt.search.torch_stepper import top_k
 from mt.trees import concatenate_rows, select_some
 
 
-@torch.no_grad()
 def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
     """Reads the next positions of each source, which may be none at its end, and give at least one vector in all;
     returns the tokens that each hypothesis goes on with.
 
     All are of one model, one search and one field.
     """
+    with torch.no_grad(), steps_of(len(parts)):
+        return _advance(parts)
+
+
+def _advance(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]:
     new = [(stream, row) for stream, row in parts if stream.source is None]
     begun = [(stream, row) for stream, row in parts if stream.source is not None]
     for grown in filter(None, (new, begun)):
