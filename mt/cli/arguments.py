@@ -22,6 +22,8 @@ FLAGS = {
     "name": "--search",
     "beam_size": "--beam",
     "length_penalty": "--length-penalty",
+    "coverage_penalty": "--coverage-penalty",
+    "summary_penalty": "--summary-penalty",
     "n_best": "--n-best",
     "utility": "--utility",
     "samples": "--samples",
@@ -63,6 +65,12 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
     parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
     parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
+    parser.add_argument(
+        FLAGS["coverage_penalty"], type=float, metavar="B", help="for what is left out (Wu et al. 2016, equation 14)"
+    )
+    parser.add_argument(
+        FLAGS["summary_penalty"], type=float, metavar="B", help="for what is attended to twice (OpenNMT's `summary`)"
+    )
     parser.add_argument(
         FLAGS["utility"],
         choices=get_args(Utility),

@@ -5,7 +5,7 @@ import torch
 from mt.decoding.model import DecodableModel, single_model
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.limits import MAX_LENGTH
 
 
@@ -29,7 +29,10 @@ def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
             "search.mode=hard needs an attention that can choose one position, and this model's cannot: choose "
             "search.mode=soft, or train with attention=monotonic, mocha, matcha, milk or stochastic"
         )
-    return search.mode != "soft" and model.supports_hard
+    hard = search.mode != "soft" and model.supports_hard
+    if isinstance(search, BeamConfig):
+        search.penalties.require_readable(hard=hard, uses_source=model.uses_source)
+    return hard
 
 
 def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:

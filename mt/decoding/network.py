@@ -27,6 +27,8 @@ class EncodedBatch(NamedTuple):
     """The lengths of the sources in vectors of the front-end (tokens of a text), which limit those of hypotheses."""
     read_for: np.ndarray | None = None
     """[B, S] int64: see `mt.search.online.online`."""
+    positions: Sequence[int] | None = None
+    """How many positions of each source are attended to; None: as many as `lengths` says."""
 
 
 class Network(Protocol):
@@ -75,7 +77,7 @@ def decode_rows(
         for indices in batches:
             sources = [np.asarray(rows[i]) for i in indices]
             with network.encoded(sources, search) as batch:
-                decoded = decode(search, batch.stepper, batch.lengths, batch.read_for, sources)
+                decoded = decode(search, *batch, sources)
             share.append((indices, decoded if rank is None else [rank(one) for one in decoded]))
             bar.update(len(indices))
     for indices, batch_hypotheses in network.merged(share):

@@ -45,6 +45,8 @@ class OnnxNetwork:
                 f"search.mode={search.mode} is not what was exported, an attention that reads {mode}: choose "
                 f"search.mode={mode}, or decode the run itself with engine=torch"
             )
+        if isinstance(search, BeamConfig):
+            search.penalties.require_readable(hard=self.graphs.manifest.hard)
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return list(lengths)

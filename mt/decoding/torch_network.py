@@ -104,7 +104,8 @@ class TorchNetwork:
                 read_for = one.read_for(memory).cpu().numpy()
             state = model.init_state(memory, hard=hard)
             stepper = TorchStepper(partial(model.step, hard=hard), memory, state, len(rows), self.device)
-            yield EncodedBatch(stepper, model.frontend.output_lengths(lengths).tolist(), read_for)
+            output_lengths = model.frontend.output_lengths(lengths).tolist()
+            yield EncodedBatch(stepper, output_lengths, read_for, model.encoded_lengths(lengths).tolist())
 
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())

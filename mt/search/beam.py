@@ -4,7 +4,8 @@ A sentence has `beam_size` slots. Each step keeps the most probable extensions o
 slot; a hypothesis that ends, by EOS, by READ or at the maximum length, keeps its slot, and the search goes on with the
 rest. It is over when none is open, or none can become one of the n best: log-probabilities only fall, so that a
 hypothesis scores at most what its present log-probability would score at the maximum length, where the penalty divides
-by most. Stopping there changes no result. So a beam with a slot for every possible sentence is exhaustive search.
+by most; and what it pays for its attention (`mt.search.coverage`) only rises. Stopping there changes no result. So a
+beam with a slot for every possible sentence is exhaustive search.
 
 Hypotheses are Python lists: a step of one sentence is some dozen numbers, and an operation on a tensor or an array
 takes as long as ten of Python.
@@ -12,25 +13,15 @@ takes as long as ten of Python.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from mt.search.constraints import FREE, Constraints
+from mt.search.coverage import Costs, Coverage
 from mt.search.history import End, History
-from mt.search.hypothesis import BOS, EOS, Hypothesis, penalty
+from mt.search.hypothesis import BOS, EOS, Hypothesis
+from mt.search.ranking import Open, Ranking, ranked
 from mt.search.stepper import READ, Step, Stepper
-
-
-class _Ranking(NamedTuple):
-    """How hypotheses are compared."""
-
-    length_penalty: float
-    n_best: int
-
-    def score(self, log_prob: float, length: int) -> float:
-        """Returns log-probability over length penalty, in float32 as the model's numbers."""
-        return float(np.float32(log_prob) / np.float32(penalty(length, self.length_penalty)))
 
 
 class _Sentence:
@@ -44,26 +35,20 @@ class _Sentence:
         self.ended: list[End] = []
         """The best ended hypotheses, best first."""
 
-    def add(self, ends: list[End], ranking: _Ranking) -> None:
+    def add(self, ends: list[End], ranking: Ranking) -> None:
         self.slots -= len(ends)
         # A sort keeps the order of equals.
         self.ended = sorted(self.ended + ends, key=lambda end: -end.score)[: ranking.n_best]
 
-    def over(self, best: float, ranking: _Ranking) -> bool:
-        """Returns whether no open hypothesis can become one of the n best. best: their largest log-probability."""
-        return len(self.ended) == ranking.n_best and ranking.score(best, self.limit) <= self.ended[-1].score
-
-
-class _Open(NamedTuple):
-    """The open hypotheses of the sentences that are searched, those of one sentence side by side, best first."""
-
-    tokens: list[int]
-    """The last token of each."""
-    parents: list[int]
-    """The hypothesis of the step before that each continues."""
-    log_probs: list[float]
-    counts: list[int]
-    """How many hypotheses each sentence has."""
+    def over(self, log_probs: list[float], costs: list[float] | None, ranking: Ranking) -> bool:
+        """Returns whether no open hypothesis can become one of the n best. log_probs: theirs, best first where they
+        pay no costs."""
+        if len(self.ended) < ranking.n_best:
+            return False
+        if costs is None:
+            return ranking.score(log_probs[0], self.limit) <= self.ended[-1].score
+        pairs = zip(log_probs, costs, strict=True)
+        return max(ranking.score(log_prob, self.limit) - cost for log_prob, cost in pairs) <= self.ended[-1].score
 
 
 def search(
@@ -74,6 +59,7 @@ def search(
     length_penalty: float = 0.0,
     n_best: int = 1,
     constraints: Constraints = FREE,
+    coverage: Coverage | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns for each sentence its `n_best` hypotheses, best score first; fewer if the beam or the language has no
     more.
@@ -81,37 +67,42 @@ def search(
     limits: of each sentence the most tokens of a hypothesis, at least 1, EOS included. Hypotheses that reach it without
         EOS end there and compete with the others.
     length_penalty: exponent a >= 0; the score is log P(Y) / ((5 + |Y|) / 6)^a, where |Y| counts EOS.
+    coverage: before the first step, where hypotheses pay for their attention.
     Raises UserError where the model's scores are not finite.
     """
-    ranking = _Ranking(length_penalty, n_best)
+    ranking = Ranking(length_penalty, n_best)
     sentences = [_Sentence(limit, beam_size) for limit in limits]
     searched = sentences
     history = History()
     count = len(sentences)
-    opened = _Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
+    opened = Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
     prefix = np.zeros((count, 0), np.int64)
     while searched:
         slots = max([sentence.slots for sentence in searched])
         step = stepper.step(opened.tokens, opened.parents, slots, constraints.forbidden(prefix, len(history)))
         history.append(opened.tokens, opened.parents, step.attention)
-        searched, opened = _extended(searched, opened, step, len(history), ranking)
+        if coverage is not None and step.attention is not None:
+            coverage = coverage.after(opened.parents, step.attention)
+        costs = None if coverage is None else coverage.costs()
+        searched, opened = _extended(searched, opened, step, len(history), ranking, costs)
         prefix = constraints.extended(prefix, opened.parents, opened.tokens)
     hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.ended]))
     return [[next(hypotheses) for _ in sentence.ended] for sentence in sentences]
 
 
 def _extended(
-    searched: list[_Sentence], opened: _Open, step: Step, length: int, ranking: _Ranking
-) -> tuple[list[_Sentence], _Open]:
+    searched: list[_Sentence], opened: Open, step: Step, length: int, ranking: Ranking, costs: Costs | None
+) -> tuple[list[_Sentence], Open]:
     """Returns the sentences that go on, and their open hypotheses after one more token.
 
-    length: tokens of a hypothesis with the new one.
+    length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
     """
-    log_probs_of_sentences, orders = _ranked(opened, step)
+    offsets = None if costs is None else ranking.divisor(length) * np.array(costs.going, np.float32)
+    log_probs_of_sentences, orders = ranked(opened, step, offsets)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
     going = list[_Sentence]()
-    after = _Open([], [], [], [])
+    after = Open([], [], [], [])
     first_row = 0
     for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
         ends = list[End]()
@@ -123,7 +114,8 @@ def _extended(
             row = first_row + index // width
             token = tokens[row][index % width]
             if token in (EOS, READ) or length == sentence.limit:
-                ends.append(End(ranking.score(log_prob, length), log_prob, length, row, token))
+                score = ranking.score(log_prob, length) - (0.0 if costs is None else costs.ended[row])
+                ends.append(End(score, log_prob, length, row, token))
             else:
                 after.tokens.append(token)
                 after.parents.append(row)
@@ -132,27 +124,11 @@ def _extended(
         if ends:
             sentence.add(ends, ranking)
         remaining = len(after.tokens) - first_open
-        if remaining and not sentence.over(after.log_probs[first_open], ranking):
+        paid = None if costs is None else [costs.going[row] for row in after.parents[first_open:]]
+        if remaining and not sentence.over(after.log_probs[first_open:], paid, ranking):
             going.append(sentence)
             after.counts.append(remaining)
         else:
             for hypotheses in after[:3]:
                 del hypotheses[first_open:]
     return going, after
-
-
-def _ranked(opened: _Open, step: Step) -> tuple[list[list[float]], list[list[int]]]:
-    """Returns for each sentence the log-probabilities of its hypotheses' extensions, at index hypothesis * width +
-    rank, and these indices, best first. The best of a sentence are among the best of each hypothesis."""
-    # In float32, as the model's numbers.
-    values = np.array(opened.log_probs, np.float32)[:, None] + step.log_probs
-    sentences = len(opened.counts)
-    widest = max(opened.counts)
-    if widest * sentences > len(values):
-        grid = np.full((sentences, widest, values.shape[1]), -np.inf, np.float32)
-        grid[np.arange(widest) < np.array(opened.counts)[:, None]] = values
-        values = grid
-    values = values.reshape(sentences, -1)
-    if values.shape[1] == 1:
-        return values.tolist(), [[0]] * sentences
-    return values.tolist(), (-values).argsort(1, kind="stable").tolist()

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from mt.errors import UserError
 from mt.search.beam import search
+from mt.search.coverage import Coverage, Penalties
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
 from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
@@ -39,6 +40,11 @@ class BeamConfig(SearchOptions):
     """Hypotheses kept per sentence."""
     length_penalty: float = Field(0.6, ge=0, le=100, allow_inf_nan=False)
     """Exponent of the length penalty, 0 for none (Wu et al. 2016, equation 14; 0.6: Vaswani et al. 2017)."""
+    coverage_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
+    """beta: weight of the logarithms of what source positions got of attention in all, where that is less than 1 (Wu et
+    al. 2016, equation 14: 0.2); see `mt.search.coverage`."""
+    summary_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
+    """Weight of the attention to positions that is above 1 in all (OpenNMT's `summary`, of every step: 5)."""
     n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses reported per sentence, at most `beam_size`."""
     utility: Utility | None = None
@@ -46,6 +52,10 @@ class BeamConfig(SearchOptions):
     the most, where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
     mode: Literal["auto", "soft", "hard"] = "auto"
     """As in `GreedyConfig`."""
+
+    @property
+    def penalties(self) -> Penalties:
+        return Penalties(self.coverage_penalty, self.summary_penalty)
 
     @model_validator(mode="after")
     def _keeps_what_it_reports(self) -> Self:
@@ -90,22 +100,26 @@ def decode(
     stepper: Stepper,
     source_lengths: Sequence[int],
     read_for: np.ndarray | None = None,
+    positions: Sequence[int] | None = None,
     sources: Sequence[np.ndarray] = (),
 ) -> Sequence[Sequence[Hypothesis]]:
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
 
     stepper: where the search `waits`, one that hides from each step what has not been read by then.
-    source_lengths: in tokens, EOS included. read_for: see `online`. sources: the rows of the batch, on which samples
-    depend. Raises UserError as the searches do.
+    source_lengths: in tokens, EOS included. read_for: see `online`. positions: of each source, how many the attention
+    has; None: as many as tokens. sources: the rows of the batch, on which samples depend. Raises UserError as the
+    searches do.
     """
     if isinstance(config, SampleConfig):
         return draw_samples(config, stepper, source_lengths, sources)
     if isinstance(config, GreedyConfig | BeamConfig):
         limits = [config.longest(length) for length in source_lengths]
         beam = config.model_dump(include={"beam_size", "length_penalty", "n_best"})
-        if isinstance(config, BeamConfig) and config.utility is not None:
-            beam["n_best"] = config.beam_size
+        if isinstance(config, BeamConfig):
+            beam["coverage"] = Coverage.before(config.penalties, positions or source_lengths)
+            if config.utility is not None:
+                beam["n_best"] = config.beam_size
         return search(stepper, limits, constraints=config.constraints, **beam)
     # By the source tokens that have been read, from none to all of the longest source.
     limits = [config.longest(length) for length in range(max(source_lengths) + 1)]

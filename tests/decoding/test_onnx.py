@@ -34,7 +34,7 @@ for library in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(library, reason=EXTRA)
 
 SEARCHES = [GreedyConfig(), BeamConfig(beam_size=4, n_best=3), BeamConfig(min_length=4, no_repeat_ngram_size=2)]
-SEARCHES += [GreedyConfig(max_length=2), BeamConfig(max_length=3)]
+SEARCHES += [GreedyConfig(max_length=2), BeamConfig(max_length=3, coverage_penalty=0.3, summary_penalty=0.7)]
 SEARCHES += [SampleConfig(samples=5, n_best=2, utility="chrf"), BeamConfig(n_best=3, utility="bleu")]
 ODD = ["the zzz-birds see 4%x", "", "two"]
 

@@ -130,6 +130,11 @@ def test_links_are_those_of_align(call, hard: bool, trained: Path, trained_hard:
             "--beam 10000000000000000000 is not possible: input should be less than or equal t",
         ),
         (["--beam", "9" * 5000], "two\n", "--beam 999"),
+        (
+            ["--summary-penalty", 5, "--search", "online"],
+            "two\n",
+            "--summary-penalty is an option of --search beam, and not of --search online",
+        ),
         (["--length-penalty", "inf"], "two\n", "--length-penalty Infinity is not possible: input should be"),
         (["--length-penalty", "nan"], "two\n", "--length-penalty NaN is not possible: input should be"),
         (

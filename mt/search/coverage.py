@@ -1,0 +1,95 @@
+"""What hypotheses of a beam search pay for attending too little to some positions, or too much. Needs no torch.
+
+With c_i the attention that a hypothesis Y of a source X has given to position i in all its steps,
+
+    score(Y) = log P(Y | X) / length penalty + b_1 sum over i of log min(c_i, 1) - b_2 sum over i of max(c_i - 1, 0)
+
+b_1 weighs the coverage penalty of Wu et al. (2016, equation 14), which only a complete hypothesis pays: what it has
+left out it may still say. b_2 weighs the `summary` penalty of OpenNMT (Klein et al. 2017; its `stepwise_penalty`),
+which can only rise, so that open hypotheses pay it, too, and those that repeat themselves leave the beam.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mt.errors import UserError
+from mt.search.stepper import Attention
+
+_LEAST = float(np.finfo(np.float32).tiny)
+"""What a position without any attention counts as: its logarithm is finite."""
+
+
+class Penalties(NamedTuple):
+    """The weights of both penalties."""
+
+    coverage: float = 0.0
+    """b_1."""
+    summary: float = 0.0
+    """b_2."""
+
+    def require_readable(self, *, hard: bool, uses_source: bool = True) -> None:
+        """Raises UserError where the attention, which reads hard or soft, has nothing that these could weigh."""
+        if self.coverage and hard:
+            raise UserError(
+                f"search.coverage_penalty={self.coverage:g} is of attention that gives each position some weight, and "
+                "a hard one gives most of them none: choose search.mode=soft, or leave it out"
+            )
+        if any(self) and not uses_source:
+            option, value = next((option, value) for option, value in self._asdict().items() if value)
+            raise UserError(
+                f"search.{option}_penalty={value:g} weighs what was attended to, and attention=none attends to "
+                "nothing: leave it out"
+            )
+
+
+FREE = Penalties()
+
+
+class Coverage(NamedTuple):
+    """The attention that N hypotheses have given to each position so far."""
+
+    penalties: Penalties
+    received: np.ndarray
+    """[N, S] float64; 1 on padding, which costs nothing."""
+
+    @classmethod
+    def before(cls, penalties: Penalties, positions: Sequence[int]) -> "Coverage | None":
+        """Returns that of one hypothesis of each source before the first step; None where nothing is to be paid.
+
+        positions: of each source, how many the attention has.
+        """
+        if not any(penalties):
+            return None
+        return cls(penalties, (np.arange(max(positions)) >= np.array(positions)[:, None]).astype(np.float64))
+
+    def after(self, parents: list[int], attention: Attention) -> "Coverage":
+        """Returns that of hypotheses which continue those of `parents` after one more step."""
+        received = self.received[parents]
+        weights = attention.weights
+        if not isinstance(weights, np.ndarray):
+            weights = weights.float().cpu().numpy()
+        if attention.first is None:
+            weights = weights[:, : received.shape[1]]
+            received[:, : weights.shape[1]] += weights
+        else:
+            columns = attention.first[:, None] + np.arange(weights.shape[1])
+            lines = np.arange(len(parents))[:, None]
+            np.add.at(received, (lines, columns.clip(0, received.shape[1] - 1)), weights)  # beyond the end 0
+        return Coverage(self.penalties, received)
+
+    def costs(self) -> "Costs":
+        """Returns what each hypothesis pays."""
+        going = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
+        missing = -np.log(self.received.clip(_LEAST, 1)).sum(1)
+        return Costs(going.tolist(), (going + self.penalties.coverage * missing).tolist())
+
+
+class Costs(NamedTuple):
+    """What is taken from the scores of N hypotheses, once they are divided by the length penalty."""
+
+    going: list[float]
+    """[N]: where a hypothesis goes on; a longer one pays at least as much."""
+    ended: list[float]
+    """[N]: where it ends."""

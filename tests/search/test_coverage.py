@@ -1,0 +1,195 @@
+"""What hypotheses pay for their attention: against all sentences of a small language, each scored in loops."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.search.config import BeamConfig, decode
+from mt.search.coverage import FREE, Coverage, Penalties
+from mt.search.hypothesis import Hypothesis
+from tests.search.conftest import CHOICES, Toy
+from tests.search.searches import beam, stepper
+
+POSITIONS = [5, 2, 4, 1]
+LONGEST = torch.tensor([4, 3, 4, 2])
+PENALTIES = [Penalties(0.2, 0.0), Penalties(0.0, 1.5), Penalties(0.6, 0.4)]
+
+
+class Attending(Toy):
+    """A toy whose attention is a table: soft, or in windows of two positions up to a stop."""
+
+    def __init__(self, tables: torch.Tensor, *, hard: bool = False) -> None:
+        super().__init__(tables)
+        generator = torch.Generator().manual_seed(len(tables))
+        energies = 2 * torch.randn(len(tables), CHOICES, max(POSITIONS), generator=generator)
+        mask = torch.arange(max(POSITIONS)) < torch.tensor(POSITIONS)[:, None]
+        self.attention = energies.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+        self.hard = hard
+
+    def step(self, tokens, memory, state):
+        reading = super().step(tokens, memory, state)
+        weights = self.attention[memory.identity, reading.state.prefix % CHOICES]
+        if not self.hard:
+            return reading._replace(weights=weights)
+        stops = weights.argmax(-1)
+        first = (stops - 1).clamp(min=0)
+        window = torch.zeros(len(tokens), 2)
+        window.scatter_(1, (stops - first)[:, None], 0.7)
+        window[:, 0] += torch.where(stops > first, 0.3, 0.0)
+        return reading._replace(weights=window, stops=stops, first=first)
+
+    def weights(self, sentence: int, tokens: tuple[int, ...]) -> list[list[float]]:
+        """Of each step and position."""
+        rows = []
+        for _, _, prefix in self.replay(sentence, tokens)[1]:
+            soft = self.attention[sentence, int(prefix) % CHOICES].tolist()
+            if self.hard:
+                stop = int(np.argmax(soft))
+                soft = [0.7 * (i == stop) + 0.3 * (stop > 0 and i == stop - 1) for i in range(len(soft))]
+            rows.append(soft)
+        return rows
+
+    def cost(self, sentence: int, tokens: tuple[int, ...], penalties: Penalties) -> float:
+        """What the papers take from its score, a position at a time."""
+        total = 0.0
+        for i in range(POSITIONS[sentence]):
+            received = sum(row[i] for row in self.weights(sentence, tokens))
+            if penalties.coverage:
+                total -= penalties.coverage * math.log(min(received, 1.0))
+            total += penalties.summary * max(received - 1.0, 0.0)
+        return total
+
+
+@pytest.fixture
+def toy(make_toy) -> Attending:
+    return Attending(make_toy(4, 5, seed=3, ending=0.5).tables)
+
+
+def scores(toy: Attending, sentence: int, exponent: float, penalties: Penalties) -> list[tuple[float, tuple[int, ...]]]:
+    """Of every sentence of the language, best first."""
+    longest = int(LONGEST[sentence])
+    ranked = toy.ranked(sentence, longest, exponent)
+    return sorted(((score - toy.cost(sentence, tokens, penalties), tokens) for score, tokens in ranked), reverse=True)
+
+
+def literal(toy: Attending, sentence: int, width: int, exponent: float, penalties: Penalties):
+    """Beam search over one sentence, without early stopping: open hypotheses pay the summary penalty alone."""
+    words = [token for token in range(toy.tables.shape[2]) if token not in (0, 2)]
+    opened: list[tuple[int, ...]] = [()]
+    ended = []
+    for length in range(1, int(LONGEST[sentence]) + 1):
+        divisor = ((5 + length) / 6) ** exponent
+        extended = []
+        for tokens in ((*before, word) for before in opened for word in words):
+            log_prob = toy.replay(sentence, tokens)[0]
+            going = toy.cost(sentence, tokens, penalties._replace(coverage=0.0))
+            extended.append((log_prob / divisor - going, log_prob / divisor, tokens))
+        opened = []
+        for _, score, tokens in sorted(extended, reverse=True)[: width - len(ended)]:
+            if tokens[-1] == 3 or length == int(LONGEST[sentence]):
+                ended.append((score - toy.cost(sentence, tokens, penalties), tokens))
+            else:
+                opened.append(tokens)
+    return sorted(ended, reverse=True)
+
+
+def searched(toy: Attending, width: int, exponent: float, penalties: Penalties, n_best: int) -> list[list[Hypothesis]]:
+    return beam(
+        toy,
+        toy.memory(),
+        4,
+        beam_size=width,
+        max_lengths=LONGEST,
+        length_penalty=exponent,
+        n_best=n_best,
+        coverage=Coverage.before(penalties, POSITIONS),
+    )
+
+
+def require_equal(found: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
+    assert [h.tokens for h in found] == [tokens for _, tokens in expected]
+    assert [h.score for h in found] == pytest.approx([score for score, _ in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("penalties", PENALTIES)
+@pytest.mark.parametrize("exponent", [0.0, 0.6])
+def test_a_wide_beam_finds_the_best_of_all_sentences(toy: Attending, exponent: float, penalties: Penalties):
+    for b, found in enumerate(searched(toy, 31, exponent, penalties, 31)):
+        require_equal(found, scores(toy, b, exponent, penalties))
+        for h in found:
+            assert h.log_prob == pytest.approx(toy.replay(b, h.tokens)[0], abs=1e-4), "which is the model's own"
+
+
+@pytest.mark.parametrize("penalties", PENALTIES)
+def test_stopping_early_changes_nothing(toy: Attending, penalties: Penalties):
+    for b, found in enumerate(searched(toy, 31, 0.6, penalties, 1)):
+        require_equal(found, scores(toy, b, 0.6, penalties)[:1])
+
+
+@pytest.mark.parametrize("width", [2, 3, 5])
+@pytest.mark.parametrize("penalties", PENALTIES)
+def test_a_narrow_beam_keeps_what_repeats_itself_least(toy: Attending, penalties: Penalties, width: int):
+    for b, found in enumerate(searched(toy, width, 0.6, penalties, (width + 1) // 2)):
+        require_equal(found, literal(toy, b, width, 0.6, penalties)[: (width + 1) // 2])
+
+
+def test_windows_of_hard_attention_are_counted_where_they_are(make_toy):
+    toy = Attending(make_toy(4, 5, seed=3, ending=0.5).tables, hard=True)
+    penalties = Penalties(0.0, 0.9)
+    for b, found in enumerate(searched(toy, 31, 0.6, penalties, 31)):
+        require_equal(found, scores(toy, b, 0.6, penalties))
+
+
+def test_each_changes_the_order(toy: Attending):
+    best = {penalties: [found[0].tokens for found in searched(toy, 31, 0.6, penalties, 1)] for penalties in PENALTIES}
+    free = [found[0].tokens for found in searched(toy, 31, 0.6, FREE, 1)]
+    assert all(tokens != free for tokens in best.values())
+
+
+def test_without_penalties_nothing_is_counted():
+    assert Coverage.before(FREE, POSITIONS) is None
+
+
+def test_a_search_takes_them_from_its_options(toy: Attending):
+    config = BeamConfig(beam_size=3, n_best=2, coverage_penalty=0.6, summary_penalty=0.4, max_length=3)
+    steps = stepper(toy, toy.memory(), 4)
+    found = decode(config, steps, [9, 9, 9, 9], positions=POSITIONS)
+    expected = beam(
+        toy,
+        toy.memory(),
+        4,
+        beam_size=3,
+        max_lengths=torch.full((4,), 3),
+        length_penalty=0.6,
+        n_best=2,
+        coverage=Coverage.before(PENALTIES[2], POSITIONS),
+    )
+    assert [[h.score for h in each] for each in found] == [[h.score for h in each] for each in expected]
+
+
+def test_a_position_without_any_attention_costs_much_and_is_finite():
+    coverage = Coverage.before(Penalties(1.0, 0.0), [3])
+    assert coverage is not None
+    assert coverage.costs().ended[0] == pytest.approx(-3 * math.log(np.finfo(np.float32).tiny))
+
+
+@pytest.mark.parametrize(
+    ("penalties", "options", "sentence"),
+    [
+        (
+            (0.2, 0.0),
+            {"hard": True},
+            "search.coverage_penalty=0.2 is of attention that gives each position",
+        ),
+        ((0.2, 0.0), {"hard": False, "uses_source": False}, "search.coverage_penalty=0.2 weighs what was attended to"),
+        ((0.0, 5.0), {"hard": False, "uses_source": False}, "search.summary_penalty=5 weighs what was attended to"),
+    ],
+)
+def test_what_cannot_be_weighed_is_refused(penalties: tuple[float, float], options: dict[str, bool], sentence: str):
+    with pytest.raises(UserError, match=f"^{sentence}"):
+        Penalties(*penalties).require_readable(**options)
+    FREE.require_readable(**options)
+    Penalties(0.0, 1.0).require_readable(hard=True)
