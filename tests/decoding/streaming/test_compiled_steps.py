@@ -1,0 +1,76 @@
+"""Whole models decode the same by compiled hard steps and by those in PyTorch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mt.decoding.streaming import StreamingModel
+from mt.kernels import hard_step as kernel
+from mt.kernels.hard_step_loop import step_loop
+from mt.models.attention import hard_steps
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
+
+pytestmark = pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+LIMITS = {"max_ratio": 1.2, "max_extra": 4}
+SEARCHES = [GreedyConfig(**LIMITS), BeamConfig(beam_size=4, n_best=4, **LIMITS), OnlineConfig(**LIMITS)]
+ATTENTIONS: list[dict[str, Any]] = [
+    {"name": "monotonic", "mass_preservation": False},
+    {"name": "mocha", "chunk_size": 3},
+    {"name": "matcha"},
+    {"name": "milk"},
+]
+
+
+@pytest.fixture(params=ATTENTIONS, ids=lambda options: options["name"])
+def attention(request):
+    return request.param
+
+
+@pytest.fixture(params=["dot", "general", "concat"])
+def model(request, attention, setting) -> StreamingModel:
+    return setting(attention | {"energy": {"name": request.param}})
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """compiled(whether): decides how hard steps are taken, and fails where they are taken otherwise."""
+
+    def by(chosen: bool) -> None:
+        monkeypatch.undo()
+        if chosen:
+            monkeypatch.delattr(hard_steps, "_look_right")
+        else:
+            monkeypatch.setattr(kernel, "is_compiled", lambda query, values: False)
+            monkeypatch.delattr(kernel, "_run")
+
+    return by
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)
+def test_searches(compiled, model, offline, sentences, search: SearchConfig):
+    sources = [*sentences(5), [], *sentences(3, least=20, most=40)]
+    compiled(True)
+    found = offline(model, sources, search)
+    compiled(False)
+    expected = offline(model, sources, search)
+    assert sum(int((hypothesis.stops >= 0).sum()) for hypothesis in expected) > 20
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours.tokens, ours.energies) == (theirs.tokens, theirs.energies)
+        np.testing.assert_array_equal(ours.stops, theirs.stops)
+        np.testing.assert_array_equal(ours.windows.first, theirs.windows.first)
+        np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-6, rtol=0)
+        assert ours.log_prob == pytest.approx(theirs.log_prob, rel=1e-6)
+
+
+def test_streams(compiled, model, sentences, streamed):
+    written = []
+    for source in [*sentences(4), *sentences(1, least=30, most=40)]:
+        both = []
+        for chosen in (True, False):
+            compiled(chosen)
+            session, words = streamed(model, source)
+            both.append((words, session.delays, session.energies))
+        assert both[0] == both[1]
+        written += both[0][1]
+    assert len(set(written)) > 3, "all was written at one time: draw another model"
