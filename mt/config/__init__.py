@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from mt.common.backdrop import PlotFormat
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.config.optimizer import AdamConfig, OptimizerConfig
+from mt.config.risk import RiskConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
 from mt.errors import UserError
@@ -40,8 +41,13 @@ class TrainingConfig(Options):
     """The most pairs of a batch; null: as many as the tokens allow."""
     gradient_accumulation: int = Field(1, gt=0, le=MAX_COUNT)
     """Batches whose gradients make one update, in however many processes: those that `torchrun` starts share them."""
+    objective: Literal["cross_entropy", "minimum_risk"] = "cross_entropy"
+    """What is minimised: the cross entropy of the targets, or the expected cost of translations that the model itself
+    draws (Shen et al. 2016), of a model that has learnt the former (`init_from`)."""
+    risk: RiskConfig = RiskConfig()
+    """The options of minimum_risk."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
-    """Share of probability given to all tokens alike (Szegedy et al. 2016)."""
+    """Share of probability given to all tokens alike (Szegedy et al. 2016), in the cross entropy."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
     """The values of k of which each batch is trained with one, drawn at random: its target step t, counted from 1,
     attends to the first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of
@@ -159,6 +165,28 @@ class Config(ModelConfig):
             raise UserError(
                 "decoder.copy=true writes pieces of the source, which must be the target's as well: set "
                 "dataset.tokenizer.joint=true, or decoder.copy=false"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _risk_is_of_a_trained_model(self) -> Self:
+        risky = self.training.objective == "minimum_risk"
+        if not risky and self.training.risk != RiskConfig():
+            raise UserError("training.risk is of minimum risk training: set training.objective=minimum_risk, too")
+        if risky and self.init_from is None:
+            raise UserError(
+                "training.objective=minimum_risk compares what a model draws, and one that has learnt nothing draws "
+                "nothing to learn from: add init_from=RUN"
+            )
+        if risky and self.ctc_weight:
+            raise UserError(
+                "training.objective=minimum_risk learns from translations that the model draws, and ctc_weight from "
+                "the target alone: set ctc_weight=0"
+            )
+        if risky and getattr(self.attention, "sample_ratio", 0.0) > 0:
+            raise UserError(
+                "training.objective=minimum_risk needs the probability of a translation, and attention.sample_ratio "
+                "above 0 draws positions, of which one path alone is known: set attention.sample_ratio=0"
             )
         return self
 

@@ -29,6 +29,10 @@ class Batch(NamedTuple):
     """[B, U] int64 ids of the words of the source, EOS last; None where a corpus does not have it."""
     transcript_mask: Tensor | None = None
     """[B, U] bool."""
+    rows: Tensor | None = None
+    """[N] int64: the source of each of N targets, where these are not the B targets of the sources, one each."""
+    weights: Tensor | None = None
+    """[N] float32: by which each target counts in the loss, also less than nothing; None: 1."""
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""
@@ -51,10 +55,15 @@ def collate(
     """Pads (source row, target ids) to one batch. Targets and transcripts end in EOS. source: the field of the source
     rows."""
     sources, source_mask = source.collate([row for row, _ in pairs])
-    target_out, target_mask = TEXT.collate([target for _, target in pairs])
-    target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
     transcript = (None, None) if transcripts is None else TEXT.collate(transcripts)
-    return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask, *transcript)
+    return Batch(sources, source_mask, *collate_targets([target for _, target in pairs]), *transcript)
+
+
+def collate_targets(targets: Sequence[np.ndarray]) -> tuple[Tensor, Tensor, Tensor]:
+    """Pads targets: returns `target_in`, `target_out` and `target_mask` of a batch."""
+    target_out, target_mask = TEXT.collate(targets)
+    target_in = torch.cat([torch.full((len(targets), 1), BOS), target_out[:, :-1]], dim=1)
+    return target_in.masked_fill(~target_mask, PAD), target_out, target_mask
 
 
 def batch_order(

@@ -34,6 +34,7 @@ def token_losses(
     bias: Float[Tensor, " V"],
     targets: Int[Tensor, "B T"],
     mask: Bool[Tensor, "B T"],
+    sequence_weights: Float[Tensor, " B"] | None = None,
     *,
     smoothing: float = 0.0,
     mixture: Mixture | None = None,
@@ -41,7 +42,8 @@ def token_losses(
     """Returns the sum over real tokens of the cross entropy, in nats, float32; and that of each token, [B, T], 0 on
     padding, not smoothed and without a gradient.
 
-    weight, bias: turn readouts into logits; mask: true on real tokens.
+    weight, bias: turn readouts into logits; mask: true on real tokens. sequence_weights: by which the tokens of each
+    sequence count in the sum, also negative ones; None: 1.
     smoothing: the share of probability given to all tokens alike (Szegedy et al. 2016, section 7); with a mixture, what
     is smoothed is its softmax: (1 - smoothing) * -log p(target) + smoothing * mean over tokens of -log softmax.
     mixture: what the targets' probabilities are, where they are not the softmax's.
@@ -53,14 +55,18 @@ def token_losses(
         readouts = readouts.to(torch.get_autocast_dtype(device))
     rest = smoothing, torch.is_grad_enabled()
     parts = None if mixture is None else torch.stack(mixture)
+    weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     if device == "cpu":
         parts = None if parts is None else parts[:, mask]
-        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, parts, *rest)
+        weights = None if weights is None else weights[mask]
+        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, weights, parts, *rest)
         return total, each.new_zeros(mask.shape).masked_scatter(mask, each)
     # A GPU would be waited for, to know how many are real, for longer than the few others take.
     real = mask.flatten().to(weight.dtype)
     parts = None if parts is None else parts.flatten(1)
-    total, each = _TokenLosses.apply(readouts.flatten(0, 1), weight, bias, targets.flatten(), real, parts, *rest)
+    weights = None if weights is None else weights.flatten() * real
+    rows = readouts.flatten(0, 1), weight, bias, targets.flatten(), real, weights, parts
+    total, each = _TokenLosses.apply(*rows, *rest)
     return total, each.view(mask.shape)
 
 
@@ -73,17 +79,18 @@ class _TokenLosses(Function):
         bias: Tensor,
         targets: Tensor,
         real: Tensor | None,
+        weights: Tensor | None,
         mixture: Tensor | None,
         smoothing: float,
         differentiable: bool,
     ) -> tuple[Tensor, Tensor]:
-        """real: [N], 1 or 0: what each row counts; None: 1. mixture: [2, N], see `Mixture`; None: 1 and 0."""
+        """real: [N], 1 or 0, whether each row counts; None: 1. weights: [N], how much, 0 where it does not; None: 1.
+        mixture: [2, N], see `Mixture`; None: 1 and 0."""
         weight_cast = weight.to(readouts.dtype)
-        bias_cast = bias.to(readouts.dtype)
         grad_readouts = torch.empty_like(readouts)
         grad_weight = torch.zeros_like(weight)
         grad_bias = torch.zeros_like(bias)
-        grad_mixture = weight.new_empty(0) if mixture is None else torch.empty_like(mixture)
+        grad_mixed = weight.new_empty(0) if mixture is None else torch.empty_like(mixture)
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
         rows, alike = _block(readouts)
@@ -93,27 +100,26 @@ class _TokenLosses(Function):
             again = begin - first
             block = readouts[first:end]
             wanted = targets[first:end, None]
-            log_probs = matrix_product(block, weight_cast.T, bias_cast).to(weight.dtype).log_softmax(-1)
+            log_probs = matrix_product(block, weight_cast.T, bias.to(readouts.dtype)).to(weight.dtype).log_softmax(-1)
             counts = None if real is None else real[first:end, None]
+            share = counts if weights is None else weights[first:end, None]
             if counts is not None:
                 log_probs *= counts
             predicted = log_probs.gather(1, wanted)
             generated = None
             if mixture is not None:
-                predicted, generated, grad_mixture[:, first:end] = _mixed(predicted, mixture[:, first:end], counts)
+                predicted, generated, grad_mixed[:, first:end] = _mixed(predicted, mixture[:, first:end], counts, share)
             each[begin:end] = -predicted[again:, 0]
-            loss += (1 - smoothing) * each[begin:end].sum()
-            if smoothing:
-                loss -= smoothing * log_probs[again:].mean(-1).sum()
+            _add_loss(loss, each[begin:end], log_probs[again:], smoothing, weights, begin)
             if not differentiable:
                 continue
-            grad = _gradient(log_probs, wanted, smoothing, generated, counts)
+            grad = _gradient(log_probs, wanted, smoothing, generated, share)
             grad[:again] = 0
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
             grad_readouts[begin:end] = _grad_readouts(grad_cast, weight_cast)[again:]
             _add_product(grad_weight, grad_cast.T, block)
-        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixture.mul_(1 - smoothing))
+        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixed.mul_(1 - smoothing))
         ctx.mark_non_differentiable(each)
         return loss, each
 
@@ -121,20 +127,34 @@ class _TokenLosses(Function):
     @once_differentiable
     def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         readouts, weight, bias, mixture = (grad * part for part in ctx.saved_tensors)
-        return readouts, weight, bias, None, None, mixture if ctx.needs_input_grad[5] else None, None, None
+        return readouts, weight, bias, None, None, None, mixture if ctx.needs_input_grad[6] else None, None, None
 
 
-def _mixed(predicted: Tensor, mixture: Tensor, counts: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def _add_loss(
+    total: Tensor, each: Tensor, log_probs: Tensor, smoothing: float, weights: Tensor | None, begin: int
+) -> None:
+    """Adds the smoothed losses of rows from `begin` on to the total. each: [n], not smoothed; log_probs: [n, V];
+    weights: [N], by which all rows count; None: 1."""
+    shares = None if weights is None else weights[begin : begin + len(each)]
+    total += (1 - smoothing) * (each.sum() if shares is None else each.dot(shares))
+    if smoothing:
+        means = log_probs.mean(-1)
+        total -= smoothing * (means.sum() if shares is None else means.dot(shares))
+
+
+def _mixed(
+    predicted: Tensor, mixture: Tensor, counts: Tensor | None, share: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the logarithms of mixed probabilities [N, 1], the softmax's part in each, and the gradient of -log p with
-    respect to the mixture, [2, N]. predicted: [N, 1], the logarithms of the softmax's probabilities."""
+    respect to the mixture, [2, N]. predicted: [N, 1], the logarithms of the softmax's probabilities. counts: [N, 1], 1
+    or 0, whether each row counts; share: [N, 1], how much, in the gradient; None: 1."""
     log_share, log_other = mixture.log()[..., None]
     by_softmax = log_share + predicted
     mixed = torch.logaddexp(by_softmax, log_other)
     # The gradient of what is nearly impossible is cut, so that it stays a number where it is multiplied by 0.
     grad = torch.cat((-(predicted - mixed).exp(), -(-mixed.clamp(min=-LEAST)).exp()), 1)
-    if counts is None:
-        return mixed, (by_softmax - mixed).exp(), grad.T
-    return mixed * counts, (by_softmax - mixed).exp(), (grad * counts).T
+    generated = (by_softmax - mixed).exp()
+    return mixed if counts is None else mixed * counts, generated, (grad if share is None else grad * share).T
 
 
 def _gradient(

@@ -30,6 +30,14 @@ class Batch(Protocol):
         """[B, T] bool: true on real tokens."""
 
     @property
+    def rows(self) -> Tensor | None:
+        """[N] int64: the source of each target, where there are N of these instead of one for each source."""
+
+    @property
+    def weights(self) -> Tensor | None:
+        """[N] float32: by which each target counts in the loss; None: 1."""
+
+    @property
     def transcript(self) -> Tensor | None:
         """[B, U] int64: what is said in a sound, with EOS; None where that is not known."""
 

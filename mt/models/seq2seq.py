@@ -101,18 +101,18 @@ class Seq2Seq(SourceReader):
         self, batch: Batch, *, label_smoothing: float = 0.0, hard: bool = False, wait_k: int | None = None
     ) -> Loss:
         """Returns the loss under teacher forcing. label_smoothing: see `token_losses`; wait_k: see `wait`."""
-        encoded = self.encoded(batch.source, batch.source_mask)
+        encoded = self.encoded(batch.source, batch.source_mask, batch.rows)
         memory = self.decoder.init_memory(encoded)
         if wait_k is not None:
             memory = self.wait(memory, wait_k)
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
-        output = self.decoder.output
+        layer = self.decoder.output
         mask = batch.target_mask
         copying = self.decoder.copying
         target = batch.target_out
         mixture = None if copying is None else copying.mixture(readouts, attended, memory.attention, target)
         total, each = token_losses(
-            readouts, output.weight, output.bias, target, mask, smoothing=label_smoothing, mixture=mixture
+            readouts, layer.weight, layer.bias, target, mask, batch.weights, smoothing=label_smoothing, mixture=mixture
         )
         source_mask = memory.attention.mask
         with autocast(total.device, "fp32"):

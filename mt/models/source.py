@@ -11,6 +11,7 @@ from mt.kernels.padding import append
 from mt.models.decoders import Decoder, DecoderMemory
 from mt.models.encoders import Encoded, Encoder, EncoderState
 from mt.models.frontends import Frontend, FrontendState
+from mt.trees import select_rows
 
 
 class SourceState(NamedTuple):
@@ -35,10 +36,12 @@ class SourceReader(nn.Module):
         """source: [B, S, ...], what the front-end takes; mask: true on real positions, padding on the right."""
         return self.decoder.init_memory(self.encoded(source, mask))
 
-    def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> Encoded:
-        """Returns what the encoder gives, with the tokens where the decoder copies some; see `encode`."""
+    def encoded(self, source: Tensor, mask: Bool[Tensor, "B S"], rows: Int[Tensor, " N"] | None = None) -> Encoded:
+        """Returns what the encoder gives, with the tokens where the decoder copies some; see `encode`. rows: of which
+        sources, each as often as it is named; None: of all, once."""
         encoded = self.encoder(*self.frontend(source, mask))
-        return encoded if self.decoder.copying is None else encoded._replace(tokens=source)
+        encoded = encoded if self.decoder.copying is None else encoded._replace(tokens=source)
+        return encoded if rows is None else select_rows(encoded, rows)
 
     def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
         """Returns how many positions sources of these lengths, counted as their field does, have for the attention: of

@@ -2,10 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mt.config import Config
 from mt.data.corpus import Training
@@ -30,18 +30,17 @@ def updates(
     config: Config,
     progress: Progress,
     processes: ProcessGroup = ALONE,
+    objective: Callable[[Seq2Seq, Config], nn.Module] = BatchLoss,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
     An update does not depend on how many processes share its batches: its gradient is that of the sum of the losses
-    over all of them, divided once by all their tokens (or sentences).
-
-    processes: train together, each on a share of the batches of every update. Raises UserError where the loss or the
-    gradient is not a finite number, and leaves the weights of the update before.
+    over all of them, divided once by all their tokens (or sentences). objective: makes what computes the loss of a
+    batch. Raises UserError where loss or gradient are not finite, and leaves the weights of the update before.
     """
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or first_loss_scale(config.precision)
-    batch_loss = processes.data_parallel(BatchLoss(model, config))
+    batch_loss = processes.data_parallel(objective(model, config))
     while progress.epoch <= options.epochs:
         groups = itertools.islice(epoch_groups(training, config, progress.epoch), progress.position, None)
         for group in prefetched(groups, processes):

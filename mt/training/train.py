@@ -17,6 +17,7 @@ from mt.storage import write_json
 from mt.training.batches import total_updates
 from mt.training.console import heading, scores_shown
 from mt.training.loop import updates
+from mt.training.minimum_risk import objective_of
 from mt.training.moving_average import MovingAverage
 from mt.training.progress import LogWindow
 from mt.training.run import Run
@@ -102,7 +103,8 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        for update in updates(run.model, run.optimizer, run.training, run.config, progress, run.processes):
+        objective = objective_of(run.config, run.corpus.tokenizers.target)
+        for update in updates(run.model, run.optimizer, run.training, run.config, progress, run.processes, objective):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
             _count(run, update, time.perf_counter() - began)

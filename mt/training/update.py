@@ -21,7 +21,7 @@ class Update:
     loss: float
     """Cross entropy without label smoothing, which can be compared with the loss on dev."""
     smoothed_loss: float
-    """Cross entropy with label smoothing; its sum with `auxiliary_loss` is minimised."""
+    """Cross entropy with label smoothing, or the risk of `MinimumRisk`; its sum with `auxiliary_loss` is minimised."""
     auxiliary_loss: float
     """What the attention adds."""
     gradient_norm: float
@@ -69,13 +69,13 @@ class BatchLoss(nn.Module):
             torch.manual_seed(seed)
         options = self.config.training
         device = next(self.parameters()).device
-        wait_k = _choose(options.wait_k)
+        wait_k = choose(options.wait_k)
         with autocast(device, self.config.precision):
             loss = self.model(batch.to(device), label_smoothing=options.label_smoothing, wait_k=wait_k)
         sums = torch.stack([loss.token_losses.sum(), loss.sum.detach(), loss.auxiliary.detach()])
         return loss.sum + loss.auxiliary, sums
 
 
-def _choose(choices: tuple[int, ...] | None) -> int | None:
+def choose(choices: tuple[int, ...] | None) -> int | None:
     """Draws one by the generator whose state checkpoints keep; None where there are none."""
     return None if choices is None else choices[int(torch.randint(len(choices), ()))]

@@ -35,6 +35,15 @@ CASES: dict[str, dict[str, Any]] = {
     # What nothing uses has no gradient, and no moment.
     "unused": {"attention": {"name": "none"}, "encoder": {"name": "conv", "hidden_size": 32}},
     "sampled": {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": {"bpe_dropout": 0.2}},
+    "risk": {
+        "init_from": "RUN",
+        "training": {
+            "objective": "minimum_risk",
+            "risk": {"samples": 4, "sharpness": 3.0},
+            "normalization": "sentence",
+        },
+        "search": {"name": "greedy", "max_length": 8},
+    },
     "epoch": {"training": {"epochs": 1, "batch_tokens": 40, "gradient_accumulation": 3}},
 }
 

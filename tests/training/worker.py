@@ -34,6 +34,7 @@ from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import updates
+from mt.training.minimum_risk import objective_of
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress
 from mt.training.sampling import with_sampled_pieces
@@ -50,7 +51,9 @@ def learn(config: Config, corpus: Corpus, training: Training, processes: Process
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     optimizer = build_optimizer(config.optimizer, model)
-    taken = [*itertools.islice(updates(model, optimizer, training, config, Progress(), processes), UPDATES)]
+    objective = objective_of(config, corpus.tokenizers.target)
+    endless = updates(model, optimizer, training, config, Progress(), processes, objective)
+    taken = [*itertools.islice(endless, UPDATES)]
     if processes.is_first:
         save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)
     return [[each.loss, each.smoothed_loss, each.auxiliary_loss, each.gradient_norm] for each in taken]

@@ -1,0 +1,246 @@
+"""Minimum risk training against the sum over the translations of each source, one at a time, in float64."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+
+from mt.config import Config
+from mt.data.batches import Batch, collate
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+from mt.training.loop import updates
+from mt.training.minimum_risk import MinimumRisk, Tokens, objective_of, with_translations
+from mt.training.optimizer import build_optimizer
+from mt.training.progress import Progress
+from mt.training.start import begin, resume
+from mt.training.train import train
+from mt.training.update import BatchLoss
+
+RISK: dict[str, Any] = {"samples": 6, "sharpness": 0.5}
+MODELS: dict[str, dict[str, Any]] = {
+    "general": {"decoder": {"dropout": 0.3}},
+    "mocha": {"attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0}, "encoder": {"name": "lstm"}},
+    "coverage": {"coverage_weight": 0.5, "encoder": {"name": "gru"}, "decoder": {"name": "gnmt", "readout_size": 32}},
+    "bahdanau": {"attention": {"name": "bahdanau"}, "decoder": {"name": "bahdanau", "readout_size": 32}},
+}
+
+
+@pytest.fixture
+def risky(configure: Callable[..., Config]) -> Callable[..., Config]:
+    def made(changes: dict[str, Any] | None = None, **training: Any) -> Config:
+        training = {"objective": "minimum_risk", "risk": RISK, "label_smoothing": 0.3, **training}
+        small = {"max_length": 5, "name": "greedy"}
+        return configure({"init_from": "RUN", "search": small, "training": training} | (changes or {}))
+
+    return made
+
+
+def objective(config: Config, corpus: Corpus, dtype: torch.dtype = torch.float64) -> MinimumRisk:
+    torch.manual_seed(3)
+    model = Seq2Seq(config, *corpus.tokenizers.sizes).to(dtype)
+    made = objective_of(config, corpus.tokenizers.target)(model, config)
+    assert isinstance(made, MinimumRisk)
+    return made
+
+
+def batch_of(corpus: Corpus, indices: Sequence[int] = (0, 1, 2)) -> Batch:
+    split = corpus.split("train")
+    return collate(split.ids(np.array(indices)), split.source)
+
+
+def fix(one: MinimumRisk, monkeypatch: pytest.MonkeyPatch) -> list[list[list[Tokens]]]:
+    """Has the translations that are drawn first drawn ever after, whatever the weights; returns where they come."""
+    drawn: list[list[list[Tokens]]] = []
+    draw = one._translations
+
+    def same(*arguments: Any) -> list[list[Tokens]]:
+        if not drawn:
+            drawn.append(draw(*arguments))
+        return drawn[0]
+
+    monkeypatch.setattr(one, "_translations", same)
+    return drawn
+
+
+def risk_by_enumeration(one: MinimumRisk, batch: Batch, drawn: list[list[Tokens]], corpus: Corpus) -> torch.Tensor:
+    """The risk of a model without dropout, of each translation's steps one after another."""
+    model = one.model
+    decode = corpus.tokenizers.target.decode
+    score = BLEU(effective_order=True)
+    total = torch.zeros((), dtype=torch.float64)
+    for row, translations in enumerate(drawn):
+        memory = model.encode(batch.source[row : row + 1], batch.source_mask[row : row + 1])
+        log_probs = []
+        for tokens in translations:
+            state = model.init_state(memory)
+            log_prob = torch.zeros((), dtype=torch.float64)
+            for before, token in itertools.pairwise((2, *tokens)):
+                prediction = model.step(torch.tensor([before]), memory, state)
+                state = prediction.state
+                log_prob = log_prob + prediction.logits.log_softmax(-1)[0, token]
+            log_probs.append(RISK["sharpness"] * log_prob)
+        shares = torch.stack(log_probs).softmax(0)
+        costs = [1 - score.sentence_score(decode(one), [decode(translations[0])]).score / 100 for one in translations]
+        total = total + sum(share * cost for share, cost in zip(shares, costs, strict=True))
+    return total
+
+
+@pytest.mark.parametrize("name", ["general", "mocha", "bahdanau"])
+def test_risk_and_gradient_are_those_of_an_enumeration(
+    name: str, risky: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {group: dict(options) for group, options in MODELS[name].items()}
+    if name == "mocha":
+        changes["attention"]["noise_std"] = 0.0
+    one = objective(risky({**changes, "decoder": {**changes.get("decoder", {}), "dropout": 0.0}}), corpus)
+    drawn = fix(one, monkeypatch)
+    batch = batch_of(corpus)
+    total, sums = one(batch, 5)
+    total.backward()
+    expected = risk_by_enumeration(one, batch, drawn[0], corpus)
+    for found in (sums[1], total.detach()):
+        torch.testing.assert_close(found, expected.detach(), rtol=1e-7, atol=0)
+    torch.testing.assert_close(sums[0], one.model(batch).token_losses.sum())
+    named = [(key, part) for key, part in one.model.named_parameters() if part.grad is not None]
+    gradients = torch.autograd.grad(expected, [part for _, part in named], allow_unused=True)
+    for (key, part), gradient in zip(named, gradients, strict=True):
+        found = torch.zeros_like(part) if gradient is None else gradient
+        torch.testing.assert_close(part.grad, found, rtol=1e-4, atol=1e-7, msg=lambda text, key=key: f"{key}: {text}")
+    assert all(len(set(of_source)) == len(of_source) > 2 for of_source in drawn[0])
+    assert [of_source[0] for of_source in drawn[0]] == [
+        tuple(target) for _, target in corpus.split("train").ids(range(3))
+    ]
+
+
+@pytest.mark.parametrize("name", ["general", "mocha", "coverage"])
+def test_gradient_is_that_of_finite_differences_with_dropout_and_noise(
+    name: str, risky: Callable[..., Config], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = objective(risky(MODELS[name]), corpus)
+    one.model.train()
+    fix(one, monkeypatch)
+    batch = batch_of(corpus)
+    one(batch, 5)[0].backward()
+    draw = torch.Generator().manual_seed(1)
+    parameters = [part for part in one.model.parameters() if part.grad is not None]
+    directions = [torch.randn(part.shape, generator=draw, dtype=torch.float64) for part in parameters]
+    step = 3e-4  # what attention adds is in float32
+
+    def moved(by: float) -> float:
+        with torch.no_grad():
+            for part, direction in zip(parameters, directions, strict=True):
+                part.add_(by * direction)
+        return float(one(batch, 5)[0].detach())
+
+    difference = (moved(step) - moved(-2 * step)) / (2 * step)
+    slope = sum(float((part.grad * direction).sum()) for part, direction in zip(parameters, directions, strict=True))
+    assert difference == pytest.approx(slope, rel=1e-2 if name == "coverage" else 1e-3)
+    assert abs(slope) > 1e-2
+
+
+def test_what_is_drawn_is_a_function_of_the_seed(risky: Callable[..., Config], corpus: Corpus) -> None:
+    one = objective(risky(MODELS["general"]), corpus, torch.float32)
+    one.model.train()
+    batch = batch_of(corpus)
+
+    def drawn(seed: int | None) -> list[float]:
+        total, _ = one(batch, seed)
+        return [float(total.detach()), *torch.autograd.grad(total, [one.model.decoder.output.bias])[0].tolist()]
+
+    assert drawn(5) == drawn(5) != drawn(6)
+    torch.manual_seed(5)
+    assert drawn(None) == drawn(5) and one.model.training
+    targets = [tuple(ids[real].tolist()) for ids, real in zip(batch.target_out, batch.target_mask, strict=True)]
+    translations = one._translations(batch, targets, 7, None)
+    shorter = batch_of(corpus, [0, 1])
+    assert one._translations(shorter, targets[:2], 7, None) == translations[:2]
+
+
+def test_targets_of_one_source_share_its_encoding(risky: Callable[..., Config], corpus: Corpus) -> None:
+    model = objective(risky(), corpus).model
+    pairs = corpus.split("train").ids(range(3))
+    translations = [[(5, 6, 3), (7, 3)], [(4, 3)], [(5, 3), (8, 8, 8, 8, 3), (9, 3)]]
+    loss = model(with_translations(collate(pairs), translations))
+    alone = [
+        model(collate([(source, np.array(tokens))])).token_losses.sum()
+        for (source, _), of_source in zip(pairs, translations, strict=True)
+        for tokens in of_source
+    ]
+    torch.testing.assert_close(loss.token_losses.sum(1), torch.stack(alone))
+
+
+def test_it_makes_the_expected_cost_smaller(risky: Callable[..., Config], corpus: Corpus) -> None:
+    """Of a model that has learnt a little."""
+    adam = {"optimizer": {"name": "adam", "lr": 0.02, "warmup": 0, "schedule": {"name": "constant"}}}
+    little = risky(adam, objective="cross_entropy", risk={}, max_updates=14)
+    model = objective(risky(), corpus, torch.float32).model
+    taken = [*updates(model, build_optimizer(little.optimizer, model), corpus.split("train"), little, Progress())]
+    adam["optimizer"]["lr"] = 0.005
+    config = risky(adam, risk={"samples": 12, "sharpness": 1.0, "cost": "rougeL"}, max_updates=50, epochs=9)
+    made = objective_of(config, corpus.tokenizers.target)
+    optimizer = build_optimizer(config.optimizer, model)
+    taken = [*updates(model, optimizer, corpus.split("train"), config, Progress(), objective=made)]
+    risks = [update.smoothed_loss for update in taken]
+    assert np.mean(risks[-10:]) < 0.6 * np.mean(risks[:10])
+
+
+def test_a_run_goes_on_exactly(trained: Path, risky: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
+    def config(updates: int) -> Config:
+        training = {
+            "max_updates": updates,
+            "average_checkpoints": 1,
+            "validate_every": 2,
+            "plots": 0,
+            "batch_tokens": 60,
+        }
+        return risky({"init_from": str(trained), "decoder": {"dropout": 0.2}}, **training)
+
+    straight = begin(config(4), corpus, tmp_path / "straight")
+    train(straight)
+    straight.close()
+    part = begin(config(2), corpus, tmp_path / "part")
+    train(part)
+    part.close()
+    rest = resume(config(4), corpus, tmp_path / "part")
+    train(rest)
+    rest.close()
+    assert rest.progress.update == 4
+    for name, tensor in straight.model.state_dict().items():
+        assert torch.equal(rest.model.state_dict()[name], tensor), name
+    first, second = ((tmp_path / name / "metrics.jsonl").read_text() for name in ("straight", "part"))
+    assert [line.split('"tokens_per')[0] for line in first.splitlines()] == [
+        line.split('"tokens_per')[0] for line in second.splitlines()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "training", "sentence"),
+    [
+        ({"init_from": None}, {}, "training.objective=minimum_risk compares what a model draws, and one that has"),
+        ({"ctc_weight": 0.3}, {}, "training.objective=minimum_risk learns from translations that the model draws, and"),
+        ({"attention": {"name": "stochastic"}}, {}, "training.objective=minimum_risk needs the probability of a trans"),
+        ({}, {"objective": "cross_entropy"}, "training.risk is of minimum risk training: set training.objective=min"),
+        ({}, {"risk": {"samples": 0}}, "training.risk.samples=0 is not possible: input should be greater than or equ"),
+    ],
+)
+def test_refusals(changes: dict, training: dict, sentence: str, risky: Callable[..., Config]) -> None:
+    with pytest.raises(UserError, match=f"^{sentence}"):
+        risky(changes, **training)
+
+
+def test_without_it_nothing_changes(configure: Callable[..., Config], corpus: Corpus) -> None:
+    assert objective_of(configure(), corpus.tokenizers.target) is BatchLoss
+    assert risky_with_expectation(configure).training.objective == "minimum_risk"
+
+
+def risky_with_expectation(configure: Callable[..., Config]) -> Config:
+    """Stochastic attention that draws nothing is an expectation."""
+    attention = {"name": "stochastic", "sample_ratio": 0.0}
+    return configure({"init_from": "RUN", "attention": attention, "training": {"objective": "minimum_risk"}})
