@@ -59,6 +59,9 @@ class Results(BaseModel, frozen=True, strict=True):
     scores: dict[str, Score] = {}
     """The scores of the metrics, and of latency where the split was decoded online, by their keys."""
     perplexity: float | None = None
+    repeated_trigrams: float | None = None
+    prefixes: float | None = None
+    spans: float | None = None
     aer: Score | None = None
     attention: dict[str, float] | None = None
     """Statistics of the attention; empty where it uses no source."""

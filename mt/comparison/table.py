@@ -40,6 +40,9 @@ def _latency(key: str, results: Results) -> float | None:
 
 FACTS = (
     Fact("perplexity", lambda results: results.perplexity, ".2f"),
+    Fact("repeated trigrams, %", lambda results: results.repeated_trigrams),
+    Fact("prefixes, %", lambda results: results.prefixes, higher_is_better=None),
+    Fact("spans", lambda results: results.spans, ".2f", higher_is_better=None),
     Fact("AER", lambda results: results.alignment_error_rate),
     *(Fact(heading, partial(_latency, key), ".3f" if key == "ap" else ".2f") for key, heading in LATENCIES.items()),
     Fact("training tokens/s", lambda results: results.training_tokens_per_second, ",.0f", higher_is_better=True),

@@ -17,6 +17,7 @@ from mt.evaluation.simultaneous import simultaneous
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.instances import Instance, score_latency
 from mt.metrics.latency import LatencyUnit
+from mt.metrics.repetition import repeated_trigrams, text_statistics
 from mt.metrics.score import Score
 from mt.search.config import SearchConfig, is_online, waits
 from mt.search.revision import revised_search
@@ -36,6 +37,8 @@ class Evaluation:
     """The sentences with their delays, where they were decoded online."""
     replaces_unknown: bool
     """Whether unknown words were replaced."""
+    statistics: dict[str, float]
+    """See `text_statistics`."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -51,7 +54,7 @@ class Evaluation:
         """Returns what `results.json` says of decoding itself."""
         replaced = sum(translation.replaced_unknown for translation in self.translations)
         counts = {"cut": self.cut} | ({"replaced_unknown": replaced} if self.replaces_unknown else {})
-        return {**counts, "seconds": self.seconds, "tokens_per_second": self.tokens_per_second}
+        return {**self.statistics, **counts, "seconds": self.seconds, "tokens_per_second": self.tokens_per_second}
 
     def values(self) -> dict[str, float]:
         """Returns the scores as numbers."""
@@ -83,13 +86,16 @@ def evaluate(
         translations = [unknown_words.replaced(*pair) for pair in zip(translations, sources, strict=True)]
     seconds = time.perf_counter() - began
     scores: dict[str, Score] = {}
+    hypotheses = [translation.text for translation in translations]
     for metric in metrics_of(translator.config.dataset, lowercase=translator.tokenizers.target.lowercases):
-        scores |= metric.score([translation.text for translation in translations], references)
+        scores |= metric.score(hypotheses, references)
+    written = translator.field.written
+    statistics = text_statistics(hypotheses, [group[0] for group in references], sources if written else None)
     unit = unit or translator.config.dataset.latency_unit
     speech = translator.field.milliseconds is not None
     instances = simultaneous(translations, sources, references, unit, speech=speech)
     scores |= score_latency(instances, unit, subwords=translator.tokenizers.target.count_pieces)
-    return Evaluation(translations, scores, seconds, instances, unknown_words is not None)
+    return Evaluation(translations, scores, seconds, instances, unknown_words is not None, statistics)
 
 
 def count_cut(translations: Sequence[Translation]) -> int:
@@ -109,6 +115,11 @@ class Validation(NamedTuple):
     def cut(self) -> int:
         """Counts the hypotheses that ended at their limit; see `Translation.cut`."""
         return count_cut(self.translations)
+
+    def counts(self) -> dict[str, float]:
+        """Returns what the log says of the hypotheses beside their scores."""
+        texts = [translation.text for translation in self.translations]
+        return {"repeated_trigrams": repeated_trigrams(texts), "cut": self.cut}
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:

@@ -3,7 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
+Item = TypeVar("Item")
 NEAR_ZERO = 2.0
 """A score in percent below which differences between checkpoints are chance."""
 _NEARLY_ALL = 0.9
@@ -18,8 +20,8 @@ _UNSPACED = re.compile(
 )
 
 
-def nearly_all(texts: Sequence[str], test: Callable[[str], bool]) -> bool:
-    """Returns whether at least 90 % of the texts pass a test."""
+def nearly_all(texts: Sequence[Item], test: Callable[[Item], bool]) -> bool:
+    """Returns whether at least 90 % of the texts, or of the pairs of texts, pass a test."""
     return sum(map(test, texts)) >= _NEARLY_ALL * len(texts)
 
 

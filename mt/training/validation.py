@@ -39,7 +39,7 @@ def validate(run: Run) -> bool:
     else:
         progress.bad_validations[-1] += 1
     if run.log:
-        run.log.scalars("dev", progress.update, scores | {"cut": validation.cut})
+        run.log.scalars("dev", progress.update, scores | validation.counts())
         run.log.scalars("attention", progress.update, stats)
     note = ("  (best)" if is_best else "") + cut_shown(validation)
     run.console.say(scores_shown(f"update {progress.update}", scores, note))

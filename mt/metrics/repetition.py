@@ -1,0 +1,82 @@
+"""How often outputs repeat themselves; and of outputs that only leave out words of their source, what they keep.
+
+None of these is a metric of quality: each is compared with its value of the references.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mt.metrics.advice import is_unspaced, nearly_all
+
+
+def text_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
+) -> dict[str, float]:
+    """Returns `repeated_trigrams`: the percentage of hypotheses in which three words in a row stand twice. Where nearly
+    all references are what is left of their sources after words are deleted, also `deletions`: the percentage of
+    hypotheses that are so, too; `prefixes`: of those that are the beginning of their source; and `spans`: from how many
+    runs of words of the source those that delete are joined, on the average. Each also `<name>_of_references`.
+
+    references: one of each hypothesis; sources: their texts, None where they are no text. Words stand between blanks;
+    in scripts without blanks they are characters.
+    """
+    statistics: dict[str, float] = {}
+    pairs = [] if sources is None else [*zip(sources, references, strict=True)]
+    deletes = pairs and nearly_all(pairs, lambda pair: spans(*pair) > 0)
+    for ending, texts in (("", hypotheses), ("_of_references", references)):
+        counted = {"repeated_trigrams": repeated_trigrams(texts)}
+        if sources is not None and deletes:
+            counted |= _kept(sources, texts)
+        statistics |= {f"{name}{ending}": value for name, value in counted.items()}
+    return statistics
+
+
+def repeated_trigrams(texts: Sequence[str]) -> float:
+    """Returns the percentage of the texts in which three words in a row stand twice.
+
+    >>> repeated_trigrams(["a man in a man in a hat", "a man in a hat in a man"])
+    50.0
+    """
+    repeats = []
+    for words in map(text_words, texts):
+        trigrams = [*zip(words, words[1:], words[2:], strict=False)]
+        repeats.append(len(set(trigrams)) < len(trigrams))
+    return _percentage(repeats)
+
+
+def spans(source: str, text: str) -> int:
+    """Returns from how many runs of words of the source a text can be joined, in their order, at the least; 0 where it
+    cannot, or has no word.
+
+    >>> spans("the old man saw the sea", "the man saw"), spans("the old man", "man the")
+    (2, 0)
+    """
+    places = text_words(source)
+    # At each place the least number of runs of which the words so far are joined, where the last one stands there.
+    ending = np.full(len(places), np.inf)
+    for number, word in enumerate(text_words(text)):
+        before = np.append(np.inf, ending)[: len(places)]
+        joined = np.minimum(before, np.minimum.accumulate(before) + 1) if number else 1.0
+        ending = np.where([place == word for place in places], joined, np.inf)
+    least = ending.min(initial=np.inf)
+    return int(least) if least < np.inf else 0
+
+
+def text_words(text: str) -> list[str]:
+    return [character for character in text if not character.isspace()] if is_unspaced(text) else text.split()
+
+
+def _kept(sources: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
+    counts = [spans(*pair) for pair in zip(sources, texts, strict=True)]
+    joined = [count for count in counts if count]
+    pairs = [(text_words(source), text_words(text)) for source, text in zip(sources, texts, strict=True)]
+    return {
+        "deletions": _percentage([count > 0 for count in counts]),
+        "prefixes": _percentage([bool(text) and source[: len(text)] == text for source, text in pairs]),
+        "spans": sum(joined) / max(len(joined), 1),
+    }
+
+
+def _percentage(flags: Sequence[bool]) -> float:
+    return 100 * sum(flags) / max(len(flags), 1)
