@@ -37,7 +37,8 @@ def append(
     new = new_mask.sum(1)
     size = int((old + new).max())
     if len(mask) == 1 and size:
-        joined = [torch.cat((before[:, : int(old)], after[:, : int(new)]), 1) for before, after in pairs]
+        count = int(old)
+        joined = [torch.cat((before[:, :count], after[:, : size - count]), 1) for before, after in pairs]
     else:
         # A row with fewer old positions than others would have a gap before its new ones.
         order = (~torch.cat((mask, new_mask), 1)).to(torch.uint8).argsort(stable=True, dim=1)[:, : max(1, size)]

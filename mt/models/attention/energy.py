@@ -1,7 +1,7 @@
 """Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2)."""
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -152,5 +152,6 @@ class Scaled(Energy):
 
     def as_plain(self, query: Float[Tensor, "B Q"]) -> PlainEnergy | None:
         parameters = self._parameters  # as attributes they take longer than a step computes
-        plain = self.energy.as_plain(query)
+        energy: Any = self._modules["energy"]
+        plain: PlainEnergy | None = energy.as_plain(query)
         return plain and PlainEnergy(*plain[:3], parameters["gain"], parameters.get("bias"))

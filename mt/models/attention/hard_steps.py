@@ -11,10 +11,10 @@ with.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mt.kernels import hard_step as kernel
 from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE
@@ -119,8 +119,10 @@ def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State)
 
 def _plain_energies(mechanism: Mechanism, query: Tensor) -> tuple[kernel.PlainEnergy, kernel.PlainEnergy] | None:
     """Returns both energies of queries [B, Q] in the form that the loop takes; None where one has no such form."""
-    energy = mechanism.energy.as_plain(query)
-    chunk_energy = mechanism.chunk_energy
+    assert isinstance(mechanism, nn.Module)
+    parts: Any = mechanism._modules  # as attributes they take longer than a step computes
+    energy = parts["energy"].as_plain(query)
+    chunk_energy = parts.get("chunk_energy")
     # Where the stop alone is attended to, its weight is 1 whatever its energy.
     chunk = energy if chunk_energy is None else chunk_energy.as_plain(query)
     return None if energy is None or chunk is None else (energy, chunk)
