@@ -60,9 +60,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Checks the shapes in signatures while operations and models are tested. Elsewhere the same functions are called
-    with the same kinds of arguments, at twice the time, so that only a run of all tests checks them there, too."""
-    checked = any((TESTS / part) in item.path.parents for part in ("kernels", "ops", "models"))
+    """Checks the shapes in signatures while operations are tested, and of models the laws, which run over all tables of
+    components. Elsewhere the same functions are called with the same kinds of arguments, at twice the time, so that
+    only a run of all tests checks them there, too."""
+    operations = any((TESTS / part) in item.path.parents for part in ("kernels", "ops"))
+    checked = operations or item.path.stem in ("test_law", "test_seq2seq")
     jaxtyping.config.update("jaxtyping_disable", not (checked or item.config.option.markexpr == ""))
     return (yield)
 

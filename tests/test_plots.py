@@ -6,6 +6,7 @@ import pytest
 from matplotlib.collections import PatchCollection
 
 from mt.plots import fonts, heatmap, save
+from tests.products import exhaustive
 
 
 def pixels(figure):
@@ -137,8 +138,17 @@ def test_long_tokens_are_cut():
     assert labels(figure) == (["x" * 23 + "…"], ["y" * 24])
 
 
-@pytest.mark.parametrize("title", ["a long summary of what was said " * 200, "要約" * 3000, "x" * 9000, ""])
-@pytest.mark.parametrize(("steps", "length"), [(3, 4), (1000, 545)])
+LONG = ["a long summary of what was said " * 200, "要約" * 3000, "x" * 9000, ""]
+
+
+@pytest.mark.parametrize(
+    ("title", "steps", "length"),
+    [
+        *((title, 3, 4) for title in LONG),
+        (LONG[0], 1000, 545),
+        *exhaustive(*((title, 1000, 545) for title in LONG[1:])),
+    ],
+)
 def test_a_long_title_does_not_widen_the_page(title, steps, length):
     figure = heatmap(uniform(steps, length), ["a"] * length, ["b"] * steps, title=title)
     image = pixels(figure)
@@ -185,7 +195,7 @@ def test_reads_and_writes_are_a_staircase_over_what_was_not_read():
     assert marked.axes[0].lines[0].zorder > stop.zorder  # whole where a stop lies at it
 
 
-@pytest.mark.parametrize(("steps", "length"), [(1, 1), (2, 30), (60, 60), (100, 400)])
+@pytest.mark.parametrize(("steps", "length"), [(1, 1), (2, 30), (60, 60), *exhaustive((100, 400))])
 def test_everything_lies_on_the_page_and_labels_have_room(steps, length):
     names = [f"▁wort{n}" for n in range(length)], [f"▁word{n}" for n in range(steps)]
     marks = {"stops": [0] * steps, "chunk_size": 2, "delays": [length] * steps}

@@ -103,8 +103,13 @@ def options(plain: Any, prefix: str = "") -> Iterator[str]:
             yield from options(value, f"{prefix}{key}.")
 
 
-@pytest.mark.parametrize(("base", "parts"), [BASES[0], *exhaustive(*BASES[1:])], ids=lambda value: value[0])
-def test_every_option_takes_or_refuses_every_value(call: Call, base: list[str], parts: tuple[str, ...]):
+@pytest.mark.parametrize(
+    ("base", "parts", "turns"),
+    [(*BASES[0], 4), *exhaustive(*((base, parts, 1) for base, parts in BASES))],
+    ids=lambda value: value if isinstance(value, int) else value[0],
+)
+def test_every_option_takes_or_refuses_every_value(call: Call, base: list[str], parts: tuple[str, ...], turns: int):
+    """turns: each option gets one value of so many, and the next option those after them."""
     ((plain, _),) = call(*base)
     values = []
     for value in ODD:
@@ -114,8 +119,8 @@ def test_every_option_takes_or_refuses_every_value(call: Call, base: list[str], 
             continue
     count = 0
     own = {key: value for key, value in plain.items() if key not in ("folder", "resume")}
-    for option in (option for option in options(own) if option.startswith(parts)):
-        for text, value in values:
+    for number, option in enumerate(option for option in options(own) if option.startswith(parts)):
+        for text, value in values[number % turns :: turns]:
             try:
                 read(changed(plain, option.split("."), value))
             except UserError as refusal:

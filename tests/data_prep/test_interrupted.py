@@ -17,6 +17,7 @@ from data_prep.prepare import prepare
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from tests.data_prep.small import small_shards
+from tests.products import exhaustive
 
 _ROOT = Path(__file__).parents[2]
 _PAIRS = {"train": 200, "dev": 5, "test": 5}
@@ -67,7 +68,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 # A preparation renames the settings, the tokenizers, twice each shard, of which a chunk has three, the manifest of each
 # of five chunks, the list of all, dev, test, and each shard to its place.
-@pytest.mark.parametrize("renames", [4, 12, 27, 39, 45])
+@pytest.mark.parametrize("renames", [12, 39, *exhaustive(4, 27, 45)])
 def test_a_killed_preparation_leaves_no_corpus_and_is_gone_on_from(
     folder: Path, tmp_path: Path, uninterrupted: Path, renames: int
 ) -> None:

@@ -2,8 +2,6 @@ import json
 import os
 import random
 import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
 from mt.errors import UserError
+from tests.processes import Program
 
 _ROOT = Path(__file__).parents[2]
 _MULTI30K = _ROOT / ".." / "shared" / "data" / "multi30k"
@@ -178,15 +177,15 @@ def test_a_dry_run_without_room_is_told_in_one_sentence(folder: Path) -> None:
 
 
 def test_the_command_refuses_in_one_sentence(folder: Path) -> None:
-    command = [sys.executable, "-m", "data_prep", "dataset=files", f"dataset.folder={folder}"]
-    done = subprocess.run(
-        [*command, "dataset.source=en", "dataset.target=fr"], cwd=_ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {folder} lacks train.fr, dev.fr, test.fr (it holds: dev.de, ")
-    assert len(done.stderr.splitlines()) == 1
+    options = ["dataset=files", f"dataset.folder={folder}", "dataset.source=en", "dataset.target=fr"]
+    program = Program(_ROOT / "data_prep/__main__.py", options, folder)
+    _, sentence = program.communicate()
+    assert program.returncode == 2
+    assert sentence.startswith(f"error: {folder} lacks train.fr, dev.fr, test.fr (it holds: dev.de, ")
+    assert len(sentence.splitlines()) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not _MULTI30K.is_dir(), reason="needs ../shared/data/multi30k")
 def test_multi30k_is_prepared_quickly(tmp_path: Path) -> None:
     plain = {

@@ -123,7 +123,7 @@ def test_attentions_and_decoders(
     corpus.tokenizers.save(tmp_path)
     write_json(tmp_path / "config.json", config.model_dump(mode="json"))
     write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "float32")
-    require_same(torch_translator(model, corpus.tokenizers, config), load_graphs([tmp_path]), lines)
+    require_same(torch_translator(model, corpus.tokenizers, config), load_graphs([tmp_path]), lines[-5:])
 
 
 def test_without_torch(exported: Path, lines: list[str]) -> None:

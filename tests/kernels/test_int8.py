@@ -12,6 +12,7 @@ from torch.nn.functional import linear
 from mt.kernels.int8 import ZERO, Int8Matrix, _multiplier, int8_copy, rounded, steps_of_matrices, steps_of_rows
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
+from tests.products import exhaustive
 
 ROWS = [1, 5, 64]
 
@@ -56,7 +57,7 @@ def test_the_largest_sums_are_exact(sign: int, rows: int) -> None:
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
-@pytest.mark.parametrize("instructions", ["AVX512_CORE_VNNI", "DEFAULT"])
+@pytest.mark.parametrize("instructions", ["AVX512_CORE_VNNI", *exhaustive("DEFAULT")])
 def test_no_product_is_taken_by_a_plain_loop(instructions: str) -> None:
     """Which is what oneDNN has for cases that it is not made for, and is right, but a thousand times as slow."""
     program = """

@@ -201,10 +201,14 @@ def test_as_a_command(shell) -> None:
     ("line", "status", "sentence"),
     [
         ("translate <&-", 2, "error: standard input is closed: give a FILE, or send it text with < FILE\n"),
-        ("translate >/dev/full", 2, "error: standard output cannot be written (No space left on device): send it else"),
-        # The reader has left before anything is written.
-        ("translate | true; exit ${PIPESTATUS[0]}", 141, ""),
         *exhaustive(
+            (
+                "translate >/dev/full",
+                2,
+                "error: standard output cannot be written (No space left on device): send it else",
+            ),
+            # The reader has left before anything is written.
+            ("translate | true; exit ${PIPESTATUS[0]}", 141, ""),
             ("translate </proc/self/mem", 2, "error: standard input cannot be read (Input/output error): give a FILE"),
             ("translate >&-", 2, "error: standard output is closed: leave it open, or send it to a file with > FILE\n"),
             (

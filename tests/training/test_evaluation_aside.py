@@ -57,7 +57,7 @@ def lines(run: Run) -> list[str]:
     return [line.split(', "tokens_per')[0] for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("attention", chosen(ATTENTIONS, "general", "mocha", "stochastic"))
+@pytest.mark.parametrize("attention", chosen(ATTENTIONS, "mocha", "stochastic"))
 def test_validations_leave_training_as_it_is(
     attention: str,
     config: Callable[..., Config],

@@ -25,6 +25,7 @@ from mt.training.scaling import LossScale
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test
 from tests.decoding.decoded import decode_ids
+from tests.products import exhaustive
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 
@@ -51,7 +52,7 @@ def left(run: Run) -> tuple[dict, dict, list]:
     return progress["loss_scale"], {key: t for each in tensors.values() for key, t in each.items()}, shown
 
 
-@pytest.mark.parametrize("stop", [1, 4, 9])
+@pytest.mark.parametrize("stop", [1, 9, *exhaustive(4)])
 def test_a_run_goes_on_to_the_bit(
     stop: int,
     configure: Callable[..., Config],

@@ -106,8 +106,8 @@ CHECKPOINT = "a checkpoint that is still to be validated"
 @pytest.mark.parametrize(
     ("start", "deaths"),
     [
-        (NOTHING, range(0, 7, 3)),
-        (CHECKPOINT, range(1, 99, 9)),
+        (NOTHING, range(2, 7, 3)),
+        (CHECKPOINT, range(1, 99, 22)),
         *exhaustive((NOTHING, range(7)), (CHECKPOINT, range(99))),
     ],
 )

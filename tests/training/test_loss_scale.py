@@ -18,6 +18,7 @@ from mt.training.optimizer import build_optimizer
 from mt.training.progress import LogWindow, Progress
 from mt.training.scaling import LossScale
 from mt.training.update import Update
+from tests.products import exhaustive
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 
@@ -65,7 +66,7 @@ def spoil(trainer: Trainer, value: float = torch.inf) -> Any:
     return trainer.model.decoder.output.bias.register_hook(lambda gradient: gradient * value)
 
 
-@pytest.mark.parametrize("feeding", [False, True])
+@pytest.mark.parametrize("feeding", [True, *exhaustive(False)])
 def test_it_learns_what_float32_learns(feeding: bool, trainer: Callable[..., Trainer]) -> None:
     decoder = {"hidden_size": 32, "readout_size": 32, "dropout": 0.0, "input_feeding": feeding}
     losses = {}

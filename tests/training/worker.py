@@ -40,7 +40,7 @@ from mt.training.progress import Progress
 from mt.training.sampling import with_sampled_pieces
 from tests.training.seen import Seen
 
-UPDATES = 12
+UPDATES = 6
 LOADED_LATE = ("numba", "torch._dynamo", "matplotlib.figure", "tqdm.auto", "sacrebleu.metrics")
 """What each process would load by itself."""
 COSTS = ("seconds", "tokens_per_second")

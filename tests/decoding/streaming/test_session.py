@@ -40,7 +40,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
     policy, encoder, decoder, setting, sentences, offline, streamed, taken
 ) -> None:
     attention, search = POLICIES[policy]
-    ours, sources = setting(attention, encoder, decoder, search=search), sentences(8)
+    ours, sources = setting(attention, encoder, decoder, search=search), sentences(5)
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
     assert [taken.of(session) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
@@ -63,7 +63,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
 @pytest.mark.parametrize("encoder", ["lstm", "lc_bilstm"])
 def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> None:
     attention, search = POLICIES[policy]
-    ours, sources, draw = setting(attention, encoder, search=search), sentences(8), random.Random(1)
+    ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)
     alone = [streamed(ours, source) for source in sources]
     sessions, written = [Session(ours) for _ in sources], [[] for _ in sources]
     waiting = [[*source, None] for source in sources]  # None: the end
