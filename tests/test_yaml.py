@@ -18,10 +18,7 @@ from mt.cli.overrides import parse_overrides as read
 from mt.common.options import parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
-from mt.data.fields import FIELDS
 from mt.models.attention import ATTENTIONS
-from mt.models.attention.energies import ENERGIES, build_energy
-from mt.models.attention.local import LocalMConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import FRONTENDS
@@ -149,22 +146,31 @@ def test_the_defaults_are_what_is_composed_without_a_recipe():
 
 
 # Of a nested group, within the first choice of the group around it that has it: attention/energy in attention=local_m.
-def defaults() -> Iterator[tuple[str, ...]]:
+def defaults() -> Iterator[tuple[list[str], list[str]]]:
+    """Choices that between them are those of all groups, and what they need; groups that need nothing go together."""
+    columns = []
     for group in sorted(folder.relative_to(CONF).as_posix() for folder in CONF.glob("**/") if folder != CONF):
         outer, _, inner = group.partition("/")
-        if outer not in (*NO_PARTS, "recipe", "dataset"):  # which have values of their own
-            around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
-            for name in names(group):
-                needed = READS.get(name, []) if group == WITH_THE_DATASET else []
-                yield (f"{group}={name}", *([f"{outer}={around[0]}"] if inner else []), *needed)
+        around = [path.stem for path in sorted((CONF / outer).glob("*.yaml")) if f"- {inner}:" in path.read_text()]
+        if outer in (*NO_PARTS, "recipe", "dataset"):  # which have values of their own
+            continue
+        if inner or group == WITH_THE_DATASET:
+            yield from (
+                ([f"{group}={n}"], [f"{outer}={around[0]}"] if inner else READS.get(n, [])) for n in names(group)
+            )
+        else:
+            columns.append([f"{group}={name}" for name in names(group)])
+    yield from (([one for one in row if one], []) for row in itertools.zip_longest(*columns))
 
 
-@pytest.mark.parametrize("overrides", list(defaults()), ids=" ".join)
-def test_yaml_and_classes_have_the_same_defaults(overrides: tuple[str, ...]):
-    part: Any = parse(composed(WITHOUT_RECIPE, *overrides), Config)
-    for name in overrides[0].partition("=")[0].split("/"):
-        part = getattr(part, name)
-    assert part == type(part)()
+@pytest.mark.parametrize(("chosen", "needed"), list(defaults()), ids=" ".join)
+def test_yaml_and_classes_have_the_same_defaults(chosen: list[str], needed: list[str]):
+    whole = parse(composed(WITHOUT_RECIPE, *chosen, *needed), Config)
+    for choice in chosen:
+        part: Any = whole
+        for name in choice.partition("=")[0].split("/"):
+            part = getattr(part, name)
+        assert part == type(part)(), choice
 
 
 def test_the_dataset_of_files_has_the_defaults():
@@ -237,14 +243,3 @@ def test_every_option_is_explained_in_some_file_of_its_group(everything):
         for name, value in plain.items():
             missing |= set(unexplained({name: value}, known.get(name, set()) | known["config.yaml"]))
     assert sorted(missing) == []
-
-
-@pytest.mark.parametrize("table", [ATTENTIONS, ENCODERS, DECODERS, FRONTENDS, FIELDS])
-def test_a_table_is_keyed_by_the_names_of_its_configurations(table: dict[str, Any]):
-    assert [kind.Config().name for kind in table.values()] == list(table)
-
-
-def test_energies_are_keyed_by_the_names_of_their_configurations():
-    configs = [LocalMConfig.model_validate({"energy": {"name": name}}).energy for name in ENERGIES]
-    assert [type(build_energy(config, 4, 4)) for config in configs] == list(ENERGIES.values())
-    assert sorted(ENERGIES) == names("attention/energy")
