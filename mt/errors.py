@@ -40,8 +40,8 @@ _REMEDIES = {
 
 
 def visible(text: str) -> str:
-    """Text of data or files, on one line, for a terminal or a sentence: what could move a cursor, end a line, turn a
-    line round or give the terminal an order is written as an escape; all other Unicode stays as it is.
+    """Returns text of data or files on one line, for a terminal or a sentence: what could move a cursor, end a line,
+    turn a line round or give the terminal an order becomes an escape; all other Unicode stays as it is.
 
     >>> print(visible("caf\u00e9 \x1b[31mred\\n"))
     café \\x1b[31mred\\n
@@ -50,13 +50,13 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """As `visible`, of several lines, whose ends stay."""
+    """Returns several lines as `visible` does each."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def with_own_commands(text: str) -> str:
-    """Returns the text with the commands that it advises spelt as this process can be told: as in a clone, or by their
-    installed names (`mt-translate`) where the process was started by one, or there is no clone."""
+    """Returns the text with the commands in it spelt as its reader can run them: as in a clone, or by their installed
+    names (`mt-translate`) where the process was started by one, or there is no clone."""
     clone = (Path(__file__).parents[1] / "train.py").is_file()
     if clone and not Path(sys.argv[0]).name.startswith("mt-"):
         return text
@@ -65,7 +65,7 @@ def with_own_commands(text: str) -> str:
 
 
 class UserError(Exception):
-    """Something a user can mend. The message is one sentence: what was wrong, what was expected, what to do.
+    """An error that a user can mend. The message is one sentence: what was wrong, what was expected, what to do.
 
     Text of data and files in it is `visible`.
     """
@@ -75,7 +75,7 @@ class UserError(Exception):
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
-    """A clause that lists what exists and, where a known name is close to `wrong`, suggests it.
+    """Returns a clause that lists what exists and, where a known name is close to `wrong`, suggests it.
 
     >>> nearest("mocah", ["dot", "mocha"])
     'did you mean mocha? choices: dot, mocha'
@@ -87,7 +87,7 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
 
 
 def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
-    """The sentence for a value that is not among those that an option can have.
+    """Returns the sentence for a value that is not among those that an option can have.
 
     >>> invalid_choice("attention", "mocah", ["dot", "mocha"])
     'attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha'
@@ -96,13 +96,13 @@ def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
 
 
 def shown(text: str, limit: int = 80) -> str:
-    """Text of a user's as a part of a sentence: on one line, at most `limit` characters, none of them a terminal's."""
+    """Returns text of a user's for a sentence: on one line, at most `limit` characters, all of them printable."""
     plain = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
 
 def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
-    """What the system refused, and what to do where that is known.
+    """Returns what the system refused, and what to do where that is known.
 
     folder: what is written to where the error is of a disk and names no file.
     """
@@ -114,7 +114,7 @@ def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
 
 
 def unwritten(name: object, error: OSError, remedy: str) -> str:
-    """The sentence for a file of the user's choice that the system refused to write.
+    """Returns the sentence for a file of the user's choice that the system refused to write.
 
     remedy: where the choice is at fault, and not a full disk.
     """
@@ -122,7 +122,7 @@ def unwritten(name: object, error: OSError, remedy: str) -> str:
 
 
 def sentence(error: Exception) -> str:
-    """What to tell of an error that a user can mend."""
+    """Returns the sentence of an error that a user can mend."""
     return explained(error) if isinstance(error, OSError) else str(error)
 
 
@@ -167,11 +167,11 @@ def within_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Around an entry point: what a user can mend becomes a sentence on standard error, status 2; a signal gives the
-    status of its `Interrupted`, Ctrl-C 130.
+    """Ends the process of an entry point: with a sentence on standard error and status 2 for what a user can mend, with
+    the status of `Interrupted` for a signal, 130 for Ctrl-C.
 
-    What is still buffered for standard output is written here, where its failure can be told. A reader that has seen
-    enough, as in `| head`, ends the process quietly, with status 141 as other tools.
+    What is still buffered for standard output is written here, where its failure can be reported. A reader that has
+    seen enough, as in `| head`, ends the process quietly, with status 141 as other tools.
     """
     use_utf8()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as an entry point leaves it while its modules load
@@ -180,7 +180,7 @@ def reported() -> Iterator[None]:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the rest of the process
     try:
         if sys.stdout is None:  # and the next file that is opened would take its place
-            sys.exit(_told("error: standard output is closed: leave it open, or send it to a file with > FILE", 2))
+            sys.exit(_printed("error: standard output is closed: leave it open, or send it to a file with > FILE", 2))
         try:
             with within_memory():
                 yield
@@ -189,17 +189,17 @@ def reported() -> Iterator[None]:
     except (UserError, OSError) as error:
         # A full disk or a folder that may not be written is nobody's bug either, and says what it is.
         fault = output_fault()
-        sys.exit(141 if fault == READER_GONE else _told(f"error: {fault or sentence(error)}", 2))
+        sys.exit(141 if fault == READER_GONE else _printed(f"error: {fault or sentence(error)}", 2))
     except KeyboardInterrupt as interrupt:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends at once, without a trace
-        told = interrupt if isinstance(interrupt, Interrupted) else Interrupted(signal.SIGINT)
-        by = "" if told.number == signal.SIGINT else f" by {told.number.name}"
-        sys.exit(_told(f"interrupted{by}{': ' if str(told) else ''}{told}", told.status))
+        end = interrupt if isinstance(interrupt, Interrupted) else Interrupted(signal.SIGINT)
+        by = "" if end.number == signal.SIGINT else f" by {end.number.name}"
+        sys.exit(_printed(f"interrupted{by}{': ' if str(end) else ''}{end}", end.status))
 
 
 def use_utf8() -> None:
-    """Standard output and error are UTF-8, as what is read is, whatever the locale or PYTHONIOENCODING says.
+    """Makes standard output and error UTF-8, as what is read is, whatever the locale or PYTHONIOENCODING says.
 
     What UTF-8 cannot write, as a byte of a file's name that is no character, becomes an escape.
     """
@@ -209,7 +209,7 @@ def use_utf8() -> None:
 
 
 def output_fault() -> str | None:
-    """What is wrong with standard output, where it cannot be written to: an OSError may come from there or elsewhere.
+    """Returns what is wrong with standard output, None where nothing is: an OSError may come from there or elsewhere.
 
     What was not written is thrown away then, since Python would try once more at its end, and print a report.
     """
@@ -230,7 +230,8 @@ def output_fault() -> str | None:
     return fault
 
 
-def _told(text: str, status: int) -> int:
+def _printed(text: str, status: int) -> int:
+    """Prints the last line of a process to standard error, and returns its status."""
     with contextlib.suppress(OSError):  # standard error may be full or closed, too
         print(visible(text)[:_LONGEST], file=sys.stderr, flush=True)
     return status

@@ -89,7 +89,7 @@ class AudioField(ArrayField):
         step = len(row) / FRAMES / max(positions, 1)
         return [f"{step * position:.2f}" for position in range(positions)]
 
-    def backdrop(self, row: Row, places: int, source: Raw | None) -> Sound:
+    def backdrop(self, row: Row, positions: int, source: Raw | None) -> Sound:
         import torch
 
         from mt.ops.log_mel import log_mel

@@ -112,29 +112,29 @@ class Field(ABC):
         positions."""
 
     @abstractmethod
-    def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
-        """Returns what to write in a picture beside each of the places that a model has made of a row."""
+    def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
+        """Returns what to write in a picture beside each position that a model has made of a row."""
 
-    def units(self, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
-        """Returns which unit, such as a word, each of these places belongs to, None for none; the default is a unit
+    def units(self, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
+        """Returns which unit, such as a word, each of these positions belongs to, None for none; the default is a unit
         each.
 
         source: what the caller passed.
         """
-        return [*range(places)]
+        return [*range(positions)]
 
-    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
+    def read(self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
         """Returns a source as alignments and delays see it; in the default each position arrives alone.
 
         source: what the caller passed; None where that is not known, and the row has to say it.
         """
-        labels = self.labels(row, places, tokenizer)
+        labels = self.labels(row, positions, tokenizer)
         arrivals = np.ones(self.length(row), np.int64)
-        drawn = functools.partial(self.backdrop, row, places, source)
-        return ReadSource(labels, [*range(places)], arrivals, self.milliseconds or 1, drawn)
+        drawn = functools.partial(self.backdrop, row, positions, source)
+        return ReadSource(labels, [*range(positions)], arrivals, self.milliseconds or 1, drawn)
 
-    def backdrop(self, row: Row, places: int, source: Raw | None) -> Backdrop | None:
-        """Returns what attention to these places of a row is drawn on; None for a table of `labels`. source: as in
+    def backdrop(self, row: Row, positions: int, source: Raw | None) -> Backdrop | None:
+        """Returns what attention to the positions of a row is drawn on; None for a table of `labels`. source: as in
         `read`."""
         return None
 

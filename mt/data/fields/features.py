@@ -55,7 +55,7 @@ class FeaturesField(ArrayField):
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return grid_labels(positions)
 
-    def backdrop(self, row: Row, places: int, source: Raw | None) -> Picture | None:
+    def backdrop(self, row: Row, positions: int, source: Raw | None) -> Picture | None:
         """Reads the picture again, which the corpus does not hold; None where it cannot be read any more."""
         if source is None:
             return None
@@ -63,7 +63,7 @@ class FeaturesField(ArrayField):
             [pixels] = self._pictures.encode([source], None)
         except SourceError:
             return None
-        return on_grid(pixels, places) if len(pixels) else None
+        return on_grid(pixels, positions) if len(pixels) else None
 
     def _row(self, source: Raw) -> np.ndarray:
         if isinstance(source, np.ndarray) and source.shape == (GRID**2, SIZE) and source.dtype.kind == "f":

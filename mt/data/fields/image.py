@@ -47,16 +47,16 @@ class ImageConfig(Options):
         return size
 
 
-def grid_labels(places: int) -> list[str]:
+def grid_labels(positions: int) -> list[str]:
     """Names each place of a square grid by its row and column, from 0."""
-    side = max(math.isqrt(places), 1)
-    return [f"{place // side},{place % side}" for place in range(places)]
+    side = max(math.isqrt(positions), 1)
+    return [f"{place // side},{place % side}" for place in range(positions)]
 
 
-def on_grid(pixels: np.ndarray, places: int) -> Picture | None:
-    """Returns the picture as a square grid of so many places; None where these make no square."""
-    side = math.isqrt(places)
-    return Picture(pixels, (side, side)) if places and side * side == places else None
+def on_grid(pixels: np.ndarray, positions: int) -> Picture | None:
+    """Returns the picture as a square grid of so many positions; None where these make no square."""
+    side = math.isqrt(positions)
+    return Picture(pixels, (side, side)) if positions and side * side == positions else None
 
 
 class ImageField(ArrayField):
@@ -90,8 +90,8 @@ class ImageField(ArrayField):
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return grid_labels(positions)
 
-    def backdrop(self, row: Row, places: int, source: Raw | None) -> Picture | None:
-        return on_grid(np.asarray(row), places)
+    def backdrop(self, row: Row, positions: int, source: Raw | None) -> Picture | None:
+        return on_grid(np.asarray(row), positions)
 
     def _row(self, source: Raw) -> np.ndarray:
         side = self._size_of_side

@@ -64,13 +64,13 @@ class TextField(Field):
             line[: len(row)] = row
         return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
 
-    def labels(self, row: Row, places: int, tokenizer: Tokenizer) -> list[str]:
+    def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return tokenizer.pieces([int(i) for i in row])
 
-    def units(self, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
+    def units(self, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw) -> list[int | None]:
         return tokenizer.unit_ids(str(source), unit)
 
-    def read(self, row: Row, places: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
+    def read(self, row: Row, positions: int, tokenizer: Tokenizer, unit: LinkUnit, source: Raw | None) -> ReadSource:
         """Returns a source whose words (what stands between blanks) arrive whole."""
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)

@@ -50,7 +50,7 @@ def text_of(decoded: str, *, of_words: bool) -> str:
     return " ".join(restored(decoded).split())
 
 
-def places_of_text(text: str, *, of_words: bool) -> list[int]:
+def offsets_of_characters(text: str, *, of_words: bool) -> list[int]:
     """Returns where the characters, blanks apart, stand in a text as SentencePiece cuts or decodes it."""
     joiners = {match.end() - 1 for match in _JOINED.finditer(text)} if of_words else ()
     return [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]

@@ -26,7 +26,7 @@ from mt.data.tokenizer.marks import (
     restored,
     text_of,
 )
-from mt.data.tokenizer.units import LinkUnit, Span, unit_places, units_of_pieces
+from mt.data.tokenizer.units import LinkUnit, Span, units_of_characters, units_of_pieces
 
 PAD = 0
 UNK = 1
@@ -178,11 +178,11 @@ class Tokenizer:
         units: list[int | None] = []
         first = 0
         for word, prepared_word, cut in zip(words, texts, self._cut(texts), strict=True):
-            places = unit_places(word, unit)
+            character_units = units_of_characters(word, unit)
             spans = ((piece.begin, piece.end) for piece in cut.pieces)
-            for place in units_of_pieces(prepared_word, spans, places, of_words=self.of_words):
-                units.append(None if place is None else first + place)
-            first += places[-1] + 1
+            for number in units_of_pieces(prepared_word, spans, character_units, of_words=self.of_words):
+                units.append(None if number is None else first + number)
+            first += character_units[-1] + 1
         return [*units, None]
 
     def decoded_unit_ids(
@@ -192,9 +192,9 @@ class Tokenizer:
         if not ids:
             return []
         decoded, spans = self._decoded(ids, replaced)
-        places = unit_places(text_of(decoded, of_words=self.of_words), unit)
-        units = units_of_pieces(decoded, spans, places, of_words=self.of_words)
-        return [None if i in (PAD, BOS, EOS) else place for i, place in zip(ids, units, strict=True)]
+        character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
+        units = units_of_pieces(decoded, spans, character_units, of_words=self.of_words)
+        return [None if i in (PAD, BOS, EOS) else number for i, number in zip(ids, units, strict=True)]
 
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
         """Returns what SentencePiece decodes, and where each piece stands in it."""

@@ -201,13 +201,3 @@ def test_one_position_is_attended_to_for_certain(kind: Kind, shake):
     for hard in (False, True):
         weights = attention(torch.ones(1, 3, SIZE), memory, hard=hard).weights
         torch.testing.assert_close(weights, torch.ones(1, 3, 1))
-
-
-def test_hard_matcha_takes_no_chunks_but_its_own(batch, shake, monkeypatch: pytest.MonkeyPatch):
-    """Time O(S), where the expectation over all chunks takes O(S^2)."""
-    attention = build(Kind(MAtChA, {}), shake)
-    monkeypatch.setattr("mt.models.attention.matcha.adaptive_chunkwise_attention", None)
-    memory = attention.init_memory(batch.encoded)
-    attention(batch.queries, memory, hard=True)
-    with pytest.raises(TypeError, match="not callable"):
-        attention.step(batch.queries[:, 0], memory, attention.init_state(memory))
