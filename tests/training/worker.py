@@ -47,13 +47,15 @@ COSTS = ("seconds", "tokens_per_second")
 
 
 def learn(config: Config, corpus: Corpus, training: Training, processes: ProcessGroup, out: Path) -> list[list[float]]:
-    """The losses and the norm of each update. out: what to write the weights to."""
+    """The losses and the norm of each update: of a single epoch of all, else of the first. out: what to write the
+    weights to."""
+    count = None if config.training.epochs == 1 else UPDATES
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
     optimizer = build_optimizer(config.optimizer, model)
     objective = objective_of(config, corpus.tokenizers.target)
     endless = updates(model, optimizer, training, config, Progress(), processes, objective)
-    taken = [*itertools.islice(endless, UPDATES)]
+    taken = [*itertools.islice(endless, count)]
     if processes.is_first:
         save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)
     return [[each.loss, each.smoothed_loss, each.auxiliary_loss, each.gradient_norm] for each in taken]
