@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from mt.kernels.dropout import Dropout
 from mt.kernels.linear import Linear
 from mt.ops import linear_scan
 
@@ -81,7 +80,7 @@ class Recurrent(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(size)
         self.recurrence = recurrence
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self,
@@ -102,7 +101,7 @@ class FeedForward(nn.Module):
         self.norm = nn.LayerNorm(size)
         self.enter = Linear(size, inner_size, int8=int8)
         self.leave = Linear(inner_size, size, int8=int8)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs: Float[Tensor, "B *T H"]) -> Float[Tensor, "B *T H"]:
         return inputs + self.dropout(self.leave(self.enter(self.norm(inputs)).relu()))

@@ -17,7 +17,6 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE
-from mt.kernels.dropout import Dropout
 from mt.kernels.linear import Linear
 from mt.models import ssru
 from mt.models.attention import AttentionOutput, AttentionStep, State
@@ -69,7 +68,7 @@ class SSRU(Decoder):
 
     def __init__(self, config: SSRUConfig, parts: DecoderParts) -> None:
         super().__init__(config, parts)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         size = config.hidden_size
         self.query_norm = nn.LayerNorm(size)
         self.join = Linear(parts.value_size, size, bias=False, int8=True)
