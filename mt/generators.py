@@ -9,14 +9,14 @@ import torch
 
 
 def derived_seed(*numbers: int) -> int:
-    """A seed of 64 bits that depends on all of these numbers, each at least 0."""
+    """Returns a seed of 64 bits that depends on all of these numbers, each at least 0."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
 @contextlib.contextmanager
 def own_generators(*numbers: int) -> Iterator[None]:
-    """A context in which the generators of torch (of the CPU and of all GPUs), NumPy and Python begin at a seed that is
-    derived from `numbers`. Afterwards, also after an error, they go on from where they were before."""
+    """Returns a context in which the generators of torch (of the CPU and of all GPUs), NumPy and Python begin at a seed
+    that is derived from `numbers`. Afterwards, also after an error, they go on from where they were before."""
     cpu = torch.get_rng_state()
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     numpy_state = np.random.get_state()

@@ -21,7 +21,7 @@ SEARCHES = ("online", "wait_k")
 
 
 def add_args(parser: argparse.ArgumentParser) -> None:
-    """The options of the agent on SimulEval's command line, or in a `main.yaml`."""
+    """Adds the options of the agent on SimulEval's command line, or in a `main.yaml`."""
     parser.add_argument("--run", required=True, help="the folder that training printed")
     parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")
     parser.add_argument("--search", choices=SEARCHES, help="else as the run was configured, or online")
@@ -29,7 +29,7 @@ def add_args(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(options: argparse.Namespace, config: SearchConfig) -> SearchConfig:
-    """The search of an agent. Raises UserError where its options do not go together."""
+    """Returns the search of an agent. Raises UserError where its options do not go together."""
     usual = config.name if config.name in SEARCHES else SEARCHES[0]
     name = options.search or ("wait_k" if options.wait_k is not None else usual)
     if options.wait_k is not None and name != "wait_k":
@@ -52,7 +52,7 @@ class Interpreter:
         self._read = 0
 
     def write(self, source: list[str], finished: bool) -> str:
-        """The words that are certain with the words that have come since the call before, which may be none.
+        """Returns the words that are certain with the words that have come since the call before, which may be none.
 
         source: all words so far. finished: whether these are all.
         """

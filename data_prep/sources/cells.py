@@ -73,7 +73,7 @@ def arrow_columns(schema: pa.Schema, columns: Columns) -> tuple[list[str], bool]
 
 
 def is_embedded(schema: pa.Schema, columns: Columns) -> bool:
-    """Whether the source's column holds sounds or pictures themselves."""
+    """Returns whether the source's column holds sounds or pictures themselves."""
     nested = arrow_columns(schema, columns)[1]
     return not nested and columns[0] in schema.names and holds_media(schema.field(columns[0]).type)
 

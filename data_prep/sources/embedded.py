@@ -30,7 +30,7 @@ _PATH = "path"
 
 
 def holds_media(kind: pa.DataType) -> bool:
-    """Whether cells of a type are sounds or pictures themselves."""
+    """Returns whether cells of a type are sounds or pictures themselves."""
     if pa.types.is_struct(kind):
         return {_BYTES, _PATH} <= {field.name for field in kind}
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

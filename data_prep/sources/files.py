@@ -47,7 +47,7 @@ class LocalFiles:
         return Source(splits, self._identity, self._notes)
 
     def holds_text(self) -> bool:
-        """Whether some split has a text."""
+        """Returns whether some split has a text."""
         return any(isinstance(pairs, ParallelText) and len(pairs.missing()) < 2 for pairs in self._splits.values())
 
     def require_all(self) -> None:

@@ -37,7 +37,7 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def holds_tables(folder: Path) -> bool:
-    """Whether a folder, or one inside it, has files that the hub's library reads."""
+    """Returns whether a folder, or one inside it, has files that the hub's library reads."""
     return bool(_tables(folder))
 
 
@@ -230,7 +230,7 @@ def _schema(table: datasets.Dataset | datasets.IterableDataset) -> pa.Schema:
 
 
 def _names_files(card: Path) -> bool:
-    """Whether the card of a repository says, in its YAML, which of the files make which split."""
+    """Returns whether the card of a repository says, in its YAML, which of the files make which split."""
     if not card.is_file():
         return False
     text = card.read_text(encoding="utf-8", errors="replace")

@@ -67,7 +67,7 @@ class TableFile(ABC):
         return count
 
     def holds_media(self) -> bool:
-        """Whether sources are sounds or pictures in the cells of the table itself."""
+        """Returns whether sources are sounds or pictures in the cells of the table itself."""
         return False
 
     def split(self) -> RawSplit:
@@ -244,5 +244,5 @@ TABLES: Mapping[str, Callable[[Path, Columns], TableFile]] = MappingProxyType(
 
 
 def _blank(fields: Sequence[str]) -> bool:
-    """Whether a line has nothing in it but spaces."""
+    """Returns whether a line has nothing in it but spaces."""
     return len(fields) < 2 and not "".join(fields).strip()

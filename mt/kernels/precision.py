@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 def result_dtype(*arguments: Tensor) -> torch.dtype:
-    """float64 if an argument has it, float32 otherwise."""
+    """Returns float64 if an argument has it, float32 otherwise."""
     return reduce(torch.promote_types, (argument.dtype for argument in arguments), torch.float32)
 
 
 def compute_dtype(device: torch.device) -> torch.dtype:
-    """float64, or float32 on MPS, the one kind of device without float64."""
+    """Returns float64, or float32 on MPS, the one kind of device without float64."""
     return torch.float32 if device.type == "mps" else torch.float64

@@ -18,7 +18,7 @@ class CTC(nn.Linear):
         self._transcribes = transcript_vocab_size is not None
 
     def loss(self, encoded: Encoded, batch: Batch) -> Float[Tensor, ""]:
-        """Of a batch in nats, summed, without EOS, which no part of a source stands for.
+        """Returns the loss of a batch in nats, summed, without EOS, which no part of a source stands for.
 
         0 for an example whose transcript is missing, and for a batch without transcripts where they are what is learnt.
         """

@@ -5,8 +5,8 @@ from torch import nn
 
 
 def init_matrices(model: nn.Module, limit: float) -> None:
-    """The matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter keeps
-    what its own module gave it: so do word vectors, even where they are the output matrix."""
+    """Lets the matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter
+    keeps what its own module gave it: so do word vectors, even where they are the output matrix."""
     tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.RNNBase)):

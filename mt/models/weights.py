@@ -82,7 +82,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
-    """Of all tensors of a file, none of which is read. Raises UserError where it is no such file."""
+    """Returns the shapes of all tensors of a file, none of which is read. Raises UserError where it is no such file."""
     with _readable(path, remedy), safe_open(path, framework="pt") as tensors:
         return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
 

@@ -52,7 +52,8 @@ def adaptive_chunkwise_attention(
 def hard_adaptive_chunkwise_attention(
     previous: Float[Tensor, "*batch S"], alpha: Float[Tensor, "*batch S"], energy: Float[Tensor, "*batch S"]
 ) -> Float[Tensor, "*batch S"]:
-    """`adaptive_chunkwise_attention` where both stops are known: the softmax from the previous to the present one.
+    """Returns `adaptive_chunkwise_attention` where both stops are known: the softmax from the previous to the present
+    one.
 
     previous, alpha: one-hot, or all zeros for no stop, in which case beta is all zeros. energy: u, finite or -inf.
 

@@ -26,20 +26,22 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> "Moments":
-        """Of the real frames of each source."""
+        """Returns the moments of the real frames of each source."""
         real = features.to(compute_dtype(features.device)).masked_fill(~mask[..., None], 0.0)
         return cls(mask.sum(1, keepdim=True).to(real.dtype), real.sum(1), real.square().sum(1))
 
     @classmethod
     def worth(cls, frames: int, mean: Float[Tensor, " D"], std: Float[Tensor, " D"]) -> "Moments":
-        """Of so many frames with this mean and standard deviation: what is assumed at the start of a sound."""
+        """Returns the moments of so many frames with this mean and standard deviation: what is assumed at the start of
+        a sound."""
         mean, std = (part.to(compute_dtype(part.device))[None] for part in (mean, std))
         count = mean.new_full((1, 1), float(frames))
         return cls(count, count * mean, count * (mean.square() + std.square()))
 
     @classmethod
     def of_all(cls, batches: Iterable[tuple[Tensor, Tensor]]) -> "Moments | None":
-        """Of the real frames of all (features, mask) batches, as in `of`, one row; None where there is no batch."""
+        """Returns the moments of the real frames of all (features, mask) batches, as in `of`, one row; None where there
+        is no batch."""
         total: Moments | None = None
         for features, mask in batches:
             moments = cls.of(features, mask).sum()
@@ -76,7 +78,7 @@ def normalize(
 def normalize_running(
     features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], before: Moments
 ) -> tuple[Float[Tensor, "B S D"], Moments]:
-    """As `normalize`, by the frames up to each one alone; and the moments to go on from with the next frames.
+    """Returns `normalize` by the frames up to each one alone; and the moments to go on from with the next frames.
 
     before: of what has come so far, at first what is assumed (`Moments.worth`; some frames of it, as one frame by
     itself has no variance).

@@ -8,7 +8,7 @@ from mt.kernels.precision import result_dtype
 
 
 def masked_softmax(energy: Float[Tensor, "*batch S"], mask: Bool[Tensor, "..."]) -> Float[Tensor, "*batch S"]:
-    """Softmax over the last dimension of `energy` where `mask` is true; exactly zero elsewhere.
+    """Returns the softmax over the last dimension of `energy` where `mask` is true; exactly zero elsewhere.
 
     A row without a true position is all zeros, as is its gradient.
 

@@ -176,7 +176,7 @@ def _at(options: Mapping[str, Any], path: str) -> int | float | str | None:
 
 
 def _stays(line: str, update: int, validated: bool) -> bool:
-    """Whether a line is of the time before the checkpoint of an update. validated: see `Log`."""
+    """Returns whether a line is of the time before the checkpoint of an update. validated: see `Log`."""
     try:
         record = json.loads(line)
         number = int(record["update"])

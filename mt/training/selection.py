@@ -34,7 +34,7 @@ def rank(scores: Mapping[str, float], metric: str) -> tuple[float, ...]:
 
 
 def improves(scores: Mapping[str, float], best: Mapping[str, float] | None, metric: str) -> bool:
-    """Whether a validation is better than the best so far, of which there may be none."""
+    """Returns whether a validation is better than the best so far, of which there may be none."""
     return best is None or rank(scores, metric) > rank(best, metric)
 
 

@@ -131,5 +131,5 @@ class Signals:
 
 
 def _is_foreign(handler: Callable[..., object] | int) -> bool:
-    """Whether somebody else put a function there."""
+    """Returns whether somebody else put a function there."""
     return callable(handler) and not isinstance(handler, _Leave) and handler is not signal.default_int_handler

@@ -134,7 +134,7 @@ def _count(run: Run, update: Update, seconds: float) -> None:
 
 
 def _validation_due(run: Run, update: Update, total: int | None) -> bool:
-    """Whether the dev split is to be scored after this update: every so often, and after the last one."""
+    """Returns whether the dev split is to be scored after this update: every so often, and after the last one."""
     options = run.config.training
     progress = run.progress
     is_last = progress.update == total or (update.ends_epoch and progress.epoch == options.epochs)
@@ -196,7 +196,7 @@ def log_window(run: Run, lr: float) -> None:
 
 
 def stopped_early(run: Run) -> bool:
-    """Whether as many validations in a row as `training.patience` brought no new best."""
+    """Returns whether as many validations in a row as `training.patience` brought no new best."""
     patience = run.config.training.patience
     return patience is not None and run.progress.bad_validations[-1] >= patience
 

@@ -49,5 +49,5 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
 
 
 def holds_unseen_name(example: Example) -> bool:
-    """Whether the text has a name that no training text has."""
+    """Returns whether the text has a name that no training text has."""
     return not UNSEEN.isdisjoint(re.findall(r"\w+", example.source))

@@ -58,7 +58,7 @@ def _cover(thing: Thing, side: int, window: tuple[slice, ...], angle: float) -> 
 
 
 def _inside(shape: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether points are in the shape, which lies in the unit circle; y grows downwards."""
+    """Returns whether points are in the shape, which lies in the unit circle; y grows downwards."""
     radius = np.hypot(x, y)
     angle = np.arctan2(x, -y)
     if shape == "circle":
@@ -73,8 +73,8 @@ def _inside(shape: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _in_polygon(radius: np.ndarray, angle: np.ndarray, points: int, inner: float) -> np.ndarray:
-    """Whether points are in a star with corners at radius 1, the first at angle 0, and as many at radius `inner`
-    between them."""
+    """Returns whether points are in a star with corners at radius 1, the first at angle 0, and as many at radius
+    `inner` between them."""
     half = np.pi / points
     off = np.abs((angle + half) % (2 * half) - half)  # from the nearest corner
     # The edge from the corner (1, 0) to `inner` at the angle `half`, in polar coordinates.

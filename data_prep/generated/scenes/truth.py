@@ -50,7 +50,7 @@ def _object(n: int) -> str:
 
 @cache
 def _clauses() -> tuple[re.Pattern[str], ...]:
-    """The patterns of clauses, compiled here, since most commands parse no captions."""
+    """Returns the patterns of clauses, compiled here, since most commands parse no captions."""
     places = "|".join(_PLACES)
     relations = "|".join(_RELATIONS)
     return (
@@ -139,8 +139,8 @@ def full_description(references: Sequence[str]) -> list[Mention] | None:
 
 
 def is_true(caption: str, references: Sequence[str]) -> bool:
-    """Whether a caption is true of the picture that the references describe, and leaves none of its objects out; the
-    text of a reference is, whatever that is."""
+    """Returns whether a caption is true of the picture that the references describe, and leaves none of its objects
+    out; the text of a reference is, whatever that is."""
     if caption in references:
         return True
     statement = parse_caption(caption)

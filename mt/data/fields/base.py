@@ -145,4 +145,4 @@ class Field(ABC):
 
     @abstractmethod
     def blank(self, row: Row) -> bool:
-        """Whether a row holds nothing to translate."""
+        """Returns whether a row holds nothing to translate."""

@@ -28,7 +28,7 @@ def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
 
 
 def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
-    """Whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
+    """Returns whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
     kind = getattr(getattr(inputs, "dtype", None), "kind", "")
     return hasattr(inputs, "__array__") and (kind == "" or kind not in _LISTING)
 

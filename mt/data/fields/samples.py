@@ -41,8 +41,8 @@ def mono(source: Any, name: str = "the sound") -> np.ndarray:
 
 
 def _is_sound(source: Any) -> bool:
-    """Whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of their own:
-    where numbers come from decides whether they are as large as their type allows."""
+    """Returns whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of
+    their own: where numbers come from decides whether they are as large as their type allows."""
     if not isinstance(source, np.ndarray) or source.ndim not in (1, 2):
         return False
     typed = source.dtype.kind == "f" or (source.dtype.kind == "i" and source.dtype.itemsize == 2)

@@ -131,7 +131,8 @@ class Tokenizer:
         return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
 
     def begins_word(self, token: int, before: int | None) -> bool:
-        """Whether a token begins a word (what stands between blanks) of the decoded text. before: the one before it."""
+        """Returns whether a token begins a word (what stands between blanks) of the decoded text. before: the one
+        before it."""
         piece = self._processor.id_to_piece(token)
         if self.of_words:
             return not piece.startswith(SPACE + JOINER)

@@ -94,7 +94,7 @@ class Attention(OptIn, nn.Module):
         """Takes one target step. `hard` is legal where `supports_hard`."""
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        """All target steps. This default is the law itself; an override is only faster."""
+        """Takes all target steps. This default is the law itself; an override is only faster."""
         state = self.init_state(memory, hard=hard)
         steps = []
         for query in queries.unbind(1):
@@ -126,4 +126,4 @@ class Attention(OptIn, nn.Module):
         return None
 
     def after_update(self, loss: float) -> None:
-        """Called in training after each update. loss: mean cross entropy of all its tokens, without smoothing."""
+        """Runs after each update in training. loss: mean cross entropy of all its tokens, without smoothing."""

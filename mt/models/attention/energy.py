@@ -54,7 +54,7 @@ class Energy(OptIn, nn.Module):
 
     @abstractmethod
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        """How well each position fits each query."""
+        """Returns how well each position fits each query."""
 
     def as_plain(self, query: Float[Tensor, "B Q"]) -> PlainEnergy | None:
         """Returns the energies of one query of each row in the form that a compiled hard step takes; None of others."""

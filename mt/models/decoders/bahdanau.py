@@ -94,6 +94,6 @@ class Bahdanau(Decoder):
     def _readouts(
         self, tops: Float[Tensor, "*steps H"], vectors: Float[Tensor, "*steps E"], contexts: Float[Tensor, "*steps V"]
     ) -> Float[Tensor, "*steps F"]:
-        """Maxout over pairs (Goodfellow et al. 2013)."""
+        """Takes the largest of each pair, maxout (Goodfellow et al. 2013)."""
         pairs = self.readout(torch.cat((tops, vectors, contexts), -1))
         return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(-1))

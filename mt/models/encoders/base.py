@@ -112,7 +112,8 @@ def mean(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> Float[Ten
 def running_mean(
     values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"], state: State | None
 ) -> tuple[Float[Tensor, "B V"], State]:
-    """`mean` over these and earlier positions, whose state is (their sum [B, V], their number [B, 1]); 0 of none."""
+    """Returns the `mean` over these and earlier positions, whose state is (their sum [B, V], their number [B, 1]); 0 of
+    none."""
     total = values.sum(1)
     count = mask.sum(1, keepdim=True)
     if state is not None:

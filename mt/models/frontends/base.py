@@ -64,7 +64,7 @@ class Frontend(OptIn, nn.Module):
         return vectors
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
-        """Before training begins: learns what is fixed then from (source, mask) batches of the training set, which are
+        """Learns before training begins what is fixed then from (source, mask) batches of the training set, which are
         read as they are asked for. Nothing by default."""
 
     def output_lengths(self, lengths: Tensor) -> Tensor:

@@ -148,7 +148,7 @@ class LogMel(Frontend):
         return self.stride * (vectors - 1) + LAG
 
     def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
-        """Log-mel energies, and which of them are real."""
+        """Returns log-mel energies, and which of them are real."""
         sounds = (source.float() / FULL_SCALE).flatten(1)
         hop = source.shape[2]
         lengths = mask.sum(1).to(sounds.device) * hop
@@ -226,7 +226,7 @@ class LogMel(Frontend):
 
 
 def _packed(sounds: Iterable[SoundState]) -> State:
-    """As batch-first tensors."""
+    """Returns it as batch-first tensors."""
     rows = [*sounds]
     numbers = [(row.mel.start, row.mel.frame, len(row.mel.samples), len(row.features), row.vectors) for row in rows]
     return (
