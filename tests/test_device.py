@@ -31,10 +31,9 @@ def test_an_unknown_device_is_refused(name: str) -> None:
         choose(name)
 
 
-def test_cuda_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(UserError, match=r"^device=cuda is not on this machine"):
-        choose("cuda")
+def test_a_gpu_is_refused_where_it_is_not() -> None:
+    with pytest.raises(UserError, match=r"^device=cuda:99 is not on this machine"):
+        choose("cuda:99")
 
 
 def test_precision_of_products() -> None:

@@ -1,5 +1,6 @@
 """The papers' recipes: each holds the published values, and each learns, made small, on the tiny language pair."""
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ RATES = [
 ]
 
 
+@functools.cache
 def composed(*overrides: str) -> Config:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plain = OmegaConf.to_container(compose("config", list(overrides)), resolve=False)

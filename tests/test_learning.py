@@ -171,7 +171,7 @@ def test_monotonic_attention_behind_a_causal_encoder_cannot_reverse(attention: s
     assert learnt(small(attention, causal=True), reversed_, REVERSED_LENGTHS, updates=200) <= 0.3
 
 
-@pytest.mark.parametrize("attention", ["general", "mocha"])
+@pytest.mark.parametrize("attention", ["general", *exhaustive("mocha")])
 def test_rare_symbols_are_copied_after_updates_that_do_not_suffice_to_learn_them(attention: str):
     """Each of 500 symbols is seen some thirty times."""
     many = range(4, 504)

@@ -23,6 +23,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
+from tests.products import chosen
 
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.
@@ -143,6 +144,8 @@ WITHOUT_RECIPE = "~recipe"
 
 def test_the_defaults_are_what_is_composed_without_a_recipe():
     assert parse(composed(WITHOUT_RECIPE), Config) == Config()
+    of_files = parse(composed("dataset=files", *FILES), Config).dataset
+    assert of_files == DatasetConfig(folder="DIR", source="en", target="de")
 
 
 # Of a nested group, within the first choice of the group around it that has it: attention/energy in attention=local_m.
@@ -163,26 +166,27 @@ def defaults() -> Iterator[tuple[list[str], list[str]]]:
     yield from (([one for one in row if one], []) for row in itertools.zip_longest(*columns))
 
 
-@pytest.mark.parametrize(("chosen", "needed"), list(defaults()), ids=" ".join)
-def test_yaml_and_classes_have_the_same_defaults(chosen: list[str], needed: list[str]):
-    whole = parse(composed(WITHOUT_RECIPE, *chosen, *needed), Config)
-    for choice in chosen:
+@pytest.mark.parametrize(("overrides", "needed"), list(defaults()), ids=" ".join)
+def test_yaml_and_classes_have_the_same_defaults(overrides: list[str], needed: list[str]):
+    whole = parse(composed(WITHOUT_RECIPE, *overrides, *needed), Config)
+    for choice in overrides:
         part: Any = whole
         for name in choice.partition("=")[0].split("/"):
             part = getattr(part, name)
         assert part == type(part)(), choice
 
 
-def test_the_dataset_of_files_has_the_defaults():
-    part = parse(composed("dataset=files", *FILES), Config).dataset
-    assert part == DatasetConfig(folder="DIR", source="en", target="de")
+def test_every_choice_makes_a_model(everything):
+    with torch.device("meta"):
+        for _, parsed in everything:
+            Seq2Seq(parsed, 100, 100)
 
 
 # `dot` is the attention that asks most of the sizes; every other one is tried with one dataset.
-@pytest.mark.parametrize(
-    ("dataset", "attention"),
-    [*((name, "dot") for name in names("dataset")), *(("phrasebook", name) for name in names("attention"))],
-)
+FITTING = [*((name, "dot") for name in names("dataset")), *(("phrasebook", name) for name in names("attention"))]
+
+
+@pytest.mark.parametrize(("dataset", "attention"), chosen(FITTING, ("phrasebook", "dot")))
 def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
     one_size = ["encoder=bilstm"] if dataset in ("pictures", "photographs", "rsicd") else []
     plain = composed(f"dataset={dataset}", f"attention={attention}", *one_size, *NEEDED.get(dataset, []))
@@ -190,7 +194,7 @@ def test_the_shipped_sizes_fit_together(dataset: str, attention: str):
         Seq2Seq(parse(plain, Config), 100, 100)
 
 
-@pytest.mark.parametrize("encoder", names("encoder"))
+@pytest.mark.parametrize("encoder", chosen(names("encoder"), "bilstm"))
 def test_every_encoder_fits_under_every_recipe(encoder: str):
     options = set(OmegaConf.load(CONF / "encoder" / f"{encoder}.yaml"))
     for recipe in names("recipe"):
