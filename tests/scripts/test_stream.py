@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
-import mt
 from mt.decoding.translator import Translator
+from tests.products import exhaustive
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = ["two big cats see green houses", "", "three birds", "the the the the zzz-cats"]
@@ -30,8 +30,8 @@ class Done(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def translator(trained_hard: Path) -> Translator:
-    return mt.load(trained_hard, device="cpu")
+def translator(hard: Translator) -> Translator:
+    return hard
 
 
 @pytest.fixture
@@ -219,9 +219,7 @@ def test_ctrl_c_while_it_waits(start) -> None:
     assert (process.wait(100), process.stderr.read()) == (130, b"interrupted\n")
 
 
-@pytest.mark.parametrize(
-    "end", [pytest.param(b"\x04", id="Ctrl-D"), pytest.param(b"\x03", id="Ctrl-C", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.parametrize("end", [b"\x04", *exhaustive(b"\x03")], ids=["Ctrl-D", "Ctrl-C"])
 def test_a_keyboard(start, translator: Translator, end: bytes) -> None:
     controller, terminal = pty.openpty()
     before = termios.tcgetattr(terminal)
