@@ -22,7 +22,8 @@ from mt.metrics.bleu import require_tokenizer
 from mt.metrics.rouge import require_rouge_tokenizer
 from mt.models.config import ModelConfig
 from mt.models.frontends import FRONTENDS
-from mt.search.config import BeamConfig, SearchConfig
+from mt.search.config import BeamConfig, SearchConfig, is_online
+from mt.search.options import MAX_BEAM_SIZE
 
 
 class TrainingConfig(Options):
@@ -72,6 +73,9 @@ class TrainingConfig(Options):
     (`init_from`)."""
     validate_limit: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Sentences of the dev split that are decoded, the first ones; null decodes all."""
+    validate_beam: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
+    """Size of the beam of validations, with the other options of the run's beam search; 1 decodes greedily, as JoeyNMT
+    and fairseq do. Early greedy outputs repeat themselves more than those of the beam that is tested."""
     metric: str | None = None
     """The name of the number that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes
     the dataset's first. Where it is too low to choose, chrF or the loss does: see `mt.training.selection`."""
@@ -157,6 +161,15 @@ class Config(ModelConfig):
     def _starts_from_a_run(self) -> Self:
         if self.init_from is None and self.init != InitConfig():
             raise UserError("init.vocabulary and init.new_pieces are of a run to start from: add init_from=RUN")
+        return self
+
+    @model_validator(mode="after")
+    def _validates_as_it_decodes(self) -> Self:
+        if self.training.validate_beam > 1 and is_online(self.search):
+            raise UserError(
+                f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
+                f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"
+            )
         return self
 
     @model_validator(mode="after")

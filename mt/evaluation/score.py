@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mt.config import Config
 from mt.data.split import Split
 from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
@@ -123,7 +124,7 @@ class Validation(NamedTuple):
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:
-    """Returns what a validation measures, decoding greedily; online where the run does.
+    """Returns what a validation measures, decoding greedily or by a beam of `validate_beam`; online where the run does.
 
     Where the attention can be hard, losses and scores are also given as `<name>_soft` and `<name>_hard`, with
     `gap_<name>` their difference, hard - soft; the plain `<name>` is that of the run's own search. `loss` and
@@ -134,20 +135,20 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     forced = teacher_forced_pass(translator, split, wait_k=wait_k)
     scores = {"loss": forced.loss, "perplexity": forced.perplexity}
     stats = forced.stats.scores() if model.uses_source else {}
-    greedy = revised_search(translator.config.search, {"name": "greedy"} if wait_k is None else {})
+    usual = _search_of_validations(translator.config) if wait_k is None else translator.config.search
     if not model.supports_hard:
-        decoded = evaluate(translator, split, greedy, limit=limit, progress=progress)
+        decoded = evaluate(translator, split, usual, limit=limit, progress=progress)
         return Validation(scores | decoded.values(), decoded.translations, stats)
     forced_hard = teacher_forced_pass(translator, split, hard=True)
     losses = {"soft": forced.loss, "hard": forced_hard.loss}
-    searches = {mode: revised_search(greedy, {"mode": mode}) for mode in MODES}
+    searches = {mode: revised_search(usual, {"mode": mode}) for mode in MODES}
     if is_online(translator.config.search):
         # As greedy search in hard mode, with delays.
         searches["hard"] = translator.config.search
     by_mode = {
         mode: evaluate(translator, split, search, limit=limit, progress=progress) for mode, search in searches.items()
     }
-    used = by_mode["hard" if decodes_hard(greedy, model) else "soft"]
+    used = by_mode["hard" if decodes_hard(usual, model) else "soft"]
     for mode, decoded in by_mode.items():
         named = {"loss": losses[mode]} | decoded.values()
         scores |= {f"{name}_{mode}": value for name, value in named.items()}
@@ -155,3 +156,12 @@ def dev_scores(translator: Translator, split: Split, limit: int | None, *, progr
     for name in ("loss", *by_mode["soft"].scores):
         scores[f"gap_{name}"] = scores[f"{name}_hard"] - scores[f"{name}_soft"]
     return Validation(scores, used.translations, stats | {"disagreement": forced.stats.disagreement(forced_hard.stats)})
+
+
+def _search_of_validations(config: Config) -> SearchConfig:
+    """Returns greedy search, or a beam whose hypotheses are ranked by what every mode of an attention has."""
+    beam_size = config.training.validate_beam
+    if beam_size == 1:
+        return revised_search(config.search, {"name": "greedy"})
+    changes = {"name": "beam", "beam_size": beam_size, "n_best": 1, "utility": None, "coverage_penalty": 0.0}
+    return revised_search(config.search, changes)

@@ -17,7 +17,7 @@ from mt.evaluation.score import dev_scores, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.alignment import to_pharaoh
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import GreedyConfig, OnlineConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 
 ONLINE = {"search": OnlineConfig()}
 
@@ -33,6 +33,28 @@ def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Cor
     assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [split.column("target")]).score)
     assert list(scores) == ["loss", "perplexity", "bleu", "chrf"]
     assert list(stats) == ["entropy", "normalized_entropy", "at_first", "at_last", "jump"]
+
+
+@pytest.mark.parametrize("run", ["trained", "trained_hard"])
+def test_dev_scores_of_a_beam(run: str, corpus: Corpus, request: pytest.FixtureRequest) -> None:
+    translator = load(request.getfixturevalue(run), device="cpu")
+    split = corpus.split("dev")
+    greedy = dev_scores(translator, split, None)
+    training = translator.config.training.model_copy(update={"validate_beam": 4})
+    search = BeamConfig(length_penalty=1.2, n_best=3, coverage_penalty=0.3, max_length=9)
+    translator.config = translator.config.model_copy(update={"training": training, "search": search})
+    scores, translations, _ = dev_scores(translator, split, None)
+    expected = translator.translate(split.column("source"), BeamConfig(beam_size=4, length_penalty=1.2, max_length=9))
+    assert [(t.text, t.score) for t in translations] == [(t.text, t.score) for t in expected]
+    assert scores.keys() == greedy.scores.keys() and scores["loss"] == greedy.scores["loss"]
+    assert [t.score for t in translations] != [t.score for t in greedy.translations]
+
+
+def test_a_run_that_writes_while_it_reads_has_no_beam(configure: Callable[..., Config]) -> None:
+    with pytest.raises(
+        UserError, match=r"^training\.validate_beam=2 compares hypotheses of whole sources, and search="
+    ):
+        configure({"search": {"name": "online"}, "training": {"validate_beam": 2}})
 
 
 def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> None:
