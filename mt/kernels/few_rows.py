@@ -26,8 +26,9 @@ FEW = 8
 """Most rows: of more, a product takes longer than reading."""
 LARGE = 1 << 16
 """Fewest numbers of a matrix: of fewer, a call takes longer than the product."""
-THREAD = 1 << 19
-"""Numbers of a matrix for each thread at least: some 25 microseconds."""
+THREAD = 1 << 20
+"""Numbers of a matrix for each thread at least: some 50 microseconds. Beside other work it may take milliseconds until
+a second thread begins."""
 FLOAT = 4
 """Bytes of a number."""
 ZERO = np.float32(0)
