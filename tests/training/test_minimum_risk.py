@@ -161,6 +161,9 @@ def test_what_is_drawn_is_a_function_of_the_seed(risky: Callable[..., Config], c
     translations = one._translations(batch, targets, 7, None)
     shorter = batch_of(corpus, [0, 1])
     assert one._translations(shorter, targets[:2], 7, None) == translations[:2]
+    # Nearly always the most probable token: equal ones, of which each source has one beside its target.
+    cold = objective(risky(MODELS["general"], risk={**RISK, "temperature": 1e-5}), corpus, torch.float32)
+    assert {len(of_source) for of_source in cold._translations(batch, targets, 7, None)} == {2}
 
 
 def test_targets_of_one_source_share_its_encoding(risky: Callable[..., Config], corpus: Corpus) -> None:
