@@ -129,9 +129,10 @@ def test_stopping_early_changes_nothing(toy: Attending, penalties: Penalties):
         require_equal(found, scores(toy, b, 0.6, penalties)[:1])
 
 
-@pytest.mark.parametrize("width", [2, 3, 5])
-@pytest.mark.parametrize("penalties", PENALTIES)
-def test_a_narrow_beam_keeps_what_repeats_itself_least(toy: Attending, penalties: Penalties, width: int):
+@pytest.mark.parametrize("width", [2, 3, 4])
+@pytest.mark.parametrize("penalties", [Penalties(0.0, 5.0), Penalties(0.6, 0.4)])
+def test_a_narrow_beam_keeps_what_repeats_itself_least(make_toy, penalties: Penalties, width: int):
+    toy = Attending(make_toy(4, 5, seed=7, ending=0.5).tables)  # whose probable words repeat their attention
     for b, found in enumerate(searched(toy, width, 0.6, penalties, (width + 1) // 2)):
         require_equal(found, literal(toy, b, width, 0.6, penalties)[: (width + 1) // 2])
 
