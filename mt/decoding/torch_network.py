@@ -17,7 +17,6 @@ from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
-from mt.kernels.few_rows import steps_of
 from mt.kernels.int8 import int8_copy
 from mt.search.config import Precision, SearchConfig, is_online, waits, width
 from mt.search.torch_stepper import TorchStepper
@@ -94,7 +93,7 @@ class TorchNetwork:
         precision = "fp32" if online else self.precision
         batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
         lengths = torch.tensor([self.field.length(row) for row in rows])
-        with torch.no_grad(), autocast(self.device, precision), steps_of(width(search) * len(rows)):
+        with torch.no_grad(), autocast(self.device, precision):
             memory = _memory(model, batch, precision)
             read_for = None
             if online:

@@ -5,9 +5,6 @@ the matrix before it uses it a few times. Here a number of the matrix is read on
 Each row's products are the same to the last bit whatever the others are.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache, partial
 from math import prod
 from typing import no_type_check
@@ -33,26 +30,12 @@ FLOAT = 4
 """Bytes of a number."""
 ZERO = np.float32(0)
 
-_steps_are_few = ContextVar("_steps_are_few", default=False)
-
-
-@contextmanager
-def steps_of(rows: int) -> Iterator[None]:
-    """Lets the products within be computed by `few_rows` if steps are of few rows from the first on. The last rows of a
-    batch, and the validations of a training, are not worth the 0.4 s that numba takes to load."""
-    token = _steps_are_few.set(rows <= FEW)
-    try:
-        yield
-    finally:
-        _steps_are_few.reset(token)
-
 
 def are_few(rows: Tensor, weight: Tensor) -> bool:
-    """Returns whether `few_rows` is there for these, and faster than PyTorch: within `steps_of`, without gradient or
-    autocast, on a CPU of AMD, whose MKL is slow (on Intel's it reads a matrix as fast as the memory allows)."""
+    """Returns whether `few_rows` is there for these, and faster than PyTorch: without gradient or autocast, on a CPU of
+    AMD, whose MKL is slow (on Intel's it reads a matrix as fast as the memory allows)."""
     return (
-        _steps_are_few.get()
-        and rows.is_cpu
+        rows.is_cpu
         and rows.numel() <= FEW * rows.shape[-1]
         and weight.numel() >= LARGE
         and rows.dtype == weight.dtype == torch.float32

@@ -22,7 +22,6 @@ from benchmarks.attention_steps import BARE, CHUNKS, Contender, Measured
 from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser
 
 from mt.cli.parser import whole_number
-from mt.kernels.few_rows import steps_of
 from mt.plots import save
 from mt.plots.speedup import speedup
 
@@ -163,7 +162,7 @@ def main(arguments: Sequence[str]) -> None:
         parser.error("--lengths needs two or more lengths, to which an exponent can be fitted")
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    with torch.inference_mode(), steps_of(1):
+    with torch.inference_mode():
         summary = {key: summarize(part, lengths, [*measure(part, lengths, options)]) for key, part in PARTS.items()}
     if options.plot:
         plot(summary, lengths, options.plot)

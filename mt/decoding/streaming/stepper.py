@@ -13,7 +13,6 @@ import torch
 from mt.data.fields import Row
 from mt.data.tokenizer import BOS
 from mt.decoding.streaming.state import StreamState
-from mt.kernels.few_rows import steps_of
 from mt.models.attention import NEEDS_MORE_SOURCE, arriving
 from mt.models.decoders import DecoderMemory
 from mt.models.decoders.base import AttentionStep
@@ -32,7 +31,7 @@ def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]
 
     All are of one model, one search and one field.
     """
-    with torch.no_grad(), steps_of(len(parts)):
+    with torch.no_grad():
         return _advance(parts)
 
 
