@@ -11,7 +11,8 @@ from mt.cli.startup import leaving_at_interrupt, loading
 from mt.common.backdrop import PlotFormat
 from mt.decoding.load import ENGINES, folders, load
 from mt.errors import UserError
-from mt.search.config import PRECISIONS, SEARCHES, SearchConfig, Utility
+from mt.search.config import PRECISIONS, SEARCHES, SearchConfig
+from mt.search.options import Utility
 from mt.search.revision import revised_search
 
 if TYPE_CHECKING:

@@ -13,15 +13,41 @@ takes as long as ten of Python.
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from mt.search.constraints import FREE, Constraints
 from mt.search.coverage import Costs, Coverage
 from mt.search.history import End, History
-from mt.search.hypothesis import BOS, EOS, Hypothesis
-from mt.search.ranking import Open, Ranking, ranked
+from mt.search.hypothesis import BOS, EOS, Hypothesis, penalty
 from mt.search.stepper import READ, Step, Stepper
+
+
+class _Ranking(NamedTuple):
+    """How hypotheses are compared."""
+
+    length_penalty: float
+    n_best: int
+
+    def score(self, log_prob: float, length: int) -> float:
+        """Returns log-probability over length penalty, in float32 as the model's numbers."""
+        return float(np.float32(log_prob) / self.divisor(length))
+
+    def divisor(self, length: int) -> np.float32:
+        return np.float32(penalty(length, self.length_penalty))
+
+
+class _Open(NamedTuple):
+    """The open hypotheses of the sentences that are searched, those of one sentence side by side, best first."""
+
+    tokens: list[int]
+    """The last token of each."""
+    parents: list[int]
+    """The hypothesis of the step before that each continues."""
+    log_probs: list[float]
+    counts: list[int]
+    """How many hypotheses each sentence has."""
 
 
 class _Sentence:
@@ -35,12 +61,12 @@ class _Sentence:
         self.ended: list[End] = []
         """The best ended hypotheses, best first."""
 
-    def add(self, ends: list[End], ranking: Ranking) -> None:
+    def add(self, ends: list[End], ranking: _Ranking) -> None:
         self.slots -= len(ends)
         # A sort keeps the order of equals.
         self.ended = sorted(self.ended + ends, key=lambda end: -end.score)[: ranking.n_best]
 
-    def over(self, log_probs: list[float], costs: list[float] | None, ranking: Ranking) -> bool:
+    def over(self, log_probs: list[float], costs: list[float] | None, ranking: _Ranking) -> bool:
         """Returns whether no open hypothesis can become one of the n best. log_probs: theirs, best first where they
         pay no costs."""
         if len(self.ended) < ranking.n_best:
@@ -70,12 +96,12 @@ def search(
     coverage: before the first step, where hypotheses pay for their attention.
     Raises UserError where the model's scores are not finite.
     """
-    ranking = Ranking(length_penalty, n_best)
+    ranking = _Ranking(length_penalty, n_best)
     sentences = [_Sentence(limit, beam_size) for limit in limits]
     searched = sentences
     history = History()
     count = len(sentences)
-    opened = Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
+    opened = _Open([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
     prefix = np.zeros((count, 0), np.int64)
     while searched:
         slots = max([sentence.slots for sentence in searched])
@@ -91,18 +117,18 @@ def search(
 
 
 def _extended(
-    searched: list[_Sentence], opened: Open, step: Step, length: int, ranking: Ranking, costs: Costs | None
-) -> tuple[list[_Sentence], Open]:
+    searched: list[_Sentence], opened: _Open, step: Step, length: int, ranking: _Ranking, costs: Costs | None
+) -> tuple[list[_Sentence], _Open]:
     """Returns the sentences that go on, and their open hypotheses after one more token.
 
     length: tokens of a hypothesis with the new one. costs: what hypotheses pay for their attention, this step's too.
     """
     offsets = None if costs is None else ranking.divisor(length) * np.array(costs.going, np.float32)
-    log_probs_of_sentences, orders = ranked(opened, step, offsets)
+    log_probs_of_sentences, orders = _ranked(opened, step, offsets)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
     going = list[_Sentence]()
-    after = Open([], [], [], [])
+    after = _Open([], [], [], [])
     first_row = 0
     for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
         ends = list[End]()
@@ -132,3 +158,28 @@ def _extended(
             for hypotheses in after[:3]:
                 del hypotheses[first_open:]
     return going, after
+
+
+def _ranked(opened: _Open, step: Step, offsets: np.ndarray | None) -> tuple[list[list[float]], list[list[int]]]:
+    """Returns for each sentence the log-probabilities of its hypotheses' extensions, at index hypothesis * width +
+    rank, and these indices, best first. The best of a sentence are among the best of each hypothesis.
+
+    offsets: [N], taken from the log-probabilities of a hypothesis' extensions before they are compared.
+    """
+    # In float32, as the model's numbers.
+    values = np.array(opened.log_probs, np.float32)[:, None] + step.log_probs
+    log_probs = _by_sentence(values, opened.counts)
+    if log_probs.shape[1] == 1:
+        return log_probs.tolist(), [[0]] * len(log_probs)
+    compared = log_probs if offsets is None else _by_sentence(values - offsets[:, None], opened.counts)
+    return log_probs.tolist(), (-compared).argsort(1, kind="stable").tolist()
+
+
+def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
+    """Returns values [N, K] of hypotheses as one row for each sentence, filled up with -inf."""
+    widest = max(counts)
+    if widest * len(counts) > len(values):
+        grid = np.full((len(counts), widest, values.shape[1]), -np.inf, np.float32)
+        grid[np.arange(widest) < np.array(counts)[:, None]] = values
+        values = grid
+    return values.reshape(len(counts), -1)

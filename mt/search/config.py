@@ -1,20 +1,19 @@
-"""The options of search, and the one function through which a batch is decoded.
+"""The choice of a search, and the one function through which a batch is decoded.
 
 The options are read without torch, too, where an exported model decodes (`mt.onnx`).
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from mt.errors import UserError
 from mt.search.beam import search
-from mt.search.coverage import Coverage, Penalties
+from mt.search.coverage import Coverage
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineConfig, WaitKConfig, online, wait_k
-from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
+from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.sampling import SampleConfig, draw_samples
 from mt.search.stepper import Stepper
 
@@ -22,49 +21,6 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """The number format of products. int8: in the steps of a search that is not online; sources are read in bfloat16 then
 where the processor has it, and all else is in float32. fp16 is for GPUs."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-
-
-class GreedyConfig(SearchOptions):
-    """The most probable token at each step."""
-
-    name: Literal["greedy"] = "greedy"
-    mode: Literal["auto", "soft", "hard"] = "auto"
-    """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
-
-
-class BeamConfig(SearchOptions):
-    """The best of several hypotheses that are extended side by side."""
-
-    name: Literal["beam"] = "beam"
-    beam_size: int = Field(5, ge=1, le=MAX_BEAM_SIZE)
-    """Hypotheses kept per sentence."""
-    length_penalty: float = Field(0.6, ge=0, le=100, allow_inf_nan=False)
-    """Exponent of the length penalty, 0 for none (Wu et al. 2016, equation 14; 0.6: Vaswani et al. 2017)."""
-    coverage_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
-    """beta: weight of the logarithms of what source positions got of attention in all, where that is less than 1 (Wu et
-    al. 2016, equation 14: 0.2); see `mt.search.coverage`."""
-    summary_penalty: float = Field(0.0, ge=0, le=1e3, allow_inf_nan=False)
-    """Weight of the attention to positions that is above 1 in all (OpenNMT's `summary`, of every step: 5)."""
-    n_best: int = Field(1, ge=1, le=MAX_BEAM_SIZE)
-    """Hypotheses reported per sentence, at most `beam_size`."""
-    utility: Utility | None = None
-    """The score of a hypothesis against another by which the one is chosen of the whole beam that is expected to have
-    the most, where others are as likely as the model says (minimum Bayes risk; Kumar & Byrne 2004); null: none."""
-    mode: Literal["auto", "soft", "hard"] = "auto"
-    """As in `GreedyConfig`."""
-
-    @property
-    def penalties(self) -> Penalties:
-        return Penalties(self.coverage_penalty, self.summary_penalty)
-
-    @model_validator(mode="after")
-    def _keeps_what_it_reports(self) -> Self:
-        if self.n_best > self.beam_size:
-            raise UserError(
-                f"search.n_best={self.n_best} asks for more hypotheses than the beam keeps ({self.beam_size}): set "
-                f"search.beam_size={self.n_best} or more"
-            )
-        return self
 
 
 SEARCHES: dict[str, type[GreedyConfig | SampleConfig | BeamConfig | OnlineConfig | WaitKConfig]] = {
