@@ -59,7 +59,7 @@ NUMBERS = [
     (name, option)
     for name, config in SEARCHES.items()
     for option, value in config().model_dump().items()
-    if not isinstance(value, str)
+    if not isinstance(value, str) and option != "utility"
 ]
 
 

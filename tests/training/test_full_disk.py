@@ -1,5 +1,7 @@
 """A disk without room for a file: one sentence, whoever was writing. A limit on the size of files stands for it."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +9,6 @@ import pytest
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from tests.processes import Program
 from tests.products import exhaustive
 
 PROGRAM = """
@@ -42,11 +43,10 @@ def test_a_full_disk_is_one_sentence(
 ) -> None:
     options = {"max_updates": 400, "validate_every": 200, "save_every": 2, "log_every": 1, "plots": 0}
     config = configure({"training": options, "search": {"name": "greedy"}}).model_dump_json()
-    (tmp_path / "program.py").write_text(PROGRAM)
-    program = Program(tmp_path / "program.py", [config, corpora, tmp_path / "run", limit], tmp_path)
-    _, errors = program.communicate()
-    assert program.returncode == 2 and "Traceback" not in errors, errors
-    assert errors.splitlines()[-1] == (
+    command = [sys.executable, "-c", PROGRAM, config, str(corpora), str(tmp_path / "run"), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert done.stderr.splitlines()[-1] == (
         f"error: {tmp_path / named}: File too large: free disk space; {tmp_path / 'run'} holds no checkpoint yet, so "
         "start again"
     )
