@@ -17,7 +17,7 @@ from torch import Tensor
 from mt.kernels.compiled import Loop, compiled, float32_at
 from mt.kernels.numba_loops import ANY_ORDER
 from mt.kernels.processor import processor
-from mt.kernels.threads import at_once
+from mt.kernels.threads import at_once, shares
 
 FEW = 8
 """Most rows: of more, a product takes longer than reading."""
@@ -68,11 +68,8 @@ def few_rows(
         products.data_ptr(),
     )
     threads = min(torch.get_num_threads(), weight.numel() // THREAD)
-    if threads < 2:
-        loop(*numbers, 0, outputs)
-    else:
-        part = -(-outputs // threads)
-        at_once([partial(loop, *numbers, first, min(first + part, outputs)) for first in range(0, outputs, part)])
+    columns_of_threads = shares(outputs, threads)
+    at_once([partial(loop, *numbers, share.start, min(share.stop, outputs)) for share in columns_of_threads])
     return products
 
 
