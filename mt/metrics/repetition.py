@@ -59,6 +59,8 @@ def spans(source: str, text: str) -> int:
         before = np.append(np.inf, ending)[: len(places)]
         joined = np.minimum(before, np.minimum.accumulate(before) + 1) if number else 1.0
         ending = np.where([place == word for place in places], joined, np.inf)
+        if np.isinf(ending).all():  # as of most translations at their first word
+            return 0
     least = ending.min(initial=np.inf)
     return int(least) if least < np.inf else 0
 

@@ -10,8 +10,8 @@ from mt.kernels.precision import compute_dtype, result_dtype
 def coverage_loss(
     weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
 ) -> Float[Tensor, " B"]:
-    """sum over t and i of min(weights[t, i], sum over t' < t of weights[t', i]) of each row, over its real steps t and
-    positions i (See et al. 2017, equations 10 and 12).
+    """Returns the sum over t and i of min(weights[t, i], sum over t' < t of weights[t', i]) of each row, over its real
+    steps t and positions i (See et al. 2017, equations 10 and 12).
 
     weights: the attention of each step, of which the loss is differentiated. Where both sides of the minimum are equal,
     each has half of the gradient.
