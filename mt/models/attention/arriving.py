@@ -21,10 +21,10 @@ def extend(attention: Attention, memory: Memory | None, encoded: Encoded, comple
     monotonic mechanisms return NEEDS_MORE_SOURCE where the positions so far do not decide them.
     """
     if memory is None:
-        return _with_a_column(_memory(attention, encoded))._replace(complete=complete)
+        return _with_a_column(memory_of(attention, encoded))._replace(complete=complete)
     lengths = memory.mask.sum(1)
     before = lengths if memory.first is None else lengths + memory.first
-    added = _memory(attention, encoded._replace(first_position=before))
+    added = memory_of(attention, encoded._replace(first_position=before))
     parts, mask = append(positions(memory), memory.mask, positions(added), added.mask)
     return with_positions(memory, parts, mask)._replace(complete=complete, visible_from=None)
 
@@ -65,7 +65,8 @@ def with_positions(memory: Memory, parts: Sequence[Tensor], mask: Bool[Tensor, "
     )
 
 
-def _memory(attention: Attention, encoded: Encoded) -> Memory:
+def memory_of(attention: Attention, encoded: Encoded) -> Memory:
+    """Returns the memory of an attention, with the tokens that a decoder may copy."""
     return attention.init_memory(encoded)._replace(tokens=encoded.tokens)
 
 

@@ -102,8 +102,7 @@ class Decoder(OptIn, nn.Module):
 
     def init_memory(self, encoded: Encoded) -> DecoderMemory:
         """Returns what of the source every step needs, once per source."""
-        attention = self.attention.init_memory(encoded)._replace(tokens=encoded.tokens)
-        return DecoderMemory(attention, encoded.final_state)
+        return DecoderMemory(arriving.memory_of(self.attention, encoded), encoded.final_state)
 
     def extend(self, memory: DecoderMemory | None, encoded: Encoded, complete: Bool[Tensor, " B"]) -> DecoderMemory:
         """Returns the memory of sources that have grown; see `arriving.extend`."""
