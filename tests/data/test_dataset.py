@@ -35,6 +35,10 @@ _NEEDED = {
     "pictures": {"folder": "somewhere"},
     "photographs": {"folder": "somewhere"},
     "rsicd": {"folder": "somewhere"},
+    "tatoeba": {"folder": "somewhere"},
+    "cmudict": {"folder": "somewhere"},
+    "headlines": {"folder": "somewhere"},
+    "compression": {"folder": "somewhere"},
 }
 
 
