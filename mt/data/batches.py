@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -33,6 +33,9 @@ class Batch(NamedTuple):
     """[N] int64: the source of each of N targets, where these are not the B targets of the sources, one each."""
     weights: Tensor | None = None
     """[N] float32: by which each target counts in the loss, also less than nothing; None: 1."""
+    agreement: float = 0.0
+    """Above 0, its second half repeats the first, and the predictions of the two are to agree: by this it counts in the
+    loss how far apart they are."""
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""
@@ -42,9 +45,14 @@ class Batch(NamedTuple):
         """Returns the batch in memory from which a GPU copies while it computes; itself where there is no GPU."""
         return self._each(torch.Tensor.pin_memory) if torch.cuda.is_available() else self
 
+    def twice(self, agreement: float) -> Self:
+        """Returns every example twice, in two halves whose predictions are to agree."""
+        return self._each(lambda tensor: torch.cat((tensor, tensor)))._replace(agreement=agreement)
+
     def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        tensors = ((name, tensor) for name, tensor in self._asdict().items() if tensor is not None)
-        return self._replace(**{name: change(tensor) for name, tensor in tensors})
+        parts = self._asdict().items()
+        changed: dict[str, Any] = {name: change(part) for name, part in parts if isinstance(part, Tensor)}
+        return self._replace(**changed)
 
 
 def collate(

@@ -38,6 +38,11 @@ class Batch(Protocol):
         """[N] float32: by which each target counts in the loss; None: 1."""
 
     @property
+    def agreement(self) -> float:
+        """Above 0, its second half repeats the first, and the loss has so many times how far apart the predictions of
+        the two are; see `token_losses`."""
+
+    @property
     def transcript(self) -> Tensor | None:
         """[B, U] int64: what is said in a sound, with EOS; None where that is not known."""
 

@@ -111,9 +111,8 @@ class Seq2Seq(SourceReader):
         copying = self.decoder.copying
         target = batch.target_out
         mixture = None if copying is None else copying.mixture(readouts, attended, memory.attention, target)
-        total, each = token_losses(
-            readouts, layer.weight, layer.bias, target, mask, batch.weights, smoothing=label_smoothing, mixture=mixture
-        )
+        rows = readouts, layer.weight, layer.bias, target, mask, batch.weights
+        total, each = token_losses(*rows, smoothing=label_smoothing, mixture=mixture, agreement=batch.agreement)
         source_mask = memory.attention.mask
         with autocast(total.device, "fp32"):
             auxiliary = self.decoder.attention.auxiliary_loss(attended, each, source_mask, mask)

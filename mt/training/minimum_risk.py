@@ -11,12 +11,11 @@ What is drawn is a function of the generators' state, or of the seed of the batc
 translation: the same in a run that goes on, and in any number of processes.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.config import Config
 from mt.data.batches import Batch, collate_targets
@@ -31,11 +30,6 @@ from mt.training.freezing import train_mode
 from mt.training.update import BatchLoss, choose
 
 Tokens = tuple[int, ...]
-
-
-def objective_of(config: Config, target: Tokenizer) -> Callable[[Seq2Seq, Config], nn.Module]:
-    """Returns what makes the loss of a batch; see `mt.training.loop.updates`. target: writes the texts that cost."""
-    return partial(MinimumRisk, target=target) if config.training.objective == "minimum_risk" else BatchLoss
 
 
 class MinimumRisk(BatchLoss):

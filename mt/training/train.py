@@ -17,8 +17,8 @@ from mt.storage import write_json
 from mt.training.batches import total_updates
 from mt.training.console import heading, scores_shown
 from mt.training.loop import updates
-from mt.training.minimum_risk import objective_of
 from mt.training.moving_average import MovingAverage
+from mt.training.objective import objective_of
 from mt.training.progress import LogWindow
 from mt.training.run import Run
 from mt.training.saving import checkpoints_to_average, save, save_average, save_moving_average, save_unsaved

@@ -42,7 +42,7 @@ def test_padding_that_is_computed_has_no_part_in_a_weighted_sum() -> None:
     given = (output.weight, output.bias)
     expected, _ = token_losses(readouts, *given, targets, mask, weights, smoothing=0.1)
     rows = (weights[:, None] * mask).flatten()
-    computed = (readouts.flatten(0, 1), *given, targets.flatten(), mask.flatten().float(), rows, None, 0.1, True)
+    computed = (readouts.flatten(0, 1), *given, targets.flatten(), mask.flatten().float(), rows, None, 0.1, 0.0, True)
     found, _ = _TokenLosses.apply(*computed)
     torch.testing.assert_close(found, expected)
     for ours, theirs in zip(*(torch.autograd.grad(loss, [readouts]) for loss in (found, expected)), strict=True):

@@ -35,6 +35,13 @@ CASES: dict[str, dict[str, Any]] = {
     # What nothing uses has no gradient, and no moment.
     "unused": {"attention": {"name": "none"}, "encoder": {"name": "conv", "hidden_size": 32}},
     "sampled": {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": {"bpe_dropout": 0.2}},
+    "copied": {
+        "attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0},
+        "decoder": {"copy": True, "dropout": 0.2},
+        "dataset": {"tokenizer": {"vocab_size": 70}},
+        "training": {"bpe_dropout": 0.2},
+    },
+    "two passes": {"training": {"r_drop": 3.0}},
     "risk": {
         "init_from": "RUN",
         "training": {

@@ -16,7 +16,8 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import updates
-from mt.training.minimum_risk import MinimumRisk, Tokens, objective_of, with_translations
+from mt.training.minimum_risk import MinimumRisk, Tokens, with_translations
+from mt.training.objective import objective_of
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress
 from mt.training.start import begin, resume

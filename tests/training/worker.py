@@ -34,7 +34,7 @@ from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import updates
-from mt.training.minimum_risk import objective_of
+from mt.training.objective import objective_of
 from mt.training.optimizer import build_optimizer
 from mt.training.progress import Progress
 from mt.training.sampling import with_sampled_pieces

@@ -1,0 +1,117 @@
+"""Predictions that are to agree, against sums over the whole vocabulary in float64."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from mt.kernels.cross_entropy import _side_by_side, _TokenLosses, token_losses
+from mt.kernels.divergence import divergences
+from tests.kernels.test_cross_entropy import EACH, problem
+
+Problem = tuple[nn.Linear, Tensor, Tensor, Tensor]
+
+
+def twice(rows: int) -> Problem:
+    """Two sequences, each twice, with readouts that differ."""
+    output, readouts, targets, mask = problem(rows)
+    mask[0, 0] = True
+    other = readouts + 0.3 * torch.randn(readouts.shape, generator=torch.Generator().manual_seed(1))
+    return output, torch.cat((readouts, other)), targets.repeat(2, 1), mask.repeat(2, 1)
+
+
+def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, agreement: float) -> Tensor:
+    """The cross entropy of both halves, and their divergence token by token, in float64."""
+    log_probs = nn.functional.linear(readouts, output.weight.double(), output.bias.double()).log_softmax(-1)
+    total = cross_entropy(log_probs[mask], targets[mask], label_smoothing=0.1, reduction="sum")
+    for first, second, real in zip(*log_probs.chunk(2), mask, strict=False):
+        for log_p, log_q in zip(first[real], second[real], strict=True):
+            there = (log_p.exp() * (log_p - log_q)).sum()
+            back = (log_q.exp() * (log_q - log_p)).sum()
+            total = total + agreement * (there + back) / 2
+    return total
+
+
+def test_two_coins() -> None:
+    """By hand: p = (3/4, 1/4), q = (1/2, 1/2)."""
+    apart, _ = divergences(torch.tensor([[0.75, 0.25], [0.5, 0.5], [0.1, 0.9], [0.1, 0.9]]).log())
+    there = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
+    back = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
+    torch.testing.assert_close(apart, torch.tensor([(there + back) / 2, 0.0]))
+
+
+# A block has 256 rows on a CPU: less than one, and several.
+@pytest.mark.parametrize("rows", [1, 3, 200, 700])
+def test_the_sum_over_the_vocabulary_with_its_gradients(rows: int) -> None:
+    output, readouts, targets, mask = twice(rows)
+    leaves = [readouts.requires_grad_(), output.weight, output.bias]
+    loss, each = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, agreement=3.0)
+    exact = [leaf.detach().double().requires_grad_() for leaf in leaves]
+    layer = nn.Linear(6, 11)
+    layer.weight, layer.bias = (nn.Parameter(leaf) for leaf in exact[1:])
+    expected = truth(layer, exact[0], targets, mask, 3.0)
+    torch.testing.assert_close(loss.double(), expected.detach(), atol=EACH * int(mask.sum()), rtol=1e-6)
+    theirs = torch.autograd.grad(2.5 * expected, [exact[0], layer.weight, layer.bias])
+    for our_part, their_part in zip(torch.autograd.grad(2.5 * loss, leaves), theirs, strict=True):
+        torch.testing.assert_close(our_part.double(), their_part, atol=3e-6 * float(their_part.abs().max()), rtol=1e-5)
+    # What a token costs is as without.
+    usual = token_losses(readouts, *leaves[1:], targets, mask)[1]
+    torch.testing.assert_close(each, usual, atol=1e-5, rtol=1e-6)
+
+
+def test_gradients_in_float64() -> None:
+    output, readouts, targets, mask = twice(4)
+    output = output.double()
+
+    def loss(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return token_losses(x, weight, bias, targets, mask, smoothing=0.2, agreement=5.0)[0]
+
+    assert torch.autograd.gradcheck(loss, (readouts.double().requires_grad_(), output.weight, output.bias))
+
+
+# Several blocks of one size, of which the last shares rows with the one before: what these differ by counts once.
+@pytest.mark.parametrize("rows", [3, 98, 200, 300])
+def test_half_precision(rows: int) -> None:
+    output, readouts, targets, mask = twice(rows)
+    half = readouts.bfloat16().requires_grad_()
+    loss, _ = token_losses(half, output.weight, output.bias, targets, mask, smoothing=0.1, agreement=20.0)
+    exact = half.detach().double().requires_grad_()
+    expected = truth(output, exact, targets, mask, 20.0)
+    torch.testing.assert_close(loss.double(), expected.detach(), atol=0, rtol=1e-2)
+    (ours,) = torch.autograd.grad(loss, [half])
+    (theirs,) = torch.autograd.grad(expected, [exact])
+    assert (ours.double() - theirs).norm() / theirs.norm() < 3e-2
+
+
+def test_equal_halves_cost_what_each_costs() -> None:
+    output, readouts, targets, mask = problem(300)
+    once, _ = token_losses(readouts, output.weight, output.bias, targets, mask, smoothing=0.1)
+    both = (x.repeat(2, *[1] * (x.dim() - 1)) for x in (readouts, targets, mask))
+    repeated, repeated_targets, repeated_mask = both
+    loss, _ = token_losses(
+        repeated, output.weight, output.bias, repeated_targets, repeated_mask, smoothing=0.1, agreement=7.0
+    )
+    torch.testing.assert_close(loss, 2 * once)
+
+
+def test_padding_that_is_computed_has_no_part_in_it() -> None:
+    """As on a GPU."""
+    output, readouts, targets, mask = twice(6)
+    leaves = [readouts.requires_grad_(), output.weight, output.bias]
+    expected, _ = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, agreement=4.0)
+    rows, wanted, real = (_side_by_side(each).flatten(0, 1) for each in (readouts, targets, mask))
+    found, each = _TokenLosses.apply(rows, *leaves[1:], wanted, real.float(), None, None, 0.1, 4.0, True)
+    torch.testing.assert_close(found, expected)
+    assert not each[~real].any()
+    for ours, theirs in zip(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_sharp_predictions_stay_finite() -> None:
+    output, readouts, targets, mask = twice(5)
+    sharp = (readouts * 1e4).requires_grad_()
+    loss, _ = token_losses(sharp, output.weight, output.bias, targets, mask, agreement=5.0)
+    loss.backward()
+    assert loss.isfinite() and sharp.grad is not None and sharp.grad.isfinite().all()

@@ -1,0 +1,149 @@
+"""Two passes whose predictions are to agree, against the two distributions of every token in float64."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from mt.config import Config
+from mt.data.batches import Batch, collate
+from mt.data.corpus import Corpus
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.decoders import DECODERS
+from mt.models.seq2seq import Seq2Seq
+from mt.training.objective import objective_of
+from mt.training.r_drop import RDrop
+from mt.training.start import begin, resume
+from mt.training.train import train
+from mt.training.update import BatchLoss
+from tests.products import chosen
+
+DROPPING: dict[str, Any] = {
+    "general": {"embedding": {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.2}, "coverage_weight": 0.5},
+    "mocha": {"attention": {"name": "mocha", "chunk_size": 2, "noise_std": 1.0}, "encoder": {"name": "lstm"}},
+    "feeding": {"decoder": {"input_feeding": True, "dropout": 0.3}, "ctc_weight": 0.3},
+    "own table": {"embedding": {"embedding_dim": 32, "tie_output": False}, "decoder": {"dropout": 0.3}},
+}
+
+
+def batch_of(corpus: Corpus) -> Batch:
+    split = corpus.split("train")
+    return collate(split.ids(np.arange(4)), split.source)
+
+
+def module(config: Config, corpus: Corpus) -> BatchLoss:
+    torch.manual_seed(3)
+    made = objective_of(config, corpus.tokenizers.target)(Seq2Seq(config, *corpus.tokenizers.sizes), config)
+    assert isinstance(made, BatchLoss)
+    return made
+
+
+@pytest.mark.parametrize("name", list(DROPPING))
+def test_half_the_loss_of_the_paper(name: str, configure: Callable[..., Config], corpus: Corpus) -> None:
+    """What the decoder has read out in both passes gives it, token by token."""
+    config = configure({**DROPPING[name], "training": {"r_drop": 3.0, "label_smoothing": 0.1}})
+    one = module(config, corpus)
+    assert isinstance(one, RDrop)
+    read_out: list[torch.Tensor] = []
+    one.model.decoder.register_forward_hook(lambda *arguments: read_out.append(arguments[-1][0].detach().double()))
+    batch = batch_of(corpus)
+    total, sums = one(batch, 5)
+    [readouts] = read_out
+    layer = one.model.decoder.output
+    log_probs = torch.nn.functional.linear(readouts, layer.weight.double(), layer.bias.double()).log_softmax(-1)
+    log_p, log_q = (half[batch.target_mask] for half in log_probs.chunk(2))
+    targets = batch.target_out[batch.target_mask]
+    expected = (
+        sum(cross_entropy(half, targets, label_smoothing=0.1, reduction="sum") for half in (log_p, log_q))
+        + 3.0 / 2 * (log_p.exp() - log_q.exp()).mul(log_p - log_q).sum()
+    )
+    torch.testing.assert_close(sums[1].double(), expected / 2, rtol=1e-5, atol=0)
+    torch.testing.assert_close(total, sums[1] + sums[2])
+    plain = sum(cross_entropy(half, targets, reduction="sum") for half in (log_p, log_q)) / 2
+    torch.testing.assert_close(sums[0].double(), plain, rtol=1e-5, atol=0)
+    # Each pass has its own dropout, and what depends on the seed alone.
+    assert (log_p - log_q).abs().max() > 0.01
+    assert one(batch, 5)[0] == total != one(batch, 6)[0]
+
+
+EVERY = [*(("luong", name) for name in ATTENTIONS), *((name, "general") for name in DECODERS)]
+
+
+@pytest.mark.parametrize(("decoder", "attention"), chosen(EVERY, ("luong", "mocha"), ("gnmt", "general")))
+def test_without_dropout_it_is_the_usual_loss(
+    decoder: str, attention: str, configure: Callable[..., Config], corpus: Corpus
+) -> None:
+    """Of every decoder and attention, with its gradient."""
+    still = {"dropout": 0.0}
+    quiet = {"noise_std": 0.0} if "noise_std" in ATTENTIONS[attention].Config.model_fields else {}
+    quiet |= {"sample_ratio": 0.0} if attention == "stochastic" else {}
+    parts = {
+        "embedding": {"embedding_dim": 32, **still},
+        "encoder": {"name": "gru", "hidden_size": 32, **still},
+        "decoder": {"name": decoder, "hidden_size": 32, "readout_size": 32, **still},
+        "attention": {"name": attention, **quiet},
+    }
+    batch = batch_of(corpus)
+    found = []
+    for alpha in (0.0, 5.0):
+        one = module(configure({**parts, "training": {"r_drop": alpha}}), corpus)
+        total, sums = one(batch, 5)
+        total.backward()
+        gradients = [parameter.grad for parameter in one.parameters() if parameter.grad is not None]
+        found.append([total.detach(), sums, *gradients])
+    for usual, twice in zip(*found, strict=True):
+        torch.testing.assert_close(twice, usual, rtol=1e-4, atol=1e-5)
+
+
+def test_a_run_goes_on_exactly(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
+    def config(updates: int) -> Config:
+        training = {
+            "r_drop": 3.0,
+            "max_updates": updates,
+            "average_checkpoints": 1,
+            "validate_every": None,
+            "plots": 0,
+            "batch_tokens": 300,
+        }
+        return configure({**DROPPING["general"], "training": training, "search": {"name": "greedy"}})
+
+    weights = {}
+    for name, parts in {"straight": [9], "stopped": [4, 9]}.items():
+        start: Callable[..., Any] = begin
+        for count in parts:
+            run = start(config(count), corpus, tmp_path / name)
+            train(run)
+            run.close()
+            start = resume
+        weights[name] = run.model.state_dict()
+    assert all(torch.equal(tensor, weights["stopped"][name]) for name, tensor in weights["straight"].items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "other"),
+    [
+        ({"decoder": {"copy": True}}, "decoder.copy=true"),
+        ({"init_from": "RUN", "training": {"objective": "minimum_risk"}}, "training.objective=minimum_risk"),
+    ],
+)
+def test_what_computes_the_targets_alone_is_refused(
+    changes: dict[str, Any], other: str, configure: Callable[..., Config]
+) -> None:
+    training = {"r_drop": 5.0, **changes.get("training", {})}
+    with pytest.raises(UserError, match=f"^training.r_drop=5 compares the whole of two predictions, and {other} comp"):
+        configure({**changes, "training": training})
+
+
+def test_a_batch_of_nothing_counts_for_nothing(configure: Callable[..., Config], corpus: Corpus) -> None:
+    total, sums = module(configure({"training": {"r_drop": 1.0}}), corpus)(None, None)
+    assert total == 0 and total.requires_grad and not sums.any()
+
+
+def test_batches_stay_what_they_are_without_it(configure: Callable[..., Config], corpus: Corpus) -> None:
+    assert type(module(configure(), corpus)) is BatchLoss
+    assert batch_of(corpus).agreement == 0
