@@ -28,8 +28,7 @@ from tests.products import chosen
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.
 OF_A_FOLDER = ("audio", "pictures", "photographs", "rsicd", "digits", "single_digits", "mboshi", "mboshi_french")
-TEXTS_OF_A_FOLDER = ("tatoeba", "cmudict", "headlines", "compression")
-NEEDED = {"files": FILES, **dict.fromkeys((*OF_A_FOLDER, *TEXTS_OF_A_FOLDER), FILES[:1])}
+NEEDED = {"files": FILES, **dict.fromkeys((*OF_A_FOLDER, "tatoeba", "cmudict", "headlines", "compression"), FILES[:1])}
 # A front-end goes with the field of the dataset.
 OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs"}
 READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
