@@ -4,7 +4,9 @@ oneDNN, which computes torch's LSTM on CPUs, takes 2 ms to begin whatever there 
 one row and 512 cells takes, and greedy search and streams are made of such steps.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -42,10 +44,12 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         num_layers: int = 1,
         *,
         dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
         bidirectional: bool = False,
         int8: bool = False,
     ) -> None:
-        """dropout: between layers. int8: whether decoding in int8 rounds them (`mt.kernels.int8.int8_copy`)."""
+        """dropout: between layers. recurrent_dropout: share of the weights between states that are zero in a pass of
+        training. int8: whether decoding in int8 rounds them (`mt.kernels.int8.int8_copy`)."""
         super().__init__(
             input_size,  # type: ignore[arg-type]  # of nn.LSTM and nn.GRU, which know their mode
             hidden_size,
@@ -54,6 +58,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             dropout=dropout if num_layers > 1 else 0.0,
             bidirectional=bidirectional,
         )
+        self.recurrent_dropout = recurrent_dropout
         self.int8 = int8
         self.rounded: list[Int8LSTMCell | Int8GRUCell] | None = None
         """A cell for each layer, in an `int8_copy`."""
@@ -107,7 +112,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         lengths = mask.sum(1).clamp(min=1)
         turned = mirrored(lengths, mask.shape[1])[..., None]
         outputs = inputs
-        weights = iter(self.all_weights)
+        weights = iter(self._dropped())
         for layer in range(self.num_layers):
             if layer:
                 outputs = dropout(outputs, self.dropout, self.training)
@@ -148,9 +153,31 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
 
     def _by_torch(self, inputs: Any, state: State | None) -> tuple[Any, State]:
         before = None if state is None else tuple(map(_layers_first, state))
-        outputs, after = super().forward(inputs, before[0] if before and len(before) == 1 else before)
+        with self._dropping():
+            outputs, after = super().forward(inputs, before[0] if before and len(before) == 1 else before)
         after = (after,) if isinstance(after, Tensor) else after
         return outputs, tuple(part.transpose(0, 1) for part in after)
+
+    def _dropped(self) -> Sequence[Sequence[Tensor]]:
+        """Returns the weights of each layer and direction: in training some of those between states are zero, and the
+        others larger, by one mask for all positions."""
+        if not (self.training and self.recurrent_dropout):
+            return self.all_weights
+        p = self.recurrent_dropout
+        return [[of_input, dropout(of_state, p), *biases] for of_input, of_state, *biases in self.all_weights]
+
+    @contextlib.contextmanager
+    def _dropping(self) -> Iterator[None]:
+        """Has torch's layers compute with `_dropped` weights."""
+        if not (self.training and self.recurrent_dropout):
+            yield
+            return
+        weights = self._flat_weights
+        self._flat_weights = [*itertools.chain.from_iterable(self._dropped())]
+        try:
+            yield
+        finally:
+            self._flat_weights = weights
 
     def _rightward(self, vectors: Tensor, weights: Sequence[Tensor]) -> Tensor:
         zeros = vectors.new_zeros(1, len(vectors), self.hidden_size)

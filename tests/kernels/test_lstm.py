@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import dropout
 
 from mt.kernels import lstm
 from mt.kernels.few_rows import product_loop
@@ -82,6 +83,37 @@ def test_strategies(cell: str, name: str, lengths: list[int], goes_on: bool, bot
     gradients = torch.autograd.grad(found.square().sum(), [inputs, *layers.parameters()])
     expected_gradients = torch.autograd.grad(expected.square().sum(), [inputs, *plain.parameters()])
     torch.testing.assert_close(gradients, expected_gradients)
+
+
+DROPPING = [strategy for strategy in STRATEGIES if strategy[0] != "cell_by_cell"]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("name", "lengths", "goes_on", "both"), DROPPING)
+@pytest.mark.parametrize("cell", LAYERS)
+def test_dropped_weights(cell: str, name: str, lengths: list[int], goes_on: bool, both: bool, count: int) -> None:
+    """In training, torch's layers with some weights between states at zero; else with all of them, as before."""
+    layers = layers_of(cell, count, both=both)
+    layers.recurrent_dropout = 0.4
+    inputs, state, mask = example(cell, count, lengths)
+    before = state if goes_on else None
+    whole = getattr(layers, name)(inputs, before, mask)[0]
+    torch.testing.assert_close(whole, alone(by_torch(layers), inputs, before, mask)[0])
+    torch.manual_seed(8)
+    found, _ = getattr(layers.train(), name)(inputs, before, mask)
+    plain = by_torch(layers)
+    torch.manual_seed(8)
+    kept = {}
+    for weight in (weight for weight in plain._flat_weights_names if weight.startswith("weight_hh")):
+        kept[weight] = dropout(torch.ones_like(getattr(plain, weight)), 0.4)
+        getattr(plain, weight).data *= kept[weight]
+    assert not torch.equal(found, whole)
+    torch.testing.assert_close(found, alone(plain, inputs, before, mask)[0])
+    gradients = torch.autograd.grad(found.square().sum(), [*layers.parameters()])
+    expected = torch.autograd.grad(alone(plain, inputs, before, mask)[0].square().sum(), [*plain.parameters()])
+    for (weight, _), ours, theirs in zip(layers.named_parameters(), gradients, expected, strict=True):
+        torch.testing.assert_close(ours, theirs * kept.get(weight, 1))
+    assert torch.equal(getattr(layers.eval(), name)(inputs, before, mask)[0], whole)
 
 
 CHOICES = [

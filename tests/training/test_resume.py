@@ -48,7 +48,8 @@ def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
     def config(epochs: int) -> Config:
         options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 300}
         embedding = {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.1}
-        return configure({"training": options, "embedding": embedding, "search": {"name": "greedy"}})
+        recurrent = {"encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}}
+        return configure({"training": options, "embedding": embedding, "search": {"name": "greedy"}} | recurrent)
 
     train_and_test(begin(config(3), corpus, tmp_path / "straight"))
     train_and_test(begin(config(1), corpus, tmp_path / "extended"))

@@ -4,10 +4,11 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from mt.common.options import MAX_SIZE
+from mt.errors import UserError
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM
 from mt.models.decoders.output import CopyOptions
@@ -39,6 +40,19 @@ class RecurrenceConfig(LayersConfig):
 
     cell: Literal["lstm", "gru"] = "lstm"
     """Hochreiter & Schmidhuber 1997; Cho et al. 2014."""
+    recurrent_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of the weights between successive states that are zero in training, for all steps of a batch alike (Merity
+    et al. 2018, section 2: 0.5)."""
+
+    @model_validator(mode="after")
+    def _drops_for_all_steps(self) -> "RecurrenceConfig":
+        if self.recurrent_dropout and self.step_by_step:
+            raise UserError(
+                f"decoder.recurrent_dropout={self.recurrent_dropout:g} draws one mask for all steps, and this decoder "
+                "takes them one after another: choose decoder=gnmt, or decoder=luong with decoder.input_feeding=false, "
+                "or set it to 0"
+            )
+        return self
 
 
 class FirstState(nn.Module):
@@ -68,7 +82,12 @@ class Recurrence(FirstState):
     def __init__(self, config: RecurrenceConfig, input_size: int, final_state_size: int) -> None:
         super().__init__(config, 2 if config.cell == "lstm" else 1, final_state_size)
         self.cells = {"lstm": LSTM, "gru": GRU}[config.cell](
-            input_size, config.hidden_size, config.num_layers, dropout=config.dropout, int8=True
+            input_size,
+            config.hidden_size,
+            config.num_layers,
+            dropout=config.dropout,
+            recurrent_dropout=config.recurrent_dropout,
+            int8=True,
         )
 
     @property

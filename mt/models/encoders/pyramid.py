@@ -16,10 +16,17 @@ from torch import Tensor, nn
 
 from mt.kernels.padding import append, last
 from mt.models.encoders.base import Encoded, Encoder, State
-from mt.models.encoders.recurrent import LSTM, BidirectionalConfig, BiLSTM, Causal, WithForgetGates
+from mt.models.encoders.recurrent import (
+    LSTM,
+    BidirectionalConfig,
+    BiLSTM,
+    Causal,
+    WithForgetGates,
+    WithRecurrentDropout,
+)
 
 
-class PyramidConfig(WithForgetGates, BidirectionalConfig):
+class PyramidConfig(WithForgetGates, WithRecurrentDropout, BidirectionalConfig):
     name: Literal["pyramid"] = "pyramid"
     num_layers: int = Field(3, gt=0, le=10)
     """The first one, and those that halve the positions (the authors: 1 + 3)."""

@@ -35,11 +35,19 @@ class WithForgetGates(Options):
     begins by forgetting half of what it holds at each position, with 2 an eighth, which sound needs."""
 
 
-class LSTMConfig(WithForgetGates, RecurrentConfig):
+class WithRecurrentDropout(Options):
+    """Of LSTMs and GRUs whose whole source is read at once."""
+
+    recurrent_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of the weights between successive states that are zero in training, for all positions of a batch alike
+    (Merity et al. 2018, section 2: 0.5; as Gal & Ghahramani 2016 drop states by one mask for all positions)."""
+
+
+class LSTMConfig(WithForgetGates, WithRecurrentDropout, RecurrentConfig):
     name: Literal["lstm"] = "lstm"
 
 
-class GRUConfig(RecurrentConfig):
+class GRUConfig(WithRecurrentDropout, RecurrentConfig):
     name: Literal["gru"] = "gru"
 
 
@@ -55,11 +63,11 @@ class BidirectionalConfig(RecurrentConfig):
         return hidden_size
 
 
-class BiLSTMConfig(WithForgetGates, BidirectionalConfig):
+class BiLSTMConfig(WithForgetGates, WithRecurrentDropout, BidirectionalConfig):
     name: Literal["bilstm"] = "bilstm"
 
 
-class BiGRUConfig(BidirectionalConfig):
+class BiGRUConfig(WithRecurrentDropout, BidirectionalConfig):
     name: Literal["bigru"] = "bigru"
 
 
@@ -78,6 +86,7 @@ class Recurrent(Encoder):
             config.hidden_size // self.directions,
             config.num_layers,
             dropout=config.dropout,
+            recurrent_dropout=config.recurrent_dropout if isinstance(config, WithRecurrentDropout) else 0.0,
             bidirectional=self.directions == 2,
         )
         if isinstance(config, WithForgetGates):
