@@ -1,5 +1,7 @@
 """The decoder of SSRU is its equations, all target steps need each layer once, and its state does not grow."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -59,8 +61,10 @@ def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> 
         return x + cells[number].clamp(min=0)
 
     expected = []
-    for vectors in decoder.embedding(tokens).unbind(1):
-        x = recurrence(0, decoder.recurrence.project(vectors))
+    for step, vectors in enumerate(decoder.embedding(tokens).unbind(1)):
+        angles = [step / 10_000 ** (2 * (k // 2) / H) for k in range(H)]
+        position = torch.tensor([math.cos(angle) if k % 2 else math.sin(angle) for k, angle in enumerate(angles)])
+        x = recurrence(0, decoder.recurrence.project(vectors) + position)
         query = layer_norm(x, (H,), decoder.query_norm.weight, decoder.query_norm.bias)
         (keys,) = memory.attention.keys
         energies = torch.einsum("bh,bsh->bs", query, keys) * decoder.attention.energy.gain
