@@ -226,7 +226,8 @@ def _untie(graph: Any) -> None:
             copy = graph.initializer.add()
             copy.CopyFrom(table)
             copy.name = node.input[0] = f"{table.name}.{node.name}"
-    names = {name for node in graph.node for name in node.input}
+    # A first state may be a constant, which no node needs.
+    names = {name for node in graph.node for name in node.input} | {output.name for output in graph.output}
     used = [tensor for tensor in graph.initializer if tensor.name in names]
     del graph.initializer[:]
     graph.initializer.extend(used)

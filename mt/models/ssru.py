@@ -47,10 +47,9 @@ class Positions(nn.Module):
         """vectors: of steps one after another, or of a single one. before: how many steps came before them; None: 0."""
         if self.kind == "none":
             return vectors
-        steps = torch.arange(vectors.shape[1] if vectors.dim() == 3 else 1, device=vectors.device)
-        positions = steps[None] if before is None else steps + before[:, None]  # [1 or B, T]
-        encoded = torch.addcmul(self.phase, positions[..., None].to(self.phase.dtype), self.frequency).sin()
-        return vectors + (encoded if vectors.dim() == 3 else encoded[:, 0])
+        first = vectors.new_zeros(1, dtype=torch.int64) if before is None else before
+        steps = first if vectors.dim() == 2 else first[:, None] + torch.arange(vectors.shape[1], device=vectors.device)
+        return vectors + torch.addcmul(self.phase, steps[..., None].to(self.phase.dtype), self.frequency).sin()
 
 
 class SSRU(nn.Module):

@@ -1,18 +1,19 @@
 """Decoding beside plain PyTorch searches of the same model, on the same sentences.
 
-    python scripts/benchmark.py decode [--corpus FOLDER] [--device cuda] [--json]
+    python scripts/benchmark.py decode [--corpus FOLDER] [--ssru] [--device cuda] [--json]
 
 A model of the benchmarks' sizes, with input feeding, is trained for a while, so that sentences end where they end.
 The plain search is in float32, `mt` decodes in each precision that the device has, and single sentences by its export
 to ONNX in int8, too, where the extra `onnx` is installed. `fp32_ratio`, `bf16_ratio`, `int8_ratio` and `onnx_ratio` are
 how many times as fast it is as the plain search in the same round, medians of rounds in which all take turns; `ratio`
 is that of the fastest, whose `tokens_per_second` counts target tokens, EOS included. `agree` (not in JSON) is the share
-of sentences in which it found the tokens of the plain search. OMP_NUM_THREADS sets the threads.
+of sentences in which it found the tokens of the plain search. `ssru` rows are encoder=bissru with decoder=ssru, and
+`parallel` rows LSTMs without input feeding, both in the same rounds. OMP_NUM_THREADS sets the threads.
 """
 
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,6 +60,8 @@ SINGLES = 12
 """Single sentences of a turn."""
 BATCH_SIZE = 64
 PLAIN = "plain"
+PAIR = ("parallel", "ssru")
+"""LSTMs without input feeding, and linear recurrences."""
 ONLY_IN_TABLE = ("plain_tokens_per_second", "agree")
 Item = TypeVar("Item")
 Tokens = list[list[int]]
@@ -128,28 +131,50 @@ def train(config: Config, corpus: Corpus) -> Seq2Seq:
     return model.eval()
 
 
-def measure(model: Seq2Seq, task: Task, rounds: int, device: str, networks: Networks | None) -> dict[str, float]:
-    """Returns what is printed of a task. networks: the model's, for single sentences; None: nothing is decoded by
-    ONNX."""
-    contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain_of(model).eval(), task)}
+class Trained(NamedTuple):
+    """A model that is decoded."""
+
+    model: Seq2Seq
+    networks: Networks | None
+    """It in ONNX, which decodes single sentences; None: nothing is decoded by ONNX."""
+
+
+def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
+    """Returns the ways in which `mt` decodes a model."""
+    model, networks = trained
+    found: dict[str, Callable[[], Tokens]] = {}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
             network = TorchNetwork(model, vocab_size=len(model.decoder.output.weight), precision=precision)
-            contenders[precision] = partial(decode_by_mt, network, task)
+            found[precision] = partial(decode_by_mt, network, task)
     if networks is not None and max(map(len, task.groups)) == 1:
-        contenders["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
+        found["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
+    return found
+
+
+def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str) -> dict[str, dict[str, float]]:
+    """Returns what is printed of a task, for each of the models, all of which take turns with the plain search of
+    `input_feeding`."""
+    plain = plain_of(models["input_feeding"].model).eval()
+    ways = {name: decoders(trained, task, device) for name, trained in models.items()}
+    contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain, task)}
+    contenders |= {f"{name} {way}": decode for name, found in ways.items() for way, decode in found.items()}
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
     speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
-    ratios = {name: ratio for name, ratio in speedups(speeds, PLAIN).items() if name != PLAIN}
-    fastest = max(ratios, key=lambda name: ratios[name])
-    pairs = zip(turns[-1][fastest].result, turns[-1][PLAIN].result, strict=True)
-    return {
-        "ratio": ratios[fastest],
-        **{f"{name}_ratio": ratio for name, ratio in ratios.items()},
-        "tokens_per_second": medians(speeds)[fastest],
-        "plain_tokens_per_second": medians(speeds)[PLAIN],
-        "agree": statistics.mean(ours == plain for ours, plain in pairs),
-    }
+    ratios = speedups(speeds, PLAIN)
+    rows = {}
+    for name, found in ways.items():
+        fastest = max(found, key=lambda way: ratios[f"{name} {way}"])
+        rows[name] = {
+            "ratio": ratios[f"{name} {fastest}"],
+            **{f"{way}_ratio": ratios[f"{name} {way}"] for way in found},
+            "tokens_per_second": medians(speeds)[f"{name} {fastest}"],
+            "plain_tokens_per_second": medians(speeds)[PLAIN],
+        }
+        if name == "input_feeding":
+            pairs = zip(turns[-1][f"{name} {fastest}"].result, turns[-1][PLAIN].result, strict=True)
+            rows[name]["agree"] = statistics.mean(ours == plain for ours, plain in pairs)
+    return rows
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -157,19 +182,22 @@ def main(arguments: Sequence[str]) -> None:
     add_corpus(parser)
     add_device_and_size(parser)
     add_rounds(parser, 7)
-    add_number(parser, "--updates", 120, "with which the model is trained")
+    add_number(parser, "--updates", 120, "with which each model is trained")
+    parser.add_argument("--ssru", action="store_true", help="add the rows of decoder=ssru, and of LSTMs beside it")
     options = parser.parse_args(arguments)
+    rows = {}
     with prepared_corpus(options.corpus) as folder:
         corpus = Corpus.open(folder)
-        config = configure("input_feeding", "fp32", options.size, device=options.device, max_updates=options.updates)
-        model = train(config, corpus)
-        networks = export(model, config) if options.device == "cpu" else None
-        rows = {
-            name: measure(model, task, options.rounds, options.device, networks)
-            for name, task in tasks(corpus.split("test")).items()
-        }
+        models = {}
+        for name in ("input_feeding", *(PAIR if options.ssru else ())):
+            config = configure(name, "fp32", options.size, device=options.device, max_updates=options.updates)
+            model = train(config, corpus)
+            models[name] = Trained(model, export(model, config) if options.device == "cpu" else None)
+        for task_name, task in tasks(corpus.split("test")).items():
+            for name, row in measure(models, task, options.rounds, options.device).items():
+                rows[task_name if name == "input_feeding" else f"{name}_{task_name}"] = row
     if options.json:
         for row in rows.values():
             for column in ONLY_IN_TABLE:
-                del row[column]
+                row.pop(column, None)
     print_rows(rows, as_json=options.json, rounds=f"{options.rounds} rounds")

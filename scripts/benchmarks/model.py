@@ -34,12 +34,13 @@ def configure(
     decoder: str, precision: str, size: int, *, device: str = "cpu", max_updates: int | None = None
 ) -> Config:
     """Returns the configuration of a model with general attention. decoder: a key of DECODERS. size: of its layers; of
-    SSRU, whose blocks are several, of the feed-forward networks, and half of it of all else."""
+    SSRU, whose blocks are several, of the feed-forward networks and the readout, and half of it of all else."""
     encoder: dict[str, Any] = {"name": "bilstm", "hidden_size": size}
     layers = {"hidden_size": size, "readout_size": size}
     if decoder == "ssru":
         encoder = {"name": "bissru", "hidden_size": size // 2, "feed_forward_size": size}
-        layers = {"hidden_size": size // 2, "readout_size": size // 2, "feed_forward_size": size}
+        # The output layer, half of the work, is of one size in all models.
+        layers |= {"hidden_size": size // 2, "feed_forward_size": size}
     training: dict[str, Any] = {"label_smoothing": 0.0}
     if max_updates is not None:
         training["max_updates"] = max_updates

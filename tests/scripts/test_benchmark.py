@@ -106,8 +106,9 @@ def test_train(run: Run):
 
 @pytest.mark.exhaustive
 def test_decode(run: Run):
-    found = json.loads("\n".join(run("decode", "--size", "8", "--rounds", "1", "--updates", "2", "--json")))
-    assert list(found) == ["beam5_batch", "beam5_single", "greedy_batch", "greedy_single"]
+    found = json.loads("\n".join(run("decode", "--size", "8", "--rounds", "1", "--updates", "2", "--ssru", "--json")))
+    tasks = ["beam5_batch", "beam5_single", "greedy_batch", "greedy_single"]
+    assert list(found) == [f"{model}{task}" for task in tasks for model in ("", "parallel_", "ssru_")]
     for row in found.values():
         ratios = [value for name, value in row.items() if name.endswith("_ratio")]
         assert row["ratio"] == max(ratios) and row["tokens_per_second"] > 0
