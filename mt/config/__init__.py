@@ -50,9 +50,9 @@ class TrainingConfig(Options):
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of probability given to all tokens alike (Szegedy et al. 2016), in the cross entropy."""
     r_drop: float = Field(0.0, ge=0, le=1e4)
-    """alpha of R-Drop (Liang et al. 2021: 5 for translation, 0.7 for summaries): above 0, each batch is computed twice,
-    with different dropout, and by this it costs how far apart the two predictions of a token are. An update takes twice
-    the time; see docs/small-data.md."""
+    """alpha of R-Drop (Liang et al. 2021: 5 for translation): above 0, each batch is computed twice, with different
+    dropout, and by this it costs how far apart the two predictions of a token are. An update takes twice the time; see
+    docs/small-data.md."""
     wait_k: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_SIZE)], ...], Field(min_length=1)] | None = None
     """The values of k of which each batch is trained with one, drawn at random: its target step t, counted from 1,
     attends to the first k + t - 1 source tokens alone (Ma et al. 2019), so that one model serves every k of
