@@ -1,5 +1,6 @@
-"""A hard step of a monotonic attention on a CPU, in one compiled loop: for each row of a batch its energies from where
-it is to where it stops, a softmax over the window that ends there, and the context.
+"""Hard steps of monotonic attentions on a CPU, in one compiled loop: for each row of a batch its energies from where
+it is to where it stops, a softmax over the window that ends there, and the context. One step, or all where their
+queries are known.
 
 A step of one row looks at a position or two, which takes less time than any call of PyTorch. So the loop is given
 addresses, sizes and strides, checks them, and makes everything that a step returns. The same in PyTorch, block by
@@ -9,19 +10,21 @@ block, is `mt.models.attention.hard_steps`.
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from mt.kernels.compiled import Array
-from mt.kernels.hard_step_loop import step_loop
+from mt.kernels.hard_step_loop import step_loop, steps_loop
 
 
 class PlainEnergy(NamedTuple):
-    """The energies of one query of each row: gain * (query . key) + bias, or, where there is a direction v, gain *
-    v . tanh(query + key) + bias."""
+    """The energies of queries: gain * (query . key) + bias, or, where there is a direction v, gain * v . tanh(query +
+    key) + bias."""
 
-    query: Float[Tensor, "B K"]
+    query: Float[Tensor, "B *steps K"]
+    """One of each row, or one of each of its steps."""
     direction: Float[Tensor, " K"] | None = None
     normalized: bool = False
     """Whether the direction is divided by its length."""
@@ -71,7 +74,7 @@ class Outcome(NamedTuple):
 
 
 def is_compiled(query: Tensor, values: Tensor) -> bool:
-    """Returns whether `hard_step` is there for these: in float32 on a CPU, without gradient or autocast."""
+    """Returns whether the loops are there for these: in float32 on a CPU, without gradient or autocast."""
     return (
         query.is_cpu
         and query.dtype == values.dtype == torch.float32
@@ -94,38 +97,65 @@ def hard_step(
     attends to; None: those from the last stop on. mass_preservation: whether a row that passes a whole source stops at
     its last position. Raises ValueError where shapes do not fit.
     """
-    rule = -1 if lookback is None else lookback, int(mass_preservation)
-    keys = source.keys[0], source.keys[-1]
+    rule = _rule(lookback, mass_preservation)
     try:
-        context, weights, numbers = _run(energies, keys, source.values, source.mask, source, state, rule)
+        context, weights, numbers = _step(energies, source, state, rule)
     except ValueError:
-        # The loop wants the numbers of a row side by side.
-        beside = [energy._replace(query=energy.query.contiguous()) for energy in energies]
-        keys = keys[0].contiguous(), keys[1].contiguous()
-        values = source.values.contiguous()
-        context, weights, numbers = _run(beside, keys, values, source.mask.contiguous(), source, state, rule)
+        context, weights, numbers = _step(*_beside(energies, source), state, rule)
     return Outcome(torch.from_numpy(context), torch.from_numpy(weights), *torch.from_numpy(numbers).unbind())
 
 
-def _run(
-    energies: Sequence[PlainEnergy],
-    keys: Sequence[Tensor],
-    values: Tensor,
-    mask: Tensor,
-    source: Source,
-    state: tuple[Tensor, ...],
-    rule: tuple[int, int],
+def hard_steps(
+    energies: tuple[PlainEnergy, PlainEnergy], source: Source, lookback: int | None, mass_preservation: bool
+) -> tuple[Tensor, ...]:
+    """Takes all steps of each row from the first column of the source on, where `is_compiled`. energies: of queries
+    [B, T, K]; the rest as of `hard_step`.
+
+    Returns contexts [B, T, V], and over the whole source, [B, T, S], the weights, and 1 where a step stops.
+    """
+    rule = _rule(lookback, mass_preservation)
+    try:
+        outcome = _steps(energies, source, rule)
+    except ValueError:
+        outcome = _steps(*_beside(energies, source), rule)
+    return tuple(map(torch.from_numpy, outcome))
+
+
+def _rule(lookback: int | None, mass_preservation: bool) -> tuple[int, int]:
+    return -1 if lookback is None else lookback, int(mass_preservation)
+
+
+class _Beside(NamedTuple):
+    """A source of which the numbers of a position lie side by side."""
+
+    keys: tuple[Tensor, ...]
+    values: Tensor
+    mask: Tensor
+    complete: Tensor | None
+    first: Tensor | None
+
+
+def _beside(
+    energies: tuple[PlainEnergy, PlainEnergy], source: Source
+) -> tuple[tuple[PlainEnergy, PlainEnergy], Source]:
+    """Copies what a loop has refused, perhaps as the numbers of a position do not lie side by side."""
+    stop, chunk = (energy._replace(query=energy.query.contiguous()) for energy in energies)
+    keys = tuple(part.contiguous() for part in source.keys)
+    copied = _Beside(keys, source.values.contiguous(), source.mask.contiguous(), source.complete, source.first)
+    return (stop, chunk), copied
+
+
+def _step(
+    energies: tuple[PlainEnergy, PlainEnergy], source: Source, state: tuple[Tensor, ...], rule: tuple[int, int]
 ) -> Sequence[Array]:
-    """Calls the loop, while the tensors stay where they are."""
+    """Calls the loop of a step, while the tensors stay where they are."""
     loop = step_loop()
     assert loop is not None
-    terms = energy_terms(energies[0], keys[0])
     last_stops, positions = state
-    complete = source.complete
     first = source.first
     return loop(
-        value_terms(values),
-        (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr()),
+        value_terms(source.values),
+        _mask_terms(source),
         (
             *last_stops.shape,
             *last_stops.stride(),
@@ -136,22 +166,55 @@ def _run(
             0 if first is None else first.data_ptr(),
         ),
         rule,
-        terms,
-        terms if energies[1] is energies[0] else energy_terms(energies[1], keys[1]),
+        *_both_terms(energies, source),
     )
 
 
+def _steps(energies: tuple[PlainEnergy, PlainEnergy], source: Source, rule: tuple[int, int]) -> Sequence[Array]:
+    """Calls the loop of all steps, while the tensors stay where they are."""
+    loop = steps_loop()
+    assert loop is not None
+    queries, of_chunk = (energy.query for energy in energies)
+    count = queries.shape[1]
+    steps = count, queries.stride(1), of_chunk.shape[1], of_chunk.stride(1)
+    rows, columns, size = source.values.shape
+    # numpy has large arrays in large pages: a sixth of the time that numba's or torch's zeros take.
+    contexts = np.zeros((rows, count, size), np.float32)
+    weights = np.zeros((rows, count, columns), np.float32)
+    # Of a window of one the weight is 1.
+    alpha = weights if rule[0] == 0 else np.zeros(weights.shape, np.float32)
+    terms = value_terms(source.values), _mask_terms(source), rule, *_both_terms(energies, source), steps
+    loop(*terms, contexts, weights, alpha)
+    return contexts, weights, alpha
+
+
+def _mask_terms(source: Source) -> tuple[int, ...]:
+    mask = source.mask
+    complete = source.complete
+    return (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr())
+
+
+def _both_terms(energies: tuple[PlainEnergy, PlainEnergy], source: Source) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    keys = source.keys
+    terms = energy_terms(energies[0], keys[0])
+    return terms, terms if energies[1] is energies[0] else energy_terms(energies[1], keys[-1])
+
+
 def value_terms(values: Float[Tensor, "B S V"]) -> tuple[int, ...]:
-    """Returns what the loop knows of values."""
+    """Returns what a loop knows of values."""
     return (*values.shape, *values.stride(), values.data_ptr())
 
 
 def energy_terms(energy: PlainEnergy, keys: Float[Tensor, "B S K"]) -> tuple[int, ...]:
-    """Returns what the loop knows of energies."""
+    """Returns what a loop knows of energies: of each row, of its first query."""
     query, direction, normalized, gain, bias = energy
+    shape = query.shape
+    stride = query.stride()
     return (
-        *query.shape,
-        *query.stride(),
+        shape[0],
+        shape[-1],
+        stride[0],
+        stride[-1],
         query.data_ptr(),
         *keys.shape,
         *keys.stride(),

@@ -1,5 +1,5 @@
-"""The loop of `hard_step`, and what it calls. It is given whole numbers in groups, of each tensor its sizes, its
-strides and its address; an address of 0 stands for a tensor that is not there.
+"""The loops of `hard_step` and `hard_steps`, and what they call. They are given whole numbers in groups, of each tensor
+its sizes, its strides and its address; an address of 0 stands for a tensor that is not there.
 
     values       [B, S, V]
     mask         [B, S], and the address of `complete`
@@ -7,6 +7,9 @@ strides and its address; an address of 0 stands for a tensor that is not there.
     rule         lookback, -1 for that as far as the last stop; mass preservation
     terms        of an energy: query [B, K], keys [B, S, K], the addresses of direction, gain and bias, and, after the
                  first of these, whether the direction is divided by its length
+    steps        how many queries a row has, and how far apart they are, of either energy
+
+Within the loops positions are columns of the source.
 """
 
 from functools import cache
@@ -32,30 +35,49 @@ FLOAT = 4
 @cache
 def step_loop() -> Loop | None:
     """Returns the loop of a step; None where numba cannot."""
-    groups = ", ".join(f"UniTuple(int64, {count})" for count in (7, 6, 7, 2, 16, 16))
-    signature = f"Tuple((float32[:, ::1], float32[:, ::1], int64[:, ::1]))({groups})"
-    helpers = [rational_tanh, fits, energy_of, scale_of, attend, _look_right]
-    loops = compiled([(signature, _step)], helpers=helpers, fastmath=ANY_ORDER)
+    loops = _loops()
     return None if loops is None else loops[0]
+
+
+@cache
+def steps_loop() -> Loop | None:
+    """Returns the loop of all steps; None where numba cannot."""
+    loops = _loops()
+    return None if loops is None else loops[1]
+
+
+@cache
+def _loops() -> tuple[Loop, ...] | None:
+    def signature(returned: str, *counts: int) -> str:
+        return f"{returned}({', '.join(f'UniTuple(int64, {count})' for count in counts)})"
+
+    step = signature("Tuple((float32[:, ::1], float32[:, ::1], int64[:, ::1]))", 7, 6, 7, 2, 16, 16)
+    steps = signature("void", 7, 6, 2, 16, 16, 4)[:-1] + 3 * ", float32[:, :, ::1]" + ")"
+    helpers = [rational_tanh, fits, energy_of, scale_of, attend, query_at, _check, _look_right]
+    return compiled([(step, _step), (steps, _steps)], helpers=helpers, fastmath=ANY_ORDER)
 
 
 @no_type_check
 def _step(values, mask, state, rule, terms, window_terms):
     """Returns contexts and weights, and the other numbers of an `Outcome`, each of all rows."""
+    _check(values, mask, terms, window_terms)
     rows = values[0]
-    beside = (values[5] == 1 or values[2] == 1) and (mask[3] == 1 or mask[1] == 1)
-    if not (beside and mask[:2] == values[:2] and fits(values, terms) and fits(values, window_terms)):
-        raise ValueError("queries, keys, values and mask do not fit, or their numbers do not lie side by side")
     if state[0] != rows or state[3] != rows:
         raise ValueError("the state has another number of rows than the source")
     numbers = np.empty((5, rows), np.int64)
     widest = 1
     for row in range(rows):
-        outcome = _look_right(row, mask, state, rule, terms)
-        for number in range(5):
-            numbers[number, row] = outcome[number]
-        if outcome[0] >= 0:
-            widest = max(widest, outcome[0] - outcome[3] + 1)
+        offset = int64_at(state[6])[row] if state[6] else 0
+        last_stop = int64_at(state[2])[row * state[1]] - offset
+        position = int64_at(state[5])[row * state[4]] - offset
+        stop, last_stop, position, first, looked_at = _look_right(row, last_stop, position, mask, rule, terms)
+        numbers[0, row] = stop + offset if stop >= 0 else stop
+        numbers[1, row] = last_stop + offset
+        numbers[2, row] = position + offset
+        numbers[3, row] = first + offset
+        numbers[4, row] = looked_at
+        if stop >= 0:
+            widest = max(widest, stop - first + 1)
     context = np.zeros((rows, values[2]), np.float32)
     weights = np.zeros((rows, widest), np.float32)
     for row in range(rows):
@@ -63,8 +85,36 @@ def _step(values, mask, state, rule, terms, window_terms):
         begin = numbers[3, row]
         if stop >= 0:
             first = begin - (int64_at(state[6])[row] if state[6] else 0)
-            attend(row, first, stop - begin + 1, values, window_terms, weights, context)
+            attend(row, first, stop - begin + 1, values, window_terms, weights[row], context[row])
     return context, weights, numbers
+
+
+@no_type_check
+def _steps(values, mask, rule, terms, window_terms, steps, context, weights, alpha) -> None:
+    """Fills contexts [B, T, V], weights and, with 1 where a step stops, alpha, both [B, T, S], which are all zeros, for
+    all steps of all rows from the first column on."""
+    _check(values, mask, terms, window_terms)
+    count, stride, window_count, window_stride = steps
+    if count != window_count:
+        raise ValueError("the energies have different numbers of queries")
+    for row in range(values[0]):
+        last_stop = 0
+        position = 0
+        for step in range(count):
+            query = query_at(terms, step * stride)
+            stop, last_stop, position, first, _ = _look_right(row, last_stop, position, mask, rule, query)
+            if stop >= 0:
+                query = query_at(window_terms, step * window_stride)
+                attend(row, first, stop - first + 1, values, query, weights[row, step, first:], context[row, step])
+                alpha[row, step, stop] = ONE
+
+
+@no_type_check
+def _check(values, mask, terms, window_terms) -> None:
+    """Refuses tensors of which the loops would read what is not theirs."""
+    beside = (values[5] == 1 or values[2] == 1) and (mask[3] == 1 or mask[1] == 1)
+    if not (beside and mask[:2] == values[:2] and fits(values, terms) and fits(values, window_terms)):
+        raise ValueError("queries, keys, values and mask do not fit, or their numbers do not lie side by side")
 
 
 @no_type_check
@@ -76,14 +126,17 @@ def fits(values, terms):
 
 
 @no_type_check
-def _look_right(row, mask, state, rule, terms):
-    """Returns the numbers of an `Outcome` of a row: its stop, its last stop, its position, its first position that is
-    attended to, and how many were looked at."""
+def query_at(terms, distance):
+    """Returns the terms of the query that lies `distance` numbers further on."""
+    return (*terms[:4], terms[4] + FLOAT * distance, *terms[5:])
+
+
+@no_type_check
+def _look_right(row, last_stop, begin, mask, rule, terms):
+    """Returns where a row stops, its last stop and its position after the step, the first position that is attended to,
+    and how many were looked at, from the position `begin` on."""
     lookback, mass_preservation = rule
     real = uint8_at(mask[4] + row * mask[2])
-    offset = int64_at(state[6])[row] if state[6] else 0
-    last_stop = int64_at(state[2])[row * state[1]] - offset
-    begin = int64_at(state[5])[row * state[4]] - offset
     scale = scale_of(terms)
     # An energy, rounded, is negative where its exact sum is: so nothing is added, and nothing rounded twice.
     least = -float32_at(terms[15])[0] if terms[15] else ZERO
@@ -93,38 +146,38 @@ def _look_right(row, mask, state, rule, terms):
     stop = position if position < mask[1] and real[position] else SELECTED_NONE
     looked_at = position - begin + (stop >= 0)
     if stop < 0 and mask[5] and not uint8_at(mask[5])[row]:
-        return NEEDS_MORE_SOURCE, last_stop + offset, position + offset, offset, looked_at
+        return NEEDS_MORE_SOURCE, last_stop, position, 0, looked_at
     if stop < 0 and mass_preservation:
         stop = position - 1
     if stop < 0:
-        return SELECTED_NONE, last_stop + offset, position + offset, offset, looked_at
+        return SELECTED_NONE, last_stop, position, 0, looked_at
     first = last_stop if lookback < 0 else max(0, stop - lookback)
-    return stop + offset, stop + offset, stop + offset, first + offset, looked_at
+    return stop, stop, stop, first, looked_at
 
 
 @no_type_check
 def attend(row, first, width, values, terms, weights, context) -> None:
-    """Fills a row of weights and adds to a row of contexts, from the columns of the source from `first` on."""
-    weights[row, 0] = ONE
+    """Fills the weights of a row's columns from `first` on, the first of which is for that, and adds to a context."""
+    weights[0] = ONE
     if width > 1:
         scale = scale_of(terms)
         largest = scale * energy_of(row, first, terms)
-        weights[row, 0] = largest
+        weights[0] = largest
         for column in range(1, width):
-            weights[row, column] = scale * energy_of(row, first + column, terms)
-            largest = max(largest, weights[row, column])
+            weights[column] = scale * energy_of(row, first + column, terms)
+            largest = max(largest, weights[column])
         total = ZERO
         for column in range(width):
-            weights[row, column] = exp(weights[row, column] - largest)
-            total += weights[row, column]
+            weights[column] = exp(weights[column] - largest)
+            total += weights[column]
         for column in range(width):
-            weights[row, column] /= total
+            weights[column] /= total
     _, _, size, row_step, column_step, _, address = values
     for column in range(width):
         value = float32_at(address + FLOAT * (row * row_step + (first + column) * column_step))
-        weight = weights[row, column]
+        weight = weights[column]
         for number in range(size):
-            context[row, number] += weight * value[number]
+            context[number] += weight * value[number]
 
 
 @no_type_check

@@ -1,30 +1,20 @@
-"""Sentences step by step, as `benchmark.py online` times them: the attention of a model, alone or within its decoder,
-and softmax attention as fast as a step gets.
-
-That in plain PyTorch has nothing but its arithmetic: neither masks nor states. The compiled one is made of the same
-loops as a hard step, and called likewise. (As a strategy of models it would be worth less than a tenth of a row of
-`decode`.)
-"""
+"""Sentences as `benchmark.py online` times them, step by step or all steps in one call: the attention of a model, alone
+or within its decoder, and softmax attention as fast as it gets."""
 
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
+from benchmarks.softmax import BARE, Softmax
 from torch import Tensor
 
-from mt.kernels.compiled import Loop, compiled
-from mt.kernels.hard_step import energy_terms, value_terms
-from mt.kernels.hard_step_loop import attend, energy_of, scale_of
-from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.models.attention import build_attention
 from mt.models.attention.energy import ConcatConfig, GeneralConfig
 from mt.models.attention.global_ import ConcatAttentionConfig, GeneralAttentionConfig
-from mt.models.attention.memory import Memory
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.decoders import Decoder, DecoderMemory, DecoderParts
@@ -34,10 +24,10 @@ from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 STEPS = 200
 """That are timed at once: short sentences are taken several times, and long ones in parts."""
+STEPS_AT_ONCE = 2000
+"""Likewise, of sentences whose steps are taken in one call."""
 CHUNKS = {"monotonic": 1, "mocha_2": 2, "mocha_4": 4, "mocha_8": 8}
 """Hard attentions, and how many positions a step of each attends to at most."""
-SoftStep = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""From a query [1, Q] to a context [1, V] and weights [1, S]."""
 
 
 class Measured(NamedTuple):
@@ -97,7 +87,7 @@ class Contender:
         sentences = math.ceil(STEPS / length)
         steps = self._decoder if whole else self._attention
         if self.bare is not None:
-            steps = partial(_bare, self.bare(self.decoder.attention.energy, memory.attention))
+            steps = partial(_bare, self.bare.step(self.decoder.attention.energy, memory.attention))
         parts = []
         computed = []
         start = time.thread_time()
@@ -108,6 +98,24 @@ class Contender:
                 parts.append((now - start) / sentences)
                 start = now
         return Measured(parts, sum(length if each is None else int(each) for each in computed) // sentences)
+
+    def run_at_once(self, length: int) -> Measured:
+        """Takes the attention of all steps of a sentence in one call."""
+        attention = self.decoder.attention
+        memory = self.memory(length).attention
+        queries = torch.stack([*self.queries(length)], 1)
+        if self.bare is not None:
+            attend: Callable[[Tensor], Any] = self.bare.all_steps(attention.energy, memory)
+        else:
+            attend = partial(attention, memory=memory, hard=self.hard)
+        sentences = math.ceil(STEPS_AT_ONCE / length)
+        start = time.thread_time()
+        for _ in range(sentences):
+            output = attend(queries)
+        seconds = (time.thread_time() - start) / sentences
+        # A step looks at the last stop and at what is between that and its own.
+        energies = length + int(output.alpha[0, -1].argmax()) if self.hard else length**2
+        return Measured([seconds], energies)
 
     def _attention(self, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         """Yields how many energies each step computes, None where it compares with all positions."""
@@ -140,61 +148,7 @@ def _configured(name: str, energy: str, size: int) -> Any:
     return MoChAConfig(energy=scores, chunk_size=CHUNKS[name]) if CHUNKS[name] > 1 else MonotonicConfig(energy=scores)
 
 
-def _bare(step: SoftStep, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[None]:
+def _bare(step: Softmax, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[None]:
     for query in queries:
         step(query)
         yield None
-
-
-def step_in_torch(energy: Any, memory: Memory) -> SoftStep:
-    """Returns the step in plain PyTorch. energy: a `Scaled` energy, of dot products or additive."""
-    (keys,) = memory.keys
-    values = memory.values[0]
-    gain = energy.gain
-    additive = energy.energy
-    if additive.is_dot_product:
-        # In the order in which the vector products of BLAS read them fastest.
-        rows = keys[0]
-        return lambda query: softmax((rows @ query[0]) * gain, values)
-    direction = gain * additive.direction / (additive.direction.norm() if additive.normalized else 1)
-    return lambda query: softmax(torch.tanh(keys[0] + additive.project_query(query)) @ direction, values)
-
-
-def softmax(energies: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    weights = torch.softmax(energies, 0)[None]
-    return weights @ values, weights
-
-
-def compiled_step(energy: Any, memory: Memory) -> SoftStep:
-    """Returns the step, compiled."""
-    loop = soft_loop()
-    assert loop is not None, "numba cannot compile here"
-    (keys,) = memory.keys
-
-    def step(query: Tensor) -> tuple[Tensor, Tensor]:
-        plain = energy.as_plain(query)
-        context, weights = loop(value_terms(memory.values), energy_terms(plain, keys))
-        return torch.from_numpy(context), torch.from_numpy(weights)
-
-    return step
-
-
-@cache
-def soft_loop() -> Loop | None:
-    signature = "UniTuple(float32[:, ::1], 2)(UniTuple(int64, 7), UniTuple(int64, 16))"
-    helpers = [rational_tanh, energy_of, scale_of, attend]
-    loops = compiled([(signature, _soft_step)], helpers=helpers, fastmath=ANY_ORDER)
-    return None if loops is None else loops[0]
-
-
-@no_type_check
-def _soft_step(values, terms):
-    context = np.zeros((values[0], values[2]), np.float32)
-    weights = np.zeros(values[:2], np.float32)
-    for row in range(values[0]):
-        attend(row, 0, values[1], values, terms, weights, context)
-    return context, weights
-
-
-BARE = {"torch": step_in_torch, "compiled": compiled_step}
-"""Steps of softmax attention that are no model's."""

@@ -1,13 +1,15 @@
 """How the time of attention grows with length: softmax beside hard monotonic attention and MoChA, in one process.
 
-    python scripts/benchmark.py online [--lengths 10 100 1000] [--rounds 5] [--json] [--plot FILE]
+    python scripts/benchmark.py online [--parts decoder] [--lengths 10 100 1000] [--rounds 5] [--json] [--plot FILE]
 
-One sentence of S source and T = S target positions, step by step; the pointer moves one position a step, as in a
-monotone alignment. `attention` is the attention alone, with dot products, `concat` with the additive energies of the
-papers; `decoder` is the whole step, from the last token to the logits of the next, with dot products. `softmax` is the
-model's own; a step of `torch` is the fastest in PyTorch, without masks and states, a step of `compiled` is made of the
-loops of a hard step. Times are processor seconds of one thread, every 200 steps in the least of rounds in which all
-take turns. The exponent is that of total time over S, fitted to the lengths from a quarter of the longest on.
+One sentence of S source and T = S target positions; the pointer moves one position a step, as in a monotone alignment.
+`attention` is the attention alone, with dot products, step by step, `concat` with the additive energies of the papers;
+`attention_at_once` and `concat_at_once` are all steps in one call, as where the target is known, and as the papers
+compare; `decoder` is the whole step, from the last token to the logits of the next, with dot products. `softmax` is the
+model's own; `torch` is the fastest in PyTorch, without masks and states, `compiled` is made of the loops of hard steps.
+Times are processor seconds of one thread, every 200 steps in the least of rounds in which all take turns; those of all
+steps in one call are means of calls that make 2,000 steps or more. The exponent is that of total time over S, fitted to
+the lengths from a quarter of the longest on.
 """
 
 import argparse
@@ -18,8 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from benchmarks.attention_steps import BARE, CHUNKS, Contender, Measured
+from benchmarks.attention_steps import CHUNKS, Contender, Measured
 from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option_parser
+from benchmarks.softmax import BARE
 
 from mt.cli.parser import whole_number
 from mt.plots import save
@@ -41,16 +44,23 @@ class Part(NamedTuple):
     """Contenders that the others are compared with."""
     whole: bool = False
     """Whether a step is the decoder's, and not the attention's alone."""
+    at_once: bool = False
+    """Whether all steps are taken in one call."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Its contenders."""
         return ("softmax", *self.baselines, *CHUNKS) if "softmax" not in self.baselines else ("softmax", *CHUNKS)
 
+    def run(self, contender: Contender, length: int) -> Measured:
+        return contender.run_at_once(length) if self.at_once else contender.run(self.whole, length)
+
 
 PARTS = {
-    "attention": Part("attention alone, dot products", "general", tuple(BARE)),
-    "concat": Part("attention alone, additive energies", "concat", tuple(BARE)),
+    "attention": Part("attention alone, dot products, step by step", "general", tuple(BARE)),
+    "concat": Part("attention alone, additive energies, step by step", "concat", tuple(BARE)),
+    "attention_at_once": Part("attention alone, dot products, at once", "general", tuple(BARE), at_once=True),
+    "concat_at_once": Part("attention alone, additive energies, at once", "concat", tuple(BARE), at_once=True),
     "decoder": Part("whole decoder, dot products", "general", ("softmax",), whole=True),
 }
 
@@ -64,9 +74,9 @@ def measure(part: Part, lengths: Sequence[int], options: argparse.Namespace) -> 
     """Yields for each length what each contender takes, after a short run that is not counted."""
     contenders = {name: Contender(name, part.energy, options.size, options.vocabulary) for name in part.names}
     for contender in contenders.values():
-        contender.run(part.whole, min(lengths))
+        part.run(contender, min(lengths))
     for length in lengths:
-        runs = {name: partial(contender.run, part.whole, length) for name, contender in contenders.items()}
+        runs = {name: partial(part.run, contender, length) for name, contender in contenders.items()}
         turns = in_turn(runs, options.rounds, warm_up=False)
         yield {name: least([turn[name] for turn in turns]) for name in contenders}
 
@@ -113,8 +123,11 @@ def table(summary: dict[str, Any], lengths: Sequence[int]) -> str:
             lines.append(row(f"{length:,}", (cell(entry, i) for entry in rows.values())))
         lines += [row("exponent", (f"{entry['exponent']:.2f}" for entry in rows.values())), ""]
     published = ", ".join(f"{ratio} (w = {width})" for width, ratio in PUBLISHED.items())
-    lines += [f"published for attention alone at S = T = 100, beside softmax in the same loops: {published}", ""]
-    energies = summary["attention"]
+    lines += [
+        f"published for attention alone at S = T = 100, all steps in one call, softmax in the same loops: {published}",
+        "",
+    ]
+    energies = next(iter(summary.values()))
     lines.append("energies that were computed to find where to stop, or to compare with all positions")
     lines.append(row("S = T", energies))
     for i, length in enumerate(lengths):
@@ -153,6 +166,7 @@ def main(arguments: Sequence[str]) -> None:
         default=LENGTHS,
         help="of source and target",
     )
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS], default=[*PARTS], metavar="PART", help="what is timed")
     add_number(parser, "--size", 512, "of values, queries and the decoder's state", most=100_000)
     add_number(parser, "--vocabulary", 1000, "tokens that the decoder chooses from", least=4)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios: .png, .pdf or .svg")
@@ -163,7 +177,9 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     with torch.inference_mode():
-        summary = {key: summarize(part, lengths, [*measure(part, lengths, options)]) for key, part in PARTS.items()}
+        summary = {
+            key: summarize(PARTS[key], lengths, [*measure(PARTS[key], lengths, options)]) for key in options.parts
+        }
     if options.plot:
         plot(summary, lengths, options.plot)
     print(json.dumps(summary) if options.json else table(summary, lengths))

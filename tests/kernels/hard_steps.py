@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.kernels.hard_step import Outcome, PlainEnergy, hard_step
+from mt.kernels.hard_step import Outcome, PlainEnergy, hard_step, hard_steps
 from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE
 
 SIZE = 19
@@ -143,3 +143,34 @@ def assert_right(case: Case) -> list[list[int]]:
         np.testing.assert_allclose(outcome.weights[row].numpy(), weights, atol=1e-6, rtol=0)
         np.testing.assert_allclose(outcome.context[row].numpy(), truth.context, atol=3e-6, rtol=1e-5)
     return [row.numbers for row in rows]
+
+
+def assert_all_right(case: Case, steps: int, seed: int) -> list[int]:
+    """Compares all steps at once with what is expected of each, from the beginning of the source of a case; returns
+    where they stop."""
+    source = case.source._replace(first=None)
+    rows, columns, _ = source.values.shape
+    draw = torch.Generator().manual_seed(seed)
+    queries = [torch.randint(-2, 3, (rows, steps, SIZE), generator=draw).float() for _ in case.energies]
+    if case.energies[0].direction is not None:
+        queries = [query + torch.randn(query.shape, generator=draw) for query in queries]
+    stop, chunk = (energy._replace(query=query) for energy, query in zip(case.energies, queries, strict=True))
+    contexts, weights, alpha = hard_steps((stop, chunk), source, case.lookback, case.mass_preservation)
+    state = (torch.zeros(rows, dtype=torch.int64),) * 2
+    stops = []
+    for step in range(steps):
+        energies = stop._replace(query=stop.query[:, step]), chunk._replace(query=chunk.query[:, step])
+        truths = [expected(case._replace(energies=energies, source=source, state=state), row) for row in range(rows)]
+        for row, truth in enumerate(truths):
+            assert stop.direction is None or truth.nearest > 1e-5, (
+                "these numbers are rounded to either sign: draw others"
+            )
+            whole = np.zeros(columns)
+            whole[truth.numbers[3] :][: len(truth.weights)] = truth.weights
+            np.testing.assert_allclose(weights[row, step].numpy(), whole, atol=1e-6, rtol=0)
+            np.testing.assert_allclose(contexts[row, step].numpy(), truth.context, atol=3e-6, rtol=1e-5)
+            stops.append(truth.numbers[0])
+            assert alpha[row, step].nonzero().flatten().tolist() == [stops[-1]] * (stops[-1] >= 0)
+            assert alpha[row, step].sum() == (stops[-1] >= 0)
+        state = tuple(torch.tensor([truth.numbers[place] for truth in truths]) for place in (1, 2))
+    return stops

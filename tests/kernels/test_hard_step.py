@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from mt.kernels import hard_step as kernel
-from mt.kernels.hard_step import PlainEnergy, hard_step
+from mt.kernels.hard_step import PlainEnergy, hard_step, hard_steps
 from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE, step_loop
-from tests.kernels.hard_steps import SIZE, Memory, assert_right, case
+from tests.kernels.hard_steps import SIZE, Memory, assert_all_right, assert_right, case
 
 pytestmark = pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
 LOOKBACKS = (0, 3, 10**9, None)
@@ -32,6 +32,17 @@ def test_a_step_is_the_process(lookback: int | None, additive: bool):
     stops = [stop for stop, *_ in outcomes]
     assert stops.count(SELECTED_NONE) > 5 and stops.count(NEEDS_MORE_SOURCE) > 5
     assert sum(stop >= 0 for stop in stops) > 50 and max(looked_at for *_, looked_at in outcomes) > 3
+
+
+@pytest.mark.parametrize("additive", [False, True], ids=["dot", "additive"])
+@pytest.mark.parametrize("lookback", LOOKBACKS)
+def test_all_steps_are_the_process(lookback: int | None, additive: bool):
+    stops = []
+    for rows, columns in SHAPES:
+        for seed in range(3):
+            stops += assert_all_right(case(seed, rows, columns, lookback, additive=additive), steps=6, seed=seed)
+    assert stops.count(SELECTED_NONE) > 5 and stops.count(NEEDS_MORE_SOURCE) > 5
+    assert len({stop for stop in stops if stop >= 0}) > 5
 
 
 @pytest.mark.parametrize("bias", [0.0, -1e-9])
@@ -84,6 +95,22 @@ def test_tensors_may_lie_anyhow_in_memory(additive: bool):
             assert torch.equal(ours, theirs)
 
 
+def test_queries_of_all_steps_may_lie_anyhow_in_memory():
+    """Steps before rows, and every other number."""
+    chosen = case(2, 4, 30, 3)
+    source = chosen.source
+    queries = torch.randn(4, 7, SIZE, generator=torch.Generator().manual_seed(1))
+    wide = torch.zeros(4, 30, 2 * SIZE)
+    wide[..., ::2] = source.values
+    expected = hard_steps(tuple(energy._replace(query=queries) for energy in chosen.energies), source, 3, True)
+    assert expected[2].any()
+    for other in (queries.transpose(0, 1).contiguous().transpose(0, 1), torch.stack((queries, queries), -1)[..., 0]):
+        energies = tuple(energy._replace(query=other) for energy in chosen.energies)
+        for values in (source.values, wide[..., ::2]):
+            found = hard_steps(energies, source._replace(values=values), 3, True)
+            assert all(torch.equal(*parts) for parts in zip(found, expected, strict=True))
+
+
 def test_each_row_is_as_alone():
     chosen = case(7, 6, 50, None)
     together = chosen.step()
@@ -127,6 +154,10 @@ def test_shapes_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError, match=r"do not fit|another number of rows"):
             chosen._replace(**changes).step()
+    queries = torch.zeros(4, 3, SIZE)
+    for other in (queries[:, :2], queries[:3], queries[..., 1:]):
+        with pytest.raises(ValueError, match=r"do not fit|different numbers of queries"):
+            hard_steps((stop._replace(query=queries), chunk._replace(query=other)), source, 3, True)
 
 
 def test_where_it_is_not_for():

@@ -57,7 +57,8 @@ def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert (tmp_path / "speedup.png").read_bytes().startswith(b"\x89PNG")
     hard = ["monotonic", "mocha_2", "mocha_4", "mocha_8"]
-    soft = {part: ["softmax", "torch", "compiled"] for part in ("attention", "concat")} | {"decoder": ["softmax"]}
+    alone = ("attention", "concat", "attention_at_once", "concat_at_once")
+    soft = {part: ["softmax", "torch", "compiled"] for part in alone} | {"decoder": ["softmax"]}
     assert {part: list(rows) for part, rows in found.items()} == {part: [*own, *hard] for part, own in soft.items()}
     for part, rows in found.items():
         baselines = soft[part][1:] or ["softmax"]
@@ -73,7 +74,7 @@ def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from benchmarks.online import table
 
     heading, names, *rows = table(found, [10, 33, 40]).splitlines()
-    assert heading == "attention alone, dot products: ms a sentence (times as fast as torch and as compiled)"
+    assert heading.startswith("attention alone, dot products, step by step: ms a sentence (times as fast as torch and")
     assert names.split() == ["S", "=", "T", *soft["attention"], *hard]
     assert re.fullmatch(r" +10( +\d+\.\d\d \(\d+\.\d\d, \d+\.\d\d\)){7}", rows[0])
     assert rows[3].split()[0] == "exponent" and len(rows[3].split()) == 8

@@ -4,10 +4,10 @@ A step looks right from the last stop, inclusive, and stops at the first positio
 the positions so far have none, it needs more of the source; where the source is complete, it stops at the last position
 (mass preservation) or selects none. Then it attends to a window that ends at the stop.
 
-On a CPU, in float32 and without a gradient, a step is one compiled loop (`mt.kernels.hard_step`). Elsewhere it is what
-follows here: it computes no more than BLOCK energies beyond the positions that it passes, and makes nothing as long as
-the source. Its few numbers are Python's, one record for each row, since a tensor costs more to make than to compute
-with.
+On a CPU, in float32 and without a gradient, a step is one compiled loop (`mt.kernels.hard_step`), and so are all steps
+where their queries are known. Elsewhere a step is what follows here: it computes no more than BLOCK energies beyond the
+positions that it passes, and makes nothing as long as the source. Its few numbers are Python's, one record for each
+row, since a tensor costs more to make than to compute with.
 """
 
 from collections.abc import Callable, Sequence
@@ -117,8 +117,15 @@ def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State)
     return AttentionStep(context, weights, (last_stops, positions), stops, first=first, energies=energies)
 
 
+def all_hard_steps(mechanism: Mechanism, queries: Tensor, memory: Memory) -> AttentionOutput | None:
+    """Takes the steps of all queries [B, T, Q] by one loop; None where that is not compiled."""
+    if not kernel.is_compiled(queries, memory.values) or (energies := _plain_energies(mechanism, queries)) is None:
+        return None
+    return AttentionOutput(*kernel.hard_steps(energies, memory, mechanism.lookback, mechanism.mass_preservation))
+
+
 def _plain_energies(mechanism: Mechanism, query: Tensor) -> tuple[kernel.PlainEnergy, kernel.PlainEnergy] | None:
-    """Returns both energies of queries [B, Q] in the form that the loop takes; None where one has no such form."""
+    """Returns both energies of queries [B, ..., Q] in the form that a loop takes; None where one has no such form."""
     assert isinstance(mechanism, nn.Module)
     parts: Any = mechanism._modules  # as attributes they take longer than a step computes
     energy = parts["energy"].as_plain(query)

@@ -22,7 +22,7 @@ from mt.errors import UserError
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energies import EnergyConfig, build_energy
 from mt.models.attention.energy import Energy, GeneralConfig, Scaled
-from mt.models.attention.hard_steps import first_attended, hard_step, whole_hard_step
+from mt.models.attention.hard_steps import all_hard_steps, first_attended, hard_step, whole_hard_step
 from mt.models.attention.masks import first, last
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
@@ -117,7 +117,8 @@ class Monotonic(Attention):
         return [first_attended(self.lookback, stop, max(stop, end - 1)) for stop, end in pairs]
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
-        return self._attend(queries, memory, self.init_state(memory)[0], hard)
+        output = all_hard_steps(self, queries, memory) if hard and self.monotonic else None
+        return output or self._attend(queries, memory, self.init_state(memory)[0], hard)
 
     def auxiliary_loss(
         self,

@@ -42,7 +42,7 @@ def compiled(monkeypatch):
             monkeypatch.delattr(hard_steps, "_look_right")
         else:
             monkeypatch.setattr(kernel, "is_compiled", lambda query, values: False)
-            monkeypatch.delattr(kernel, "_run")
+            monkeypatch.delattr(kernel, "_step")
 
     return by
 
