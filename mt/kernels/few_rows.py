@@ -76,12 +76,12 @@ def few_rows(
 @cache
 def product_loop() -> Loop | None:
     """Returns the loop; None where numba cannot."""
-    loops = compiled([(f"void({', '.join(['int64'] * 9)})", _product)], helpers=[store], fastmath=ANY_ORDER)
+    loops = compiled([(f"void({', '.join(['int64'] * 9)})", product)], helpers=[store], fastmath=ANY_ORDER)
     return None if loops is None else loops[0]
 
 
 @no_type_check
-def _product(count, size, outputs, rows, weight, bias, products, first, end) -> None:
+def product(count, size, outputs, rows, weight, bias, products, first, end) -> None:
     """Fills columns `first` to `end` - 1 of the products [N, O]; rows, weight, bias, products: addresses, 0 for no
     bias. Two rows are multiplied by four columns at a time; what is left over, by some of them twice.
     """

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from mt.kernels.cells import gru_state, lstm_state
+from mt.kernels.cells import gru_state
 from mt.kernels.few_rows import are_few, few_rows
 from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell
+from mt.kernels.lstm_step import lstm_step
 from mt.kernels.padding import last, mirrored
 
 FEW = 32
@@ -36,6 +37,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     """torch's layers, batch first, and with a mask."""
 
     cell_in_int8: type[Int8LSTMCell] | type[Int8GRUCell]
+    weight_hh_l0: Tensor
+    """The matrix of hidden states of the first layer."""
 
     def __init__(
         self,
@@ -93,7 +96,11 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         rows, steps = inputs.shape[:2]
         # Under autocast the whole layers have faster products for a single step of many rows.
         few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
-        return self.cell_by_cell if self.rounded is not None or (on_cpu and few) else self.whole
+        if self.rounded is not None:
+            return self.cell_by_cell
+        if self.mode == "LSTM" and steps == 1 and are_few(inputs, self.weight_hh_l0):
+            return self.one_step
+        return self.cell_by_cell if on_cpu and few else self.whole
 
     def whole(self, inputs: Tensor, state: State | None = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
         """Computes all positions at once, by torch, where none is padding."""
@@ -138,14 +145,26 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             after.append(layer)
         return outputs, tuple(_stacked(part, 0).transpose(0, 1) for part in zip(*after, strict=True))
 
+    def one_step(self, inputs: Tensor, state: State | None, mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """Computes one position of an LSTM where rows `are_few`, from a state on, each layer in one compiled loop."""
+        assert state is not None
+        vectors = inputs[:, 0]
+        after = []
+        for before, weights in zip(
+            zip(*(part.unbind(1) for part in state), strict=True), self.all_weights, strict=True
+        ):
+            after.append(lstm_step(vectors, before, weights))
+            vectors = after[-1][0]
+        return vectors[:, None], tuple(_stacked(part, 1) for part in zip(*after, strict=True))
+
     def _cell(self, number: int, vectors: Tensor, layer: State, weights: Sequence[Tensor]) -> State:
         if self.rounded is not None:
             return self.rounded[number](vectors, layer)
         if are_few(vectors, weights[1]):
+            if len(layer) == 2:
+                return lstm_step(vectors, layer, weights)
             of_input = few_rows(vectors, weights[0], weights[2])
             of_hidden = few_rows(layer[0], weights[1], weights[3])
-            if len(layer) == 2:
-                return lstm_state(of_input + of_hidden, layer[1])
             return gru_state(of_input, of_hidden, *layer)
         if len(layer) == 2:
             return torch.lstm_cell(vectors, layer, *weights)

@@ -5,9 +5,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from mt.kernels import lstm
+from mt.kernels import lstm, lstm_step
 from mt.kernels.few_rows import product_loop
 from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
+from mt.kernels.lstm_step import step_loop
 
 LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
 WHOLE = [4, 4, 4]
@@ -144,6 +145,20 @@ def test_choice(rows: int, steps: int, padded: bool, both: bool, goes_on: bool, 
         assert (layers.strategy(*arguments) == layers.cell_by_cell) == few
 
 
+@pytest.mark.parametrize(("cell", "steps", "few", "expected"), [
+    ("lstm", 1, True, "one_step"),
+    ("lstm", 1, False, "cell_by_cell"),
+    ("lstm", 2, True, "cell_by_cell"),
+    ("gru", 1, True, "cell_by_cell"),
+])  # fmt: skip
+@torch.no_grad()
+def test_choice_of_few_rows(cell: str, steps: int, few: bool, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: few)
+    layers = layers_of(cell, 1, dtype=torch.float32)
+    inputs, state, mask = example(cell, 1, [steps, steps], torch.float32)
+    assert layers.strategy(inputs, state, mask) == getattr(layers, expected)
+
+
 @pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("cell", LAYERS)
@@ -158,6 +173,59 @@ def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch
     torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
     for ours, theirs in zip(after, states, strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("rows", [1, 5])
+@torch.no_grad()
+def test_one_step_of_few_rows(rows: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In threads, too; by states that do not lie side by side, and by those of another type."""
+    lstms = layers_of("lstm", layers, dtype=torch.float32)
+    inputs, state, mask = example("lstm", layers, [1] * rows, torch.float32)
+    expected, states = alone(by_torch(lstms), inputs.double(), tuple(part.double() for part in state), mask)
+    found, after = lstms.one_step(inputs, state)
+    for ours, theirs in zip((found, *after), (expected, *states), strict=True):
+        torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
+    monkeypatch.setattr(lstm_step, "THREAD", 1)
+    scattered = tuple(torch.stack((part, part), -1)[..., 0] for part in state)
+    again, after_again = lstms.one_step(torch.stack((inputs, inputs), -1)[..., 0], scattered)
+    assert all(torch.equal(*parts) for parts in zip((found, *after), (again, *after_again), strict=True))
+    exact, _ = lstms.one_step(inputs, tuple(part.double() for part in state))
+    assert torch.equal(exact, found)
+
+
+@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+@torch.no_grad()
+def test_each_row_of_a_step_is_as_alone() -> None:
+    lstms = layers_of("lstm", 1, dtype=torch.float32)
+    inputs, state, _ = example("lstm", 1, [1] * 5, torch.float32)
+    together, after = lstms.one_step(inputs, state)
+    for row in range(5):
+        one = slice(row, row + 1)
+        alone, after_alone = lstms.one_step(inputs[one], tuple(part[one] for part in state))
+        for ours, theirs in zip((together, *after), (alone, *after_alone), strict=True):
+            assert torch.equal(ours[one], theirs)
+
+
+@pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+@torch.no_grad()
+def test_a_step_of_large_and_of_tiny_numbers() -> None:
+    """Gates are 0, 1 or what they should be, and NaN is not hidden."""
+    vectors = torch.tensor([[1e4], [-1e4], [0.0], [torch.nan]])
+    zeros = torch.zeros(4, 1)
+    weights = torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4)
+    hidden, cell = lstm_step.lstm_step(vectors, (zeros, torch.full((4, 1), 2.0)), weights)
+    torch.testing.assert_close(cell[:, 0], torch.tensor([3.0, 0.0, 1.0, torch.nan]), equal_nan=True)
+    torch.testing.assert_close(hidden[:, 0], torch.tensor([0.9950548, 0.0, 0.3807971, torch.nan]), equal_nan=True)
+
+
+@torch.no_grad()
+def test_a_step_that_does_not_fit_is_refused() -> None:
+    weights = torch.zeros(28, 5), torch.zeros(28, 7), torch.zeros(28), torch.zeros(28)
+    for size, rows, units in ((4, 2, 7), (5, 3, 7), (5, 2, 6)):
+        with pytest.raises(ValueError, match="do not fit"):
+            lstm_step.lstm_step(torch.zeros(2, size), (torch.zeros(2, 7), torch.zeros(rows, units)), weights)
 
 
 @pytest.mark.parametrize("cell", LAYERS)
