@@ -9,6 +9,9 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import SearchConfig, waits
 from mt.trees import stored_numbers
 
+TRIMMED_EVERY = 16
+"""Vectors from one time that what is no longer needed of a source is dropped to the next."""
+
 
 class StreamState:
     """How far one source and its hypothesis have come, in tokens and in vectors of the front-end, which of text are
@@ -29,6 +32,8 @@ class StreamState:
         """Whether its limit ended it; known when the source has ended."""
         self.read = self.length = self.energies = 0
         """Vectors of the source, tokens of the hypothesis, and monotonic energies computed."""
+        self.trimmed = 0
+        """Vectors that were read when something was last dropped."""
         self.prefix: list[int] = []
         """The hypothesis, where n-grams of it are looked up."""
         self.source: tuple[DecoderMemory, Any] | None = None
@@ -52,11 +57,14 @@ class StreamState:
             self.end()
 
     def wait_with(self, query: DecoderQuery) -> None:
-        """Stores a query until more of the source has come, and drops of the source what no later step can use."""
+        """Stores a query until more of the source has come, and from time to time drops of the source what no later
+        step can use."""
         assert self.source is not None
-        memory, encoder = self.source
         self.query = query
-        self.source = self.model.decoder.trim(memory, query.attention_state), encoder
+        if self.read - self.trimmed >= TRIMMED_EVERY:
+            memory, encoder = self.source
+            self.source = self.model.decoder.trim(memory, query.attention_state), encoder
+            self.trimmed = self.read
 
     @property
     def stored_numbers(self) -> int:
