@@ -181,7 +181,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = option_parser("decode", __doc__)
     add_corpus(parser)
     add_device_and_size(parser)
-    add_rounds(parser, 7)
+    add_rounds(parser, 5)
     add_number(parser, "--updates", 120, "with which each model is trained")
     parser.add_argument("--ssru", action="store_true", help="add the rows of decoder=ssru, and of LSTMs beside it")
     options = parser.parse_args(arguments)
