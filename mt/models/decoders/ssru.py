@@ -3,10 +3,10 @@ the first recurrence.
 
     q_t = x_t + SSRU(norm(x_t));  c_t = attention(norm(q_t));  z_t = q_t + W_c c_t
 
-x_t is the projected vector of the token before, with its position (`ssru.Positions`). z_t goes through the first
-block's feed-forward network and the blocks above, so that these have the context, and their states what was attended to
-before. As in GNMT no recurrence below the attention sees what is above, so that all target steps are taken at once
-under teacher forcing, with any attention; and the recurrences are linear ones.
+x_t is the projected vector of the token before, to which its position may be added (`ssru.Positions`). z_t goes through
+the first block's feed-forward network and the blocks above, so that these have the context, and their states what was
+attended to before. As in GNMT no recurrence below the attention sees what is above, so that all target steps are taken
+at once under teacher forcing, with any attention; and the recurrences are linear ones.
 
 Kim et al. (2019) attend in every block. With one attention there is one alignment, and memory and time of one.
 """
@@ -42,8 +42,8 @@ class SSRUConfig(LayersConfig):
     """On what is added in each residual (Vaswani et al. 2017), and on the readout."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0)."""
-    positions: ssru.PositionsOption = "sinusoidal"
-    """Whether what enters the first block says at which step it is (Vaswani et al. 2017, section 3.5)."""
+    positions: ssru.PositionsOption = "none"
+    """Whether what enters the first block says at which step it is (sinusoidal: Vaswani et al. 2017, section 3.5)."""
 
 
 class SSRUState(NamedTuple):

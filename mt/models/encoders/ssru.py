@@ -28,8 +28,8 @@ class BlocksConfig(RecurrentConfig):
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0): with 0 a cell begins by forgetting half of
     what it holds at each position."""
-    positions: ssru.PositionsOption = "sinusoidal"
-    """Whether what enters the first block says where it stands (Vaswani et al. 2017, section 3.5)."""
+    positions: ssru.PositionsOption = "none"
+    """Whether what enters the first block says where it stands (sinusoidal: Vaswani et al. 2017, section 3.5)."""
 
 
 class SSRUConfig(BlocksConfig):

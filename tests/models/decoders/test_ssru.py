@@ -23,13 +23,18 @@ E = 6
 LAYERS = 3
 
 
-@pytest.fixture(params=[H, E], ids=["own size", "projected"])
+@pytest.fixture(params=[(H, "none"), (E, "sinusoidal")], ids=["own size", "projected, with positions"])
 def decoder(request, shake) -> SSRU:
-    size = request.param
+    size, positions = request.param
     attention = General(GeneralAttentionConfig(), H, 4)
     parts = DecoderParts(Embedding(EmbeddingConfig(embedding_dim=size), 11), attention, 4, 4, tied=True)
     config = SSRUConfig(
-        hidden_size=H, readout_size=size, num_layers=LAYERS, feed_forward_size=7, init_hidden="final_state"
+        hidden_size=H,
+        readout_size=size,
+        num_layers=LAYERS,
+        feed_forward_size=7,
+        init_hidden="final_state",
+        positions=positions,
     )
     return shake(SSRU(config, parts), scale=0.4)
 
@@ -64,7 +69,8 @@ def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> 
     for step, vectors in enumerate(decoder.embedding(tokens).unbind(1)):
         angles = [step / 10_000 ** (2 * (k // 2) / H) for k in range(H)]
         position = torch.tensor([math.cos(angle) if k % 2 else math.sin(angle) for k, angle in enumerate(angles)])
-        x = recurrence(0, decoder.recurrence.project(vectors) + position)
+        added = position if decoder.recurrence.positions.kind == "sinusoidal" else 0
+        x = recurrence(0, decoder.recurrence.project(vectors) + added)
         query = layer_norm(x, (H,), decoder.query_norm.weight, decoder.query_norm.bias)
         (keys,) = memory.attention.keys
         energies = torch.einsum("bh,bsh->bs", query, keys) * decoder.attention.energy.gain
