@@ -83,6 +83,15 @@ def foreground() -> Iterator[None]:
     assert after == usual
 
 
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    """PyTorch, and compiled loops beside it, compute in three threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
     """What Hydra sets up for a sweep writes to the standard output of that one test, which is closed after it."""

@@ -117,6 +117,11 @@ def steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Flo
         rows = rows.contiguous()
         loop(rows.data_ptr(), *rows.shape, steps.data_ptr(), scale.data_ptr())
         return steps, scale
+    return plain_steps_of_rows(rows)
+
+
+def plain_steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Float[Tensor, "N 1"]]:
+    """Computes `steps_of_rows` by torch."""
     scale = _scale(rows, MOST)
     # Rounded, since fractions are cut off.
     return (rows / scale).add_(ZERO + 0.5).to(torch.uint8), scale

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mt.kernels import few_rows as few_rows_module, linear
-from mt.kernels.few_rows import FEW, LARGE, few_rows, product_loop
+from mt.kernels import linear
+from mt.kernels.few_rows import FEW, LARGE, THREAD, few_rows, product_loop
 from mt.kernels.linear import ROWS, Linear, in_blocks, matrix_product, plain, strategy
 from mt.kernels.processor import processor
 
@@ -40,15 +40,16 @@ def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
 
 @compiled
 @torch.no_grad()
-def test_products_of_few_rows_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any number of outputs, and of rows of more dimensions."""
-    monkeypatch.setattr(few_rows_module, "THREAD", 1)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    for outputs in (1, 2, 3, 7, 100):
-        weight = drawn(outputs, 5)
-        for rows in (drawn(5), drawn(2, 5), drawn(2, 3, 5)):
-            found = few_rows(rows, weight, drawn(outputs))
-            torch.testing.assert_close(found, nn.functional.linear(rows, weight, drawn(outputs)))
+@pytest.mark.usefixtures("three_threads")
+def test_products_of_few_rows_in_threads() -> None:
+    """Of any number of outputs, and of rows of more dimensions. Sums of whole numbers are exact in any order."""
+    numbers = drawn(4 * THREAD).round_()
+    for outputs in (1, 2, 3, 100):
+        size = 3 * THREAD // outputs + 1
+        weight = numbers[: outputs * size].view(outputs, size)
+        bias = drawn(outputs).round_()
+        for rows in (numbers[-size:], numbers[-size:].view(1, 1, size)):
+            assert torch.equal(few_rows(rows, weight, bias), nn.functional.linear(rows, weight, bias))
 
 
 @compiled

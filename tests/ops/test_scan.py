@@ -127,13 +127,13 @@ def test_any_shape(shape: tuple[int, ...]):
     assert torch.equal(linear_scan(torch.zeros(shape), inputs), inputs)
 
 
-def test_in_threads(monkeypatch: pytest.MonkeyPatch, probabilities, energies):
-    decay = probabilities("any", (7, 6, 5), 8)
-    inputs = energies(1.0, (7, 6, 5), 8)
-    whole = linear_scan(decay, inputs)
-    monkeypatch.setattr("mt.kernels.scan_loops.THREAD", 50)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    assert torch.equal(linear_scan(decay, inputs), whole)
+@pytest.mark.usefixtures("three_threads")
+def test_in_threads(probabilities, energies):
+    shape = (7, 6, scan_loops.THREAD // 14)
+    decay = probabilities("any", shape, 8)
+    inputs = energies(1.0, shape, 8)
+    rows = zip(decay, inputs, strict=True)
+    assert torch.equal(linear_scan(decay, inputs), torch.stack([linear_scan(*row) for row in rows]))
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -76,6 +76,11 @@ class Session:
         return ("" if self._streaming.unit == "char" else " ").join(self.words)
 
     @property
+    def tokens(self) -> tuple[int, ...]:
+        """The ids of the tokens that were written so far."""
+        return tuple(self._state.tokens)
+
+    @property
     def energies(self) -> int:
         """How many monotonic energies were needed to find where to stop."""
         return self._state.energies

@@ -30,12 +30,12 @@ class StreamState:
         """Whether the hypothesis has."""
         self.cut = False
         """Whether its limit ended it; known when the source has ended."""
-        self.read = self.length = self.energies = 0
-        """Vectors of the source, tokens of the hypothesis, and monotonic energies computed."""
+        self.read = self.energies = 0
+        """Vectors of the source that were read, and monotonic energies that were computed."""
         self.trimmed = 0
         """Vectors that were read when something was last dropped."""
-        self.prefix: list[int] = []
-        """The hypothesis, where n-grams of it are looked up."""
+        self.tokens: list[int] = []
+        """The hypothesis."""
         self.source: tuple[DecoderMemory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.query: DecoderQuery | None = None
@@ -44,15 +44,13 @@ class StreamState:
     def may_go_on(self) -> bool:
         """Returns whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with
         it."""
-        if self.ended or self.length >= self.search.longest(self.read):
+        if self.ended or len(self.tokens) >= self.search.longest(self.read):
             return False
-        return self.wait is None or self.complete or self.read >= self.wait + self.length
+        return self.wait is None or self.complete or self.read >= self.wait + len(self.tokens)
 
     def take(self, token: int) -> None:
         """Adds the next token to the hypothesis."""
-        self.length += 1
-        if self.search.no_repeat_ngram_size:
-            self.prefix.append(token)
+        self.tokens.append(token)
         if token == EOS:
             self.end()
 
@@ -73,7 +71,7 @@ class StreamState:
 
     def finish(self) -> None:
         """Ends the hypothesis after the last step: one that has not ended was cut by its limit."""
-        self.cut = self.length > 0 and not self.ended
+        self.cut = len(self.tokens) > 0 and not self.ended
         self.end()
 
     def end(self) -> None:

@@ -11,7 +11,6 @@ import torch
 from mt.data.fields import AudioConfig, AudioField
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
 from mt.decoding.streaming import Session, StreamingModel
-from mt.decoding.streaming.state import StreamState
 from mt.models.attention.energy import Energy
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
@@ -125,27 +124,6 @@ def wander() -> Callable[[StreamingModel], None]:
         attention.energy = Wandering(attention.energy)
 
     return changed
-
-
-class Tokens(dict[StreamState, list[int]]):
-    """The hypotheses of sessions."""
-
-    def of(self, session: Session) -> tuple[int, ...]:
-        return tuple(self.get(session._state, ()))
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> Tokens:
-    """The tokens that hypotheses have gone on with."""
-    tokens = Tokens()
-    take = StreamState.take
-
-    def recorded(progress: StreamState, token: int) -> None:
-        tokens.setdefault(progress, []).append(token)
-        take(progress, token)
-
-    monkeypatch.setattr(StreamState, "take", recorded)
-    return tokens
 
 
 @pytest.fixture

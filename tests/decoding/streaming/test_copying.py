@@ -24,7 +24,7 @@ POLICIES = {
 @pytest.mark.parametrize(
     ("encoder", "decoder"), [("lstm", "luong"), ("lc_bilstm", "luong"), ("gru", "bahdanau"), ("ssru", "ssru")]
 )
-def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences, offline, taken) -> None:
+def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences, offline) -> None:
     attention, search = POLICIES[policy]
     ours = setting(attention, encoder, decoder, search=search, copy=True)
     with torch.no_grad():
@@ -38,12 +38,12 @@ def test_it_is_offline_decoding_token_for_token(policy, encoder, decoder, settin
         now = [i for i, source in enumerate(sources) if position < len(source)]
         read([together[i] for i in now], [sources[i][position] for i in now])
     finish(together)
-    assert [taken.of(session) for session in together] == expected
+    assert [session.tokens for session in together] == expected
     alone = Session(ours)
     for word in sources[0]:
         alone.read(word)
     alone.finish()
-    assert taken.of(alone) == expected[0]
+    assert alone.tokens == expected[0]
     # Without copies it is another model.
     with torch.no_grad():
         ours.model.decoder.copying.gate.weight.zero_()

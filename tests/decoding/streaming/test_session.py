@@ -37,13 +37,13 @@ parts = pytest.mark.parametrize(
 @every_policy
 @parts
 def test_a_stream_is_offline_decoding_token_for_token(
-    policy, encoder, decoder, setting, sentences, offline, streamed, taken
+    policy, encoder, decoder, setting, sentences, offline, streamed
 ) -> None:
     attention, search = POLICIES[policy]
     ours, sources = setting(attention, encoder, decoder, search=search), sentences(5)
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
-    assert [taken.of(session) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
+    assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
     target, needed = ours.tokenizers.target, ours.model.frontend.needed
     assert [session.text for session in sessions] == [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
@@ -56,7 +56,7 @@ def test_a_stream_is_offline_decoding_token_for_token(
         for session, source in zip(sessions, sources, strict=True):
             # A step begins at the position where the one before stopped.
             (ids,) = ours.tokenizers.source.encode([" ".join(source)])
-            assert 0 < session.energies <= len(ids) + len(taken.of(session))
+            assert 0 < session.energies <= len(ids) + len(session.tokens)
 
 
 @every_policy
@@ -110,13 +110,13 @@ def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, senten
     assert early > 10
 
 
-def test_characters(setting, characters, offline, streamed, taken) -> None:
+def test_characters(setting, characters, offline, streamed) -> None:
     ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)
     texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "\u9ce5 \u9ce5"] + ["the dense thread"] * 3
     for text, hypothesis in zip(texts, offline(ours, [text.split() for text in texts]), strict=True):
         session = Session(ours)
         written = [written for character in text for written in session.read(character)] + session.finish()
-        assert taken.of(session) == hypothesis.tokens
+        assert session.tokens == hypothesis.tokens
         assert "".join(written) == session.text == ours.tokenizers.target.decode(hypothesis.tokens)
         assert [word for kind, word in session.events if kind == "read"] == [*"".join(text.split())]
 
@@ -134,7 +134,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentence
     assert name == "milk" or max(kept) < 1000
 
 
-def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sentences, streamed, taken) -> None:
+def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sentences, streamed) -> None:
     endless = OnlineConfig(max_ratio=1.0, max_extra=2, min_length=100_000 - 1)
     ours = setting({"name": "monotonic"}, search=endless.model_copy(update={"min_length": 0}))
     with torch.no_grad():
@@ -145,28 +145,28 @@ def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sen
         for word in source:
             session.read(word)
             tokens += len(ours.tokenizers.source.encode_word(word))
-            assert len(taken.of(session)) <= tokens + 2
-            lengths.append(len(taken.of(session)) == tokens + 2)
+            assert len(session.tokens) <= tokens + 2
+            lengths.append(len(session.tokens) == tokens + 2)
         session.finish()
-        assert len(taken.of(session)) == tokens + 1 + 2 and EOS not in taken.of(session)
-        assert session.text == ours.tokenizers.target.decode(taken.of(session))
+        assert len(session.tokens) == tokens + 1 + 2 and EOS not in session.tokens
+        assert session.text == ours.tokenizers.target.decode(session.tokens)
     assert any(lengths)
 
 
 @pytest.mark.parametrize("name", ["monotonic", "milk"])
-def test_constraints_are_those_of_offline_decoding(name, setting, sentences, offline, streamed, taken) -> None:
+def test_constraints_are_those_of_offline_decoding(name, setting, sentences, offline, streamed) -> None:
     strict = OnlineConfig(max_ratio=2.0, min_length=4, no_repeat_ngram_size=2, max_length=12)
     ours, sources = setting({"name": name}, search=strict), sentences(20)
     hypotheses = offline(ours, sources)
     assert {len(hypothesis.tokens) for hypothesis in hypotheses} == {12}
     for source, hypothesis in zip(sources, hypotheses, strict=True):
-        assert taken.of(streamed(ours, source)[0]) == hypothesis.tokens
+        assert streamed(ours, source)[0].tokens == hypothesis.tokens
     sessions = [Session(ours) for _ in sources]
     for words in zip_longest(*sources):
         now = [i for i, word in enumerate(words) if word is not None]
         read([sessions[i] for i in now], [words[i] for i in now])
     finish(sessions)
-    assert [taken.of(session) for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
+    assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
 
 
 def test_what_follows_the_end_of_the_translation_is_read_and_left(setting, sentences) -> None:

@@ -50,9 +50,7 @@ def streamed(ours: StreamingModel, pieces: Any) -> tuple[Session, list[list[str]
 
 
 @every_model
-def test_a_stream_is_offline_decoding_and_so_are_its_delays(
-    policy, changes, hearing: Hearing, noises: Noises, taken
-) -> None:
+def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hearing: Hearing, noises: Noises) -> None:
     """But for what is known with the last place, which may come up to 30 ms before the end."""
     ours = hearing(policy, **changes)
     given = noises(3)
@@ -61,7 +59,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(
     needed = ours.model.frontend.needed
     for sound, hypothesis in zip(given, offline(ours, given), strict=True):
         session, _ = streamed(ours, cut(sound, random.Random(len(sound))))
-        assert taken.of(session) == hypothesis.tokens
+        assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
         found = delays(target, FIELD.read(row, places, target, "char", None), hypothesis, needed)
