@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mt.cli.startup import leaving_at_interrupt, loading
+from mt.cli.startup import loading
 from mt.common.terminal import say
 from mt.training.signals import leave_at_once
 
@@ -21,7 +21,7 @@ CORPORA = Path("outputs/corpora")
 def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup | None" = None) -> None:
     """processes: train together, where this is not the only one."""
     # Not imported above: the processes that prepare text load this file too, and need nothing of it.
-    with leaving_at_interrupt(), loading():
+    with loading():
         from mt.distributed import ALONE
         from mt.evaluation.report import table
         from mt.training.train import train_and_test

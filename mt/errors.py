@@ -101,6 +101,16 @@ def shown(text: str, limit: int = 80) -> str:
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
 
+def message_of(error: BaseException) -> str:
+    """Returns the message of an error on one line; the name of its type where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def first_line(error: BaseException) -> str:
+    """Returns the first line of the message of an error; the name of its type where it has none."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def explained(error: OSError, folder: os.PathLike[str] | None = None) -> str:
     """Returns what the system refused, and what to do where that is known.
 

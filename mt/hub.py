@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mt.errors import UserError, shown
+from mt.errors import UserError, message_of, shown
 
 FILES = ("*.json", "*.safetensors", "*.onnx", "tokenizer*")
 """Of a repository, the files that decoding may need."""
@@ -73,4 +73,4 @@ def push(folder: Path, repository: str) -> str:
 def _reason(error: Exception) -> str:
     """Returns the message of an error, on one line. The error is of whichever library carries the requests of
     `huggingface_hub`, which changes from release to release."""
-    return shown(" ".join(str(error).split()) or type(error).__name__, 300).rstrip(".")
+    return shown(message_of(error), 300).rstrip(".")

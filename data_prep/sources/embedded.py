@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mt.data.fields import Raw, SourceError
+from mt.errors import message_of
 
 if TYPE_CHECKING:
     import datasets
@@ -84,7 +85,7 @@ def _refused(source: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException, KeyError, IndexError, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())
+        reason = message_of(error)
         raise SourceError(
             f"{source} is no row that can be read ({reason}): give the table that the corpus was made of"
         ) from error

@@ -26,7 +26,7 @@ from data_prep.sources.cells import (
     require_sides,
 )
 from mt.data.corpus import Example
-from mt.errors import UserError
+from mt.errors import UserError, message_of
 from mt.text_io import file_lines, without_mark
 
 Rows = Iterator[tuple[int, list[str]]]
@@ -226,7 +226,7 @@ class ParquetFile(TableFile):
                     self._rows,
                 )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = " ".join(str(error).split())
+            reason = message_of(error)
             raise UserError(
                 f"{self._path} cannot be read as parquet ({reason}): copy it again, or make it again"
             ) from error

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from mt.cli.startup import leaving_at_interrupt, loading
+from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
 from mt.decoding.load import ENGINES, folders, load
 from mt.errors import UserError
@@ -138,7 +138,7 @@ def load_translator(options: argparse.Namespace) -> "Translator":
     """
     options.run = folders(options.run) if isinstance(options.run, list) else folders(options.run)[0]
     typed = vars(options)
-    with in_flags(), leaving_at_interrupt(), loading():
+    with in_flags(), loading():
         return load(
             options.run,
             checkpoint=chosen_checkpoint(options),

@@ -17,7 +17,7 @@ from omegaconf import DictConfig
 
 from mt.cli.choices import CONF, search_path
 from mt.cli.sweep import Job, failure_of, outcome, print_outcomes
-from mt.errors import UserError, reported, shown
+from mt.errors import UserError, first_line, reported, shown
 
 GROUP = "hydra/launcher"
 _PLUGIN = "hydra-submitit-launcher"
@@ -51,9 +51,8 @@ def launch(name: str, jobs: Sequence[Job], options: Sequence[Override], roots: S
         try:
             returns = launcher.launch([[*job.overrides, *job.added] for job in jobs], 0)
         except Exception as error:
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise UserError(
-                f"the launcher could not run all jobs ({shown(reason, limit=300)}): what they wrote is in "
+                f"the launcher could not run all jobs ({shown(first_line(error), limit=300)}): what they wrote is in "
                 f"{config.hydra.sweep.dir}/.submitit where it is submitit's; jobs that run already go on"
             ) from error
     for job, returned in zip(jobs, returns, strict=True):

@@ -11,6 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from mt.cli.choices import CONF, choices, groups, search_path
+from mt.common.options import as_typed, flat
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<rest>.*)")
 
@@ -35,8 +36,9 @@ def manual(
     for title, part in parts:
         lines.append("")
         notes = _notes(title, root, chosen, roots)
-        for key, value in _flat(part, title):
-            lines.append(_row(f"  {key}={_value(value)}", notes.get(key, ""), 44, width))
+        for key, value in flat(part, f"{title}." if title else ""):
+            if not key.endswith(".name") or key == "dataset.name":  # others are the names of choices
+                lines.append(_row(f"  {key}={as_typed(value)}", notes.get(key, ""), 44, width))
     if not whole:
         lines += ["", "--help all: every choice in a line, and the options of all parts"]
     return "\n".join(lines)
@@ -123,28 +125,6 @@ def _notes(title: str, root: Path, chosen: Mapping[str, str], roots: Sequence[Pa
         for _, file_notes in sorted(files.items(), key=lambda file: (file[0] == chosen[group], len(file[1]))):
             notes |= {f"{prefix}.{key}": note for key, note in file_notes.items() if note}
     return notes
-
-
-def _flat(part: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yields the options of a part by their dotted names, without the names of choices."""
-    for key, value in part.items():
-        name = f"{prefix}.{key}" if prefix else str(key)
-        if isinstance(value, Mapping):
-            yield from _flat(value, name)
-        elif key != "name" or prefix == "dataset":
-            yield name, value
-
-
-def _value(value: Any) -> str:
-    """Returns a value as it would be typed."""
-    match value:
-        case None | bool():
-            return {None: "null", True: "true", False: "false"}[value]
-        case float():
-            return f"{value:g}"
-        case list():
-            return f"[{','.join(map(_value, value))}]"
-    return str(value)
 
 
 def _row(left: str, right: str, column: int, width: int) -> str:

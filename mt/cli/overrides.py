@@ -14,7 +14,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from mt.cli.choices import CONF, choices, choices_with_option, groups
 from mt.cli.typed import unreadable_sentence
-from mt.errors import UserError, nearest, shown
+from mt.errors import UserError, first_line, message_of, nearest, shown
 
 
 class _Choices:
@@ -69,13 +69,9 @@ def _sentence(error: Exception) -> str:
             return f"unknown option {shown(cause.full_key)}: {nearest(wrong, known - {wrong})}"
         return f"unknown option {shown(cause.full_key)}: {parent} has no options"
     if isinstance(error, OmegaConfBaseException) and error.full_key:
-        return f"{error.full_key} cannot be read ({_first_line(error)}): give it a plain value"
+        return f"{error.full_key} cannot be read ({first_line(error)}): give it a plain value"
     if cause is not None and (merging := re.match("Error merging override (.*)", str(error))):
-        return f"{shown(merging[1])} is not possible ({_first_line(cause)}): give a value of the option's kind"
+        return f"{shown(merging[1])} is not possible ({first_line(cause)}): give a value of the option's kind"
     if primary := re.match("Cannot find primary config '(.*?)'", str(error)):
         return f"--config-name {shown(primary[1])} is no configuration file of ours or of yours: leave it out"
-    return " ".join(str(error).split())
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    return message_of(error)

@@ -6,8 +6,7 @@ from typing import Any
 
 from mt.cli.choices import CONF
 from mt.cli.overrides import parse_overrides
-from mt.common.options import parse
-from mt.comparison.runs import flat, shown as written
+from mt.common.options import as_typed, flat, parse
 from mt.config import Config
 from mt.errors import UserError, shown
 from mt.search.revision import limited_as, revised_search
@@ -49,11 +48,12 @@ def continued_config(config: Config, trained: Config, folder: Path) -> Config:
     options = dict(flat(config.model_dump(mode="json")))
     trained_options = dict(flat(trained.model_dump(mode="json")))
     for key in sorted(options.keys() | trained_options.keys()):
-        value = shown(written(options.get(key)))
-        trained_value = shown(written(trained_options.get(key)))
+        value = options.get(key)
+        trained_value = trained_options.get(key)
         if value != trained_value and key not in RESUMABLE and not key.startswith("search."):
+            written, trained_as = (shown(as_typed(each)) for each in (value, trained_value))
             raise UserError(
-                f"{folder} was trained with {key}={trained_value}, and {key}={value} would be another run: leave it as "
+                f"{folder} was trained with {key}={trained_as}, and {key}={written} would be another run: leave it as "
                 "it was, or give another folder="
             )
     return config.model_copy(update={"search": limited_as(config.search, trained.search)})

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -37,6 +37,33 @@ def parse(plain: Mapping[str, Any], model: type[Model], where: str = "") -> Mode
         return model.model_validate_json(text)
     except ValidationError as error:
         raise UserError(prefix + _sentence(error, model)) from None
+
+
+def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the single options of nested ones, by dotted names."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def as_typed(value: Any) -> str:
+    """Returns an option's value as it is typed on a command line: `true`, `null`, `2`, `[0.9,0.98]`, `[bleu,chrf]`."""
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(as_typed, value))}]"
+    return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")
+
+
+def first_fault(error: ValidationError, depth: int | None = None) -> str:
+    """Returns the first thing that is wrong with data of a file, such as `search.mode: field required`.
+
+    depth: how deep the data are nested, where below that pydantic names the types that it tried.
+    """
+    fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = ".".join(map(str, fault["loc"][:depth]))
+    message = fault["msg"][0].lower() + fault["msg"][1:]
+    return f"{field}: {message}" if field else message
 
 
 def _sentence(error: ValidationError, model: type[BaseModel]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from mt.common.input_files import open_regular, read_bytes
+from mt.common.options import first_fault
 from mt.errors import UserError
 from mt.text_io import byte_lines
 
@@ -116,7 +117,7 @@ def read_results(path: Path) -> Results:
     except OSError as error:
         reason = error.strerror or str(error)
     except ValidationError as error:
-        reason = _first_fault(error)
+        reason = first_fault(error)
     raise UserError(
         f"{path} does not hold the results of a run ({reason}): copy the run again, or leave it out of the comparison"
     )
@@ -137,7 +138,7 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
             validation = LoggedScores.model_validate({"update": record.get("update"), "scores": scores})
         except ValidationError as error:
             raise UserError(
-                f"{path}, line {number} is no record of a run ({_first_fault(error)}): copy the run again"
+                f"{path}, line {number} is no record of a run ({first_fault(error)}): copy the run again"
             ) from None
         for name, value in validation.scores.items():
             if abs(value) < _LARGEST:
@@ -157,11 +158,3 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 def _is_score(value: Any) -> bool:
     return isinstance(value, dict) and type(value.get("score")) in (int, float) and abs(value["score"]) < _LARGEST
-
-
-def _first_fault(error: ValidationError) -> str:
-    """Returns the first thing that is wrong, such as `search.mode: field required`."""
-    fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    option = ".".join(map(str, fault["loc"]))
-    message = fault["msg"][0].lower() + fault["msg"][1:]
-    return f"{option}: {message}" if option else message

@@ -1,13 +1,13 @@
 """Finds finished runs on disk, reads them without their models, and names them by what tells them apart."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mt.checkpoint import load_config
+from mt.common.options import as_typed, flat
 from mt.comparison.results import Curve, Results, read_curves, read_results
 from mt.config import Config
 from mt.errors import UserError, nearest
@@ -75,7 +75,8 @@ def differences(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
     """Returns the options in which any of the runs differ, with the value in each: "-" where it has no such option."""
     options = [options_of(run) for run in runs]
     return {
-        key: [shown(settings[key]) if key in settings else "-" for settings in options] for key in _differing(options)
+        key: [as_typed(settings[key]) if key in settings else "-" for settings in options]
+        for key in _differing(options)
     }
 
 
@@ -131,15 +132,6 @@ def options_of(run: FinishedRun) -> dict[str, Any]:
     return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 
-def flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the single options of nested ones, by dotted names."""
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
 def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the names of the options that are not the same in all."""
     keys = dict.fromkeys(key for settings in options for key in settings)
@@ -148,12 +140,9 @@ def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _extended(name: str, options: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Returns a name with options behind it as the command line has them: `encoder=lstm`, `attention.chunk_size=4`."""
-    return " ".join([name, *(f"{key.removesuffix('.name')}={shown(options[key])}" for key in keys if key in options)])
-
-
-def shown(value: Any) -> str:
-    """Returns a value as it is written on a command line: `true`, `null`, `[0.9,0.98]`."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return " ".join(
+        [name, *(f"{key.removesuffix('.name')}={as_typed(options[key])}" for key in keys if key in options)]
+    )
 
 
 def _repeated(names: Sequence[str]) -> list[tuple[str, list[int]]]:

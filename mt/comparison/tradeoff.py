@@ -12,10 +12,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from mt.common.options import as_typed, flat
 from mt.comparison.columns import Column
 from mt.comparison.curves import colour
 from mt.comparison.results import LATENCIES
-from mt.comparison.runs import FinishedRun, distinct_names, flat, options_of, shown
+from mt.comparison.runs import FinishedRun, distinct_names, options_of
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 
@@ -151,7 +152,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
             # Offline, no knob trades anything: each value is a line of its own.
             knobs = [key for key in KNOBS if key in settings and measurement.latency]
             shared = {key: value for key, value in settings.items() if key not in (*knobs, *_WITHOUT_EFFECT)}
-            setting = " ".join(f"{key.rpartition('.')[2]}={shown(settings[key])}" for key in knobs)
+            setting = " ".join(f"{key.rpartition('.')[2]}={as_typed(settings[key])}" for key in knobs)
             policy = json.dumps(shared)
             options.setdefault(policy, shared)
             measured.setdefault(policy, {}).setdefault(setting, []).append(measurement)

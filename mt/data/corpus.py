@@ -13,11 +13,11 @@ import pyarrow as pa
 from mt.common.input_files import read_text
 from mt.common.options import Options, parse
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.files import ALL, Record, Share, require_contents, require_sizes
+from mt.data.files import ALL, FileDigests, Share, require_contents, require_sizes
 from mt.data.mixing import Portion
 from mt.data.split import Split, open_table
 from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError
+from mt.errors import UserError, message_of
 
 if TYPE_CHECKING:  # preparation would wait for torch
     from torch import Tensor
@@ -66,7 +66,7 @@ class Pairs(Protocol):
         """See `Split.transcripts`."""
 
 
-class Part(Pairs, Protocol):
+class EpochPart(Pairs, Protocol):
     """Pairs of which an epoch has all, or some."""
 
     def of_epoch(self, seed: int, epoch: int) -> Pairs:
@@ -76,7 +76,7 @@ class Part(Pairs, Protocol):
 class Training(Protocol):
     """What can be trained on: a split, or a stream of pairs that are not on disk."""
 
-    def parts(self) -> Iterable[Part]:
+    def parts(self) -> Iterable[EpochPart]:
         """Returns the pairs of one epoch in parts, each ordered into batches by itself, the same in every epoch.
 
         A list; or an iterator that reads them where nobody knows how many there are.
@@ -168,7 +168,7 @@ class Corpus:
 
 
 def _read_split(
-    folder: Path, files: Record, source: Field, portions: Sequence[Portion], share: Share, name: str
+    folder: Path, files: FileDigests, source: Field, portions: Sequence[Portion], share: Share, name: str
 ) -> Split:
     with _undamaged(folder):
         require_contents(folder, files, name, share)
@@ -181,4 +181,4 @@ def _undamaged(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise UserError(f"{folder} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error
+        raise UserError(f"{folder} is damaged ({message_of(error)}): {_REMEDY}") from error

@@ -6,14 +6,14 @@ from types import MappingProxyType
 
 from mt.common.input_files import require_regular, sha256
 
-Record = Mapping[str, Mapping[str, int | str]]
+FileDigests = Mapping[str, Mapping[str, int | str]]
 """The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
 Share = tuple[int, int]
 """i and n: every n-th item from the i-th on, where n processes share some work."""
 ALL: Share = (0, 1)
 
 
-def record(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> Record:
+def file_digests(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> FileDigests:
     """Returns the sizes and digests of the files. known: the SHA-256 of some."""
     return {
         path.relative_to(folder).as_posix(): {
@@ -24,7 +24,7 @@ def record(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = Mapp
     }
 
 
-def require_sizes(folder: Path, written: Record) -> None:
+def require_sizes(folder: Path, written: FileDigests) -> None:
     """Raises ValueError where a file has another size, or the record is none; OSError where a file is missing."""
     try:
         expected = {name: about["size"] for name, about in written.items()}
@@ -36,7 +36,7 @@ def require_sizes(folder: Path, written: Record) -> None:
             raise ValueError(f"{name} has {actual} bytes, not {size}")
 
 
-def require_contents(folder: Path, written: Record, below: str, share: Share = ALL) -> None:
+def require_contents(folder: Path, written: FileDigests, below: str, share: Share = ALL) -> None:
     """Raises ValueError where a file of the folder `below` has other contents: a second or two per GB.
 
     share: that of this process in the files to check.

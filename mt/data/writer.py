@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
-from mt.data.files import record
+from mt.data.files import file_digests
 from mt.data.split import STATE, held_by, open_table
 from mt.data.tokenizer import Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.storage import replaced_path
@@ -132,7 +132,7 @@ def finish(
     tokenizers.save(draft)
     counts = {name: len(open_table(draft / name)) for name in SPLITS}
     paths = sorted(path for name in SPLITS for path in (draft / name).iterdir())
-    files = record(draft, paths, digests)
+    files = file_digests(draft, paths, digests)
     known = {"format": FORMAT, "counts": counts, "tokenizers": tokenizers.digest(), "files": files}
     text = json.dumps(known | dict(meta), indent=2, ensure_ascii=False)
     (draft / "meta.json").write_text(text + "\n", encoding="utf-8")

@@ -20,7 +20,7 @@ from mt.common.input_files import sha256
 from mt.config import Config
 from mt.data.tokenizer import BOS
 from mt.decoding.modes import decodes_hard
-from mt.errors import UserError
+from mt.errors import UserError, message_of
 from mt.export.exportable import LENGTHS, require_exportable
 from mt.export.layers import onnx_layers
 from mt.models.frontends import WordVectors
@@ -191,7 +191,7 @@ def _check(graph: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
         )
     except Exception as error:  # its classes have none in common
         same = False
-        fault = " ".join(str(error).split())[-150:]
+        fault = message_of(error)[-150:]
     if not same:
         raise UserError(
             f"--format onnx cannot be had of this model: its {path.stem} does not compute in ONNX Runtime what it "

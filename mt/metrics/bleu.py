@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, invalid_choice, message_of
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import Metric, References, Systems
 from mt.metrics.languages import language
@@ -189,10 +189,9 @@ def _sacrebleu(tokenizer: str, user: str, *, lowercase: bool) -> Any:
         # `force` only silences the warning that text looks tokenised, which some data sets are by nature.
         return BLEU(tokenize=tokenizer, force=True, lowercase=lowercase)
     except (Exception, SystemExit) as error:  # whatever a download, a model or a dictionary raises
-        reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(
-            f"{user}'s tokenizer {tokenizer} cannot be used ({reason}): sacreBLEU downloads it at first use, so "
-            "connect this machine, or choose char"
+            f"{user}'s tokenizer {tokenizer} cannot be used ({message_of(error)}): sacreBLEU downloads it at first "
+            "use, so connect this machine, or choose char"
         ) from None
 
 

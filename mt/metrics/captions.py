@@ -10,6 +10,7 @@ import numpy as np
 
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import RatioMetric, References
+from mt.metrics.ngrams import longest_common_subsequence, ngrams
 
 ORDER = 4
 """The longest n-grams that are counted, in BLEU and CIDEr."""
@@ -82,8 +83,8 @@ class CocoBleu(CaptionMetric):
             tokenized = [tokenize(text) for text in group]
             most: Counter[tuple[str, ...]] = Counter()
             for reference in tokenized:
-                most |= ngrams(reference)
-            hits = Counter(len(ngram) for ngram in (ngrams(words) & most).elements())
+                most |= count_ngrams(reference)
+            hits = Counter(len(ngram) for ngram in (count_ngrams(words) & most).elements())
             length = min((abs(len(text) - len(words)), len(text)) for text in tokenized)[1]
             guesses = [max(0, len(words) - n) for n in range(ORDER)]
             rows.append(([hits[n + 1] for n in range(ORDER)], guesses, [len(words), length]))
@@ -112,7 +113,7 @@ class CocoRouge(CaptionMetric):
         for hypothesis, group in zip(hypotheses, references, strict=True):
             words = tokenize(hypothesis) or [""]
             tokenized = [tokenize(text) or [""] for text in group]
-            common = [_common_subsequence(words, reference) for reference in tokenized]
+            common = [longest_common_subsequence(words, reference) for reference in tokenized]
             precision = max(common) / len(words)
             recall = max(length / len(reference) for length, reference in zip(common, tokenized, strict=True))
             denominator = recall + BETA**2 * precision
@@ -130,13 +131,13 @@ class Cider(CaptionMetric):
     heading = "CIDEr-D"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
-        groups = [[ngrams(tokenize(text)) for text in group] for group in references]
+        groups = [[count_ngrams(tokenize(text)) for text in group] for group in references]
         frequencies = document_frequencies(groups)
         rarity: dict[tuple[str, ...], float] = defaultdict(lambda: float(np.log(len(references))))
         rarity.update({ngram: float(np.log(len(references) / count)) for ngram, count in frequencies.items()})
         scores = []
         for hypothesis, group in zip(hypotheses, groups, strict=True):
-            counts = ngrams(tokenize(hypothesis))
+            counts = count_ngrams(tokenize(hypothesis))
             scores.append(10 * float(np.mean([_cosines(counts, reference, rarity) for reference in group])))
         return {self.name: np.column_stack([scores, np.ones(len(scores))])}
 
@@ -146,10 +147,9 @@ def document_frequencies(groups: Iterable[Iterable[Counter[tuple[str, ...]]]]) -
     return Counter(ngram for group in groups for ngram in set().union(*group))
 
 
-def ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+def count_ngrams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
     """Counts the n-grams of one to ORDER words."""
-    lengths = range(1, ORDER + 1)
-    return Counter(tuple(words[i : i + n]) for n in lengths for i in range(len(words) - n + 1))
+    return Counter(ngram for order in range(1, ORDER + 1) for ngram in ngrams(tuple(words), order))
 
 
 def _cosines(
@@ -174,13 +174,3 @@ def _cosines(
     # pycocoevalcap measures lengths in pairs of words.
     pairs = [sum(count for ngram, count in caption.items() if len(ngram) == 2) for caption in (hypothesis, reference)]
     return float(cosines.mean() * np.exp(-((pairs[0] - pairs[1]) ** 2) / (2 * SIGMA**2)))
-
-
-def _common_subsequence(words: Sequence[str], reference: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence."""
-    row = [0] * (len(reference) + 1)
-    for word in words:
-        diagonal = 0
-        for j, other in enumerate(reference, start=1):
-            diagonal, row[j] = row[j], diagonal + 1 if word == other else max(row[j], row[j - 1])
-    return row[-1]

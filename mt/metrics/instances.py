@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
+from mt.common.options import first_fault
 from mt.errors import UserError
 from mt.metrics.latency import LatencyUnit, Timing, latency
 from mt.metrics.score import Score
@@ -79,9 +80,7 @@ def read_log(path: Path, unit: LatencyUnit = "word") -> list[Instance]:
             instance = Instance.model_validate_json(line)
             wrong = _fault(instance, unit) or (instance.index in instances and f"index {instance.index} is there twice")
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            field = ".".join(str(part) for part in fault["loc"][:2])
-            wrong = f"{field + ': ' if field else ''}{fault['msg'][0].lower()}{fault['msg'][1:]}"
+            wrong = first_fault(error, depth=2)
         if wrong:
             raise UserError(
                 f"{path}, line {number} is no line of an {LOG} ({wrong}): give a log as SimulEval writes it"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mt.metrics.advice import is_unspaced, nearly_all
+from mt.metrics.ngrams import ngrams
 
 
 def text_statistics(
@@ -40,7 +41,7 @@ def repeated_trigrams(texts: Sequence[str]) -> float:
     """
     repeats = []
     for words in map(text_words, texts):
-        trigrams = [*zip(words, words[1:], words[2:], strict=False)]
+        trigrams = ngrams(tuple(words), 3)
         repeats.append(len(set(trigrams)) < len(trigrams))
     return _percentage(repeats)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mt.common.comparable import comparable
 from mt.metrics.bleu import Bleu
+from mt.metrics.ngrams import longest_common_subsequence, ngrams
 from mt.metrics.rouge import Rouge
 from mt.metrics.settings import DEFAULT, Settings
 
@@ -50,7 +51,7 @@ class SentenceChrf(SentenceScore):
         recall = np.zeros_like(precision)
         orders = np.zeros_like(precision)
         for order in range(1, CHRF_ORDER + 1):
-            of_hypotheses, of_references = ([_ngrams(text, order) for text in side] for side in units)
+            of_hypotheses, of_references = ([Counter(ngrams(text, order)) for text in side] for side in units)
             hypothesis_sizes = _sizes(of_hypotheses)[:, None]
             reference_sizes = _sizes(of_references)[None]
             matches = _matches(of_hypotheses, of_references)
@@ -81,7 +82,7 @@ class SentenceBleu(SentenceScore):
         smoothing = np.ones(shape)
         any_match = np.zeros(shape, bool)
         for order in range(1, BLEU_ORDER + 1):
-            of_hypotheses, of_references = ([_ngrams(text, order) for text in side] for side in tokens)
+            of_hypotheses, of_references = ([Counter(ngrams(text, order)) for text in side] for side in tokens)
             totals = np.broadcast_to(_sizes(of_hypotheses)[:, None], shape)
             matches = _matches(of_hypotheses, of_references)
             any_match |= matches > 0
@@ -106,7 +107,7 @@ class SentenceRougeL(SentenceScore):
 
     def _matrix(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         sides = [[self._words(text) for text in side] for side in (hypotheses, references)]
-        pairs = [float(_longest_common(one, other)) for one in sides[0] for other in sides[1]]
+        pairs = [float(longest_common_subsequence(one, other)) for one in sides[0] for other in sides[1]]
         common = np.array(pairs).reshape(len(hypotheses), len(references))
         lengths = [np.array([len(words) for words in side], float) for side in sides]
         # 2 P R / (P + R) with P = common / hypothesis and R = common / reference.
@@ -118,11 +119,6 @@ SENTENCE_SCORES: Mapping[str, type[SentenceScore]] = {
     "bleu": SentenceBleu,
     "rougeL": SentenceRougeL,
 }
-
-
-def _ngrams(units: str | tuple[str, ...], order: int) -> Counter[str | tuple[str, ...]]:
-    """Counts the n-grams of characters or tokens."""
-    return Counter([units[start : start + order] for start in range(len(units) - order + 1)])
 
 
 def _sizes(counts: Sequence[Counter]) -> np.ndarray:
@@ -148,17 +144,3 @@ def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np
         one, other = ((side[:, frequent] >= times).astype(np.float32) for side in sides)
         matches += one @ other.T
     return matches
-
-
-def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Returns the length of the longest common subsequence, by one sum of whole numbers for each word of `other`, whose
-    bits are the positions of `one` (Hyyrö 2004)."""
-    places: dict[str, int] = {}
-    for position, word in enumerate(one):
-        places[word] = places.get(word, 0) | 1 << position
-    everything = (1 << len(one)) - 1
-    unmatched = everything
-    for word in other:
-        matching = unmatched & places.get(word, 0)
-        unmatched = (unmatched + matching | unmatched - matching) & everything
-    return len(one) - unmatched.bit_count()

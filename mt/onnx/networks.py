@@ -8,7 +8,7 @@ import numpy as np
 
 from mt.common.input_files import read_json, sha256
 from mt.common.options import parse
-from mt.errors import UserError
+from mt.errors import UserError, message_of
 from mt.onnx.manifest import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
@@ -142,4 +142,4 @@ def _session(path: Path, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # it has a class for each kind of fault, under no common one
-        raise UserError(f"{path} cannot be loaded ({' '.join(str(error).split())[:200]}): {_REMEDY}") from None
+        raise UserError(f"{path} cannot be loaded ({message_of(error)[:200]}): {_REMEDY}") from None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Sized
 import numpy as np
 
 from mt.config import TrainingConfig
-from mt.data.corpus import Pairs, Part, Training
+from mt.data.corpus import EpochPart, Pairs, Training
 from mt.data.fields import Field
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
@@ -64,14 +64,14 @@ class SampledPieces:
         self._training = training
         self._samplers = samplers
 
-    def parts(self) -> Iterable[Part]:
+    def parts(self) -> Iterable[EpochPart]:
         parts = self._training.parts()
         sampled = (_SampledPart(part, self._samplers, number) for number, part in enumerate(parts))
         return [*sampled] if isinstance(parts, Sized) else sampled
 
 
 class _SampledPart:
-    def __init__(self, part: Part, samplers: Samplers, number: int) -> None:
+    def __init__(self, part: EpochPart, samplers: Samplers, number: int) -> None:
         self.source = part.source
         self.lengths = part.lengths
         self.ids = part.ids

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mt.cli.startup import leaving_at_interrupt, loading
+from mt.cli.startup import loading
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -24,7 +24,7 @@ def test_garbage_is_looked_for_afterwards_as_before(on: bool, monkeypatch: pytes
 
 @pytest.mark.usefixtures("foreground")
 def test_an_interrupt_ends_a_command_that_loads_and_is_an_exception_afterwards() -> None:
-    with pytest.raises(ImportError), leaving_at_interrupt():
+    with pytest.raises(ImportError), loading():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
         raise ImportError
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -35,7 +35,7 @@ def test_other_handlers_and_threads_are_left_alone() -> None:
     def mine(*_: object) -> None: ...
 
     def looked() -> None:
-        with leaving_at_interrupt():
+        with loading():
             found.append(signal.getsignal(signal.SIGINT))
 
     found: list[object] = []

@@ -104,7 +104,7 @@ def test_policies_of_one_attention_are_named_by_what_differs(evaluated) -> None:
     runs.append(evaluated("wide", options[0] | {"seed": 5}, other))
     names = [policy.name for policy in measure(find(runs)).policies]
     assert names == [
-        f"mocha attention.chunk_size={size} search.max_ratio={ratio}" for size, ratio in ((2, 2.0), (4, 2.0), (2, 3.0))
+        f"mocha attention.chunk_size={size} search.max_ratio={ratio}" for size, ratio in ((2, 2), (4, 2), (2, 3))
     ]
 
 

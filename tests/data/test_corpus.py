@@ -11,7 +11,7 @@ import pytest
 
 from mt.data import corpus, writer
 from mt.data.corpus import Corpus, Example
-from mt.data.files import record, require_contents
+from mt.data.files import file_digests, require_contents
 from mt.data.split import Split, open_table
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError
@@ -199,7 +199,7 @@ def test_processes_share_the_work_of_checking(tmp_path: Path) -> None:
     paths = [tmp_path / "train" / f"{number}.arrow" for number in range(5)]
     for path in paths:
         path.write_text(path.name)
-    written = record(tmp_path, paths)
+    written = file_digests(tmp_path, paths)
     for path in paths:
         text = path.read_text()
         path.write_text("0.arrof")

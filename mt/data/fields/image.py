@@ -18,7 +18,7 @@ from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
 from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import Tokenizer
-from mt.errors import UserError
+from mt.errors import UserError, message_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -126,7 +126,7 @@ class ImageField(ArrayField):
         except FileNotFoundError as error:
             raise SourceError(f"{path} cannot be read ({error.strerror})") from error
         except Exception as error:  # what is broken can have a decoder raise anything
-            reason = " ".join(str(error).split()).rstrip(".")
+            reason = message_of(error).rstrip(".")
             raise SourceError(
                 f"{path} is no picture, or broken ({reason}): expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
             ) from error
