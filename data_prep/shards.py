@@ -46,7 +46,7 @@ class ShardBuilder:
     folder: Path
     """Where shards, and the manifests of chunks, are written."""
     fingerprint: str
-    """Of the corpus."""
+    """The fingerprint of the corpus."""
     cleaning: CleaningConfig
     reader: Reader
     tokenizers: Path | None

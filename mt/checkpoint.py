@@ -28,7 +28,7 @@ from mt.search.revision import without_removed
 from mt.storage import replaced_folder, write_json
 
 FORMAT = 2
-"""Of checkpoints and of run folders: raised whenever files, their names, or what they hold, change."""
+"""The format of checkpoints and run folders: raised whenever files, their names, or what they hold, change."""
 CONFIG = "config.json"
 META = "meta.json"
 MODEL = "model.safetensors"
@@ -64,7 +64,7 @@ class Meta(About):
     format: int
     versions: dict[str, str]
     sha256: dict[str, str]
-    """Of the other files."""
+    """The SHA-256 of each of the other files."""
 
 
 def save(

@@ -6,7 +6,7 @@ from pathlib import Path
 from mt.errors import UserError, message_of, shown
 
 FILES = ("*.json", "*.safetensors", "*.onnx", "tokenizer*")
-"""Of a repository, the files that decoding may need."""
+"""The files of a repository that decoding may need."""
 
 
 def require_name(repository: str) -> None:

@@ -107,13 +107,13 @@ def test_a_signal_before_the_first_checkpoint(
         time.sleep(0.01)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
-    told, status = ENDING[number]
+    beginning, status = ENDING[number]
     assert process.returncode == status, err
     assert "Traceback" not in err
     update = json.loads((run / "checkpoints/last/meta.json").read_text())["update"]
     assert update >= 1 and not (run / ".lock").exists()
     assert err.splitlines()[-1] == (
-        f"{told}: the checkpoint of update {update} is complete; resume with `python train.py resume={run}`"
+        f"{beginning}: the checkpoint of update {update} is complete; resume with `python train.py resume={run}`"
     )
 
 

@@ -57,9 +57,9 @@ def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Pa
         models = [mt.load(folder, device="cpu") for folder in folders]
         together = mt.load(folders, device="cpu")
         [found] = together.translate(SOURCES[:1])
-        said = [likelihoods(model, SOURCES[:1], [found.ids])[0].token_log_probs for model in models]
+        log_probs = [likelihoods(model, SOURCES[:1], [found.ids])[0].token_log_probs for model in models]
         [forced] = likelihoods(together, SOURCES[:1], [found.ids])
-        np.testing.assert_allclose(np.exp(forced.token_log_probs), np.exp(said).mean(0), atol=1e-6)
+        np.testing.assert_allclose(np.exp(forced.token_log_probs), np.exp(log_probs).mean(0), atol=1e-6)
         assert found.score == pytest.approx(forced.score, abs=1e-5)
 
 

@@ -133,9 +133,9 @@ def test_output_that_can_be_written_has_no_fault():
 def test_memory_that_there_is_not(error: Exception, capfd: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as end, reported():
         raise error
-    told = capfd.readouterr().err
-    assert (end.value.code, told.count("\n")) == (2, 1)
-    assert told.startswith("error: there is not enough memory")
+    printed = capfd.readouterr().err
+    assert (end.value.code, printed.count("\n")) == (2, 1)
+    assert printed.startswith("error: there is not enough memory")
 
 
 def test_a_fault_is_no_lack_of_memory():

@@ -76,9 +76,9 @@ def folder(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for split, size in SIZES.items():
         lines = ["path\ttext"]
         for number in range(size):
-            said = [words[i] for i in draw.integers(0, len(words), 2)]
-            write(folder / f"{split}{number}.{ending}", said, draw)
-            lines.append(f"{split}{number}.{ending}\t{' '.join(said)}")
+            spoken = [words[i] for i in draw.integers(0, len(words), 2)]
+            write(folder / f"{split}{number}.{ending}", spoken, draw)
+            lines.append(f"{split}{number}.{ending}\t{' '.join(spoken)}")
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
     return folder
 

@@ -34,7 +34,7 @@ class Recording(NamedTuple):
     """The file `3_theo_12.wav`, in some format that can be read, in a folder or below it."""
 
     path: str
-    """In the folder."""
+    """The name of its file in the folder."""
     digit: int
     speaker: str
     number: int

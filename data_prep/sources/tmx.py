@@ -25,7 +25,7 @@ class TmxFile(TableFile):
     def __init__(self, path: Path, columns: Columns) -> None:
         super().__init__(path, columns)
         self._codes: dict[str, set[str]] = {side: set() for side in columns[:2]}
-        """As what each side has been read so far."""
+        """The codes of languages that each side has been read as so far."""
 
     def records(self) -> Records:
         for line, unit in self._units():

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from mt.common.palette import COLOURS, colour
 from mt.comparison.results import Curve
 
-# Okabe & Ito's colours, told apart by the colour-blind; without yellow, which white paper swallows.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#1f2933")
 _DASHES = ("", "6 3", "2 2", "8 3 2 3")
 # In units of the drawing, which is as wide as a phone, so that its text is never made smaller.
 _WIDTH = 360.0
@@ -89,11 +88,6 @@ class _Axis:
         return f"{value:.{max(0, -math.floor(math.log10(self.step)))}f}"
 
 
-def colour(number: int) -> str:
-    """Returns the colour of the line of this number, from 0."""
-    return _COLOURS[number % len(_COLOURS)]
-
-
 def _stroke(number: int) -> str:
-    dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
+    dash = _DASHES[number // len(COLOURS) % len(_DASHES)]
     return f'stroke="{colour(number)}" stroke-width="1.6"' + (f' stroke-dasharray="{dash}"' if dash else "")

@@ -84,9 +84,9 @@ class Comparison:
             scores = [row.scores[heading] for row in rows]
             columns.append(Column(heading, [_score(s) for s in scores], [s.score for s in scores], higher))
         for fact in FACTS:
-            values = [fact.value(row.run.results) for row in rows]
+            values = [fact.scaled(row.run.results) for row in rows]
             if any(value is not None for value in values):
-                cells = ["-" if value is None else f"{value * fact.scale:{fact.form}}" for value in values]
+                cells = ["-" if value is None else f"{value:{fact.form}}" for value in values]
                 columns.append(Column(fact.heading, cells, values, fact.higher_is_better))
         return columns
 

@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mt.common.options import as_typed, flat
+from mt.common.palette import colour
 from mt.comparison.columns import Column
-from mt.comparison.curves import colour
 from mt.comparison.results import LATENCIES
 from mt.comparison.runs import FinishedRun, distinct_names, options_of
 from mt.errors import UserError

@@ -17,8 +17,8 @@ class Portion(NamedTuple):
 def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndarray:
     """Returns the rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
 
-    Of a weight of 2.3 each pair comes twice, and 30 % of them once more. Which, goes round in an order drawn by the
-    seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once.
+    With a weight of 2.3 each pair comes twice, and 30 % of the pairs once more. Which ones these are goes round in an
+    order drawn by the seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once.
     """
     rows = []
     start = 0

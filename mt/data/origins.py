@@ -73,7 +73,7 @@ class DigitsConfig(Options):
     held_out: str | None = Field(default=None, min_length=1, max_length=100)
     """A speaker of whom all recordings are test's, and the others' none."""
     seed: int = Field(default=1, ge=0, lt=1 << 63)
-    """Of what is joined."""
+    """The seed of the draws by which recordings are joined."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

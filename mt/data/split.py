@@ -88,7 +88,7 @@ class Split:
         return None if self._transcripts is None else TEXT.rows(self._transcripts[indices]["transcript_ids"])
 
     def parts(self) -> list["Split"]:
-        """As of `Training`: the split is one part."""
+        """See `Training.parts`: the split is one part."""
         return [self]
 
     def of_epoch(self, seed: int, epoch: int) -> "Split | Chosen":
@@ -120,7 +120,7 @@ class Chosen:
         return len(self._rows)
 
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """As of `Split`."""
+        """See `Split.lengths`."""
         sources, targets = self._split.lengths()
         return sources[self._rows], targets[self._rows]
 

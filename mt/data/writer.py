@@ -85,9 +85,9 @@ def copy_without(path: Path, copy: Path, rows: np.ndarray) -> None:
         if holders is not None:
             held = holders[stays]
             repeated = np.diff(held, prepend=-1) == 0
-            places = pa.array(held, mask=repeated)
+            holder_rows = pa.array(held, mask=repeated)
             number = table.schema.get_field_index("source_ids")
-            left = left.set_column(number, table.schema.field(number), table["source_ids"].take(places))
+            left = left.set_column(number, table.schema.field(number), table["source_ids"].take(holder_rows))
         left = left.combine_chunks()
     with (
         replaced_path(copy) as draft,

@@ -191,7 +191,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _heading(results: Mapping[str, Any]) -> str:
-    """`test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`"""
+    """Returns such as `test: beam search, beam_size 5, hard attention, best checkpoint (update 120)`."""
     search = results["search"]
     parts = [f"{results['split']}: {search['name']} search"]
     parts += [f"{size} {search[size]}" for size in ("beam_size", "samples", "utility", "k") if search.get(size)]

@@ -37,9 +37,9 @@ class RunEvaluation:
     split: str
     search: SearchConfig
     precision: Precision | None = None
-    """Of products; None: as the run was configured."""
+    """The precision of products; None: as the run was configured."""
     unit: LatencyUnit | None = None
-    """Of latency; None: as the run was configured."""
+    """The unit of latency; None: as the run was configured."""
     unknown_words: UnknownWords | None = None
     """Replaces those of the hypotheses."""
 

@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
 
     context: Float[Tensor, "B V"]
     weights: Float[Tensor, "B W"]
-    """Of W positions from `first` on: as many as the widest window has, one at least."""
+    """The weights of W positions from `first` on: as many as the widest window has, one at least."""
     stops: Int[Tensor, " B"]
     """A position, SELECTED_NONE or NEEDS_MORE_SOURCE."""
     last_stops: Int[Tensor, " B"]

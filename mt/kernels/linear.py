@@ -18,7 +18,7 @@ ROWS = 256
 """Rows of a block of `in_blocks`."""
 
 Strategy = Callable[[Tensor, Tensor, Tensor | None], Tensor]
-"""From rows [*N, I], a weight [O, I] and a bias [O] or None to rows [*N, O]."""
+"""Computes rows [*N, O] of rows [*N, I], a weight [O, I] and a bias [O] or None."""
 
 
 class Linear(Int8Layer, nn.Linear):
@@ -64,7 +64,7 @@ plain: Strategy = nn.functional.linear
 def in_blocks(
     rows: Float[Tensor, "*N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
 ) -> Float[Tensor, "*N O"]:
-    """For training in bfloat16 on a CPU: rows are multiplied in blocks of one size. Differentiable once.
+    """Multiplies rows in blocks of one size, for training in bfloat16 on a CPU. Differentiable once.
 
     Products in bfloat16 are oneDNN's there, which compiles a program for every shape that it meets, in one to five
     milliseconds, and batches of text are of ever new shapes: a tenth of an update was spent on it. Fewer rows than a

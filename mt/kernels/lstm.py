@@ -30,7 +30,7 @@ by cell: three quarters of it at 10 to 15 positions (one thread), half of it at 
 State = tuple[Tensor, ...]
 """Hidden and cell vectors of an LSTM, hidden vectors of a GRU: each [B, layers * directions, H]."""
 Strategy = Callable[..., tuple[Float[Tensor, "B T V"], State]]
-"""From inputs, the state before and a mask, as in `RecurrentLayers.forward`."""
+"""Computes outputs of inputs, the state before and a mask, as `RecurrentLayers.forward`."""
 
 
 class RecurrentLayers(Int8Layer, nn.RNNBase):

@@ -22,7 +22,7 @@ class Processor(NamedTuple):
 
     @property
     def bfloat16_is_slow(self) -> bool:
-        """Whether its products in bfloat16 are slower than in float32. Intel's have fast ones in AMX alone, which
+        """Whether products in bfloat16 are slower than in float32. Intel's have fast ones in AMX alone, which
         virtual machines may hide: by those of AVX-512, a product takes 1.7 times as long as in float32."""
         return self.vendor == "GenuineIntel" and "amx_bf16" not in self.instructions
 

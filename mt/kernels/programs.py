@@ -7,7 +7,7 @@ PROGRAMS = 40
 """What an update in bfloat16 uses that computes its target steps at once is 35, of which the next one uses two thirds
 again (see `mt.kernels.linear.in_blocks`)."""
 PROGRAMS_OF_STEPS = 16
-"""For a loop over target steps; with 8, training takes a tenth longer."""
+"""How many programs a loop over target steps keeps; with 8, training takes a tenth longer."""
 PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
 

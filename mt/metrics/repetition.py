@@ -28,7 +28,7 @@ def text_statistics(
     for ending, texts in (("", hypotheses), ("_of_references", references)):
         counted = {"repeated_trigrams": repeated_trigrams(texts)}
         if sources is not None and deletes:
-            counted |= _kept(sources, texts)
+            counted |= _deletion_statistics(sources, texts)
         statistics |= {f"{name}{ending}": value for name, value in counted.items()}
     return statistics
 
@@ -53,13 +53,13 @@ def spans(source: str, text: str) -> int:
     >>> spans("the old man saw the sea", "the man saw"), spans("the old man", "man the")
     (2, 0)
     """
-    places = text_words(source)
-    # At each place the least number of runs of which the words so far are joined, where the last one stands there.
-    ending = np.full(len(places), np.inf)
+    source_words = text_words(source)
+    # At each position the least number of runs of which the words so far are joined, where the last one stands there.
+    ending = np.full(len(source_words), np.inf)
     for number, word in enumerate(text_words(text)):
-        before = np.append(np.inf, ending)[: len(places)]
+        before = np.append(np.inf, ending)[: len(source_words)]
         joined = np.minimum(before, np.minimum.accumulate(before) + 1) if number else 1.0
-        ending = np.where([place == word for place in places], joined, np.inf)
+        ending = np.where([other == word for other in source_words], joined, np.inf)
         if np.isinf(ending).all():  # as of most translations at their first word
             return 0
     least = ending.min(initial=np.inf)
@@ -67,10 +67,12 @@ def spans(source: str, text: str) -> int:
 
 
 def text_words(text: str) -> list[str]:
+    """Returns the words of a text; its characters where the script has no blanks between words."""
     return [character for character in text if not character.isspace()] if is_unspaced(text) else text.split()
 
 
-def _kept(sources: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
+def _deletion_statistics(sources: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
+    """Computes `deletions`, `prefixes` and `spans`."""
     counts = [spans(*pair) for pair in zip(sources, texts, strict=True)]
     joined = [count for count in counts if count]
     pairs = [(text_words(source), text_words(text)) for source, text in zip(sources, texts, strict=True)]

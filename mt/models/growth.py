@@ -15,7 +15,7 @@ _CTC = ("ctc.weight", "ctc.bias")
 _BIASES = ("decoder.output.bias", "ctc.bias")
 
 Sizes = tuple[int, int, int | None]
-"""Of the vocabularies of source, target and transcripts."""
+"""The sizes of the vocabularies of source, target and transcripts."""
 
 
 def grown(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from mt.trees import select_rows
 
 
 class SourceState(NamedTuple):
-    """From where the next positions of sources that are still arriving are encoded; batch-first tensors."""
+    """What the next positions of sources that are still arriving are encoded from; batch-first tensors."""
 
     frontend: FrontendState
     encoder: EncoderState

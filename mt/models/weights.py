@@ -24,7 +24,7 @@ from mt.errors import UserError
 Form = Literal["float32", "bfloat16", "int8"]
 FORMS: tuple[Form, ...] = get_args(Form)
 SCALE = ":scale"
-"""Of the names of scales; no tensor of a model has a colon in its name."""
+"""The ending of the names of scales; no tensor of a model has a colon in its name."""
 
 
 def narrowed(tensors: Mapping[str, Tensor], form: Form, parameters: Container[str]) -> dict[str, Tensor]:

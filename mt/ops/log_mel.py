@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 FULL_SCALE = 2.0**15
 FLOOR = torch.finfo(torch.float32).eps
-"""Of an energy, before the logarithm: digital silence is log(FLOOR) = -15.9."""
+"""The least energy, before the logarithm: digital silence is log(FLOOR) = -15.9."""
 LOWEST = 20.0
 """Hz: where the lowest band begins."""
 

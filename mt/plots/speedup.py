@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from mt.common.palette import colour
 from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, name_axes
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _MARKERS = "osD^vP"
 
 
@@ -34,7 +34,7 @@ def speedup(
         name_axes(axes, x_name, y_name)
         for number, (name, ratios) in enumerate(lines.items()):
             [line] = axes.plot(lengths, ratios, label=name, linewidth=1.6, markersize=5.5, markeredgecolor="white")
-            line.set_color(_COLOURS[number % len(_COLOURS)])
+            line.set_color(colour(number))
             line.set_marker(_MARKERS[number % len(_MARKERS)])
         axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
     return figure

@@ -17,7 +17,7 @@ class End(NamedTuple):
     score: float
     log_prob: float
     length: int
-    """Its tokens, EOS included."""
+    """The number of its tokens, EOS included."""
     row: int
     """The hypothesis of the last step that its last token follows."""
     token: int

@@ -35,7 +35,7 @@ class SeededBatch(NamedTuple):
     batch: Batch | None
     """None where this process has no batch of an update and others have: torch waits for a backward pass of each."""
     seed: int | None
-    """Of all that is random in the pass; None goes on from where the generators are."""
+    """The seed of all that is random in the pass; None goes on from where the generators are."""
     is_last: bool
     """Whether it is the last one of this process in the update."""
 
@@ -72,13 +72,13 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
         group = next(remaining, None)
         share = submit(group or ())
         while group is not None:
-            following = next(remaining, None)
-            following_share = submit(following or ())
+            next_group = next(remaining, None)
+            next_share = submit(next_group or ())
             tokens = _count_tokens(group, share, processes)
             sentences = sum(len(batch.indices) for batch in group)
-            yield PrefetchedGroup(share, tokens, sentences, ends_epoch=following is None)
-            group = following
-            share = following_share
+            yield PrefetchedGroup(share, tokens, sentences, ends_epoch=next_group is None)
+            group = next_group
+            share = next_share
 
 
 def _count_tokens(

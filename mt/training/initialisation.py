@@ -29,7 +29,7 @@ class Earlier:
     """The run that a new one starts from."""
 
     name: str
-    """As the user wrote it."""
+    """The earlier run, as the user wrote it."""
     update: int
     model: Seq2Seq
     tokenizers: Tokenizers

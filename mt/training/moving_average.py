@@ -10,7 +10,7 @@ from mt.errors import UserError
 from mt.training.freezing import trained
 
 _ENDING = ".ema"
-"""Of the tensors' names in a checkpoint."""
+"""The ending of the tensors' names in a checkpoint."""
 
 
 class MovingAverage:

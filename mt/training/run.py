@@ -38,7 +38,7 @@ class Run:
     logged: Mapping[str, int] | None = field(default_factory=dict)
     """The sizes of TensorBoard's files in the checkpoint that it goes on from; see `Log`."""
     moving_average: MovingAverage | None = None
-    """Of the weights, where `training.ema_decay` asks for one."""
+    """The moving average of the weights, where `training.ema_decay` asks for one."""
     signals: Signals = field(default_factory=Signals)
     training: Training = field(init=False)
     """What is trained on: the corpus, in sampled pieces where the configuration asks for them."""

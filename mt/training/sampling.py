@@ -13,7 +13,7 @@ from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 
 Samplers = tuple[PieceSampler | None, PieceSampler | None]
-"""Of source and target; None for a side that stays as it is."""
+"""What cuts sources and what cuts targets; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 
 

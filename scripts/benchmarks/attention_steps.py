@@ -23,9 +23,9 @@ from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
 
 STEPS = 200
-"""That are timed at once: short sentences are taken several times, and long ones in parts."""
+"""How many steps are timed at once: short sentences are taken several times, and long ones in parts."""
 STEPS_AT_ONCE = 2000
-"""Likewise, of sentences whose steps are taken in one call."""
+"""How many, likewise, of sentences whose steps are taken in one call."""
 CHUNKS = {"monotonic": 1, "mocha_2": 2, "mocha_4": 4, "mocha_8": 8}
 """Hard attentions, and how many positions a step of each attends to at most."""
 
@@ -43,7 +43,7 @@ class Measured(NamedTuple):
 
 
 class Contender:
-    """A decoder with an attention, soft or hard, or a bare step of its softmax. name: one of `Part.names`."""
+    """A decoder with an attention, soft or hard, or a bare step of its softmax. name: one of `TimedPart.names`."""
 
     def __init__(self, name: str, energy: str, size: int, vocabulary: int) -> None:
         self.size = size

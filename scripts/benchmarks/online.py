@@ -35,7 +35,7 @@ PUBLISHED = {1: 13.6, 2: 12.1, 4: 9.7, 8: 7.3}
 """Times as fast as softmax at S = T = 100, by the positions of a chunk (Chiu & Raffel 2018, figure 3)."""
 
 
-class Part(NamedTuple):
+class TimedPart(NamedTuple):
     """What is timed."""
 
     title: str
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its contenders."""
+        """Names its contenders."""
         return ("softmax", *self.baselines, *CHUNKS) if "softmax" not in self.baselines else ("softmax", *CHUNKS)
 
     def run(self, contender: Contender, length: int) -> Measured:
@@ -57,11 +57,11 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "attention": Part("attention alone, dot products, step by step", "general", tuple(BARE)),
-    "concat": Part("attention alone, additive energies, step by step", "concat", tuple(BARE)),
-    "attention_at_once": Part("attention alone, dot products, at once", "general", tuple(BARE), at_once=True),
-    "concat_at_once": Part("attention alone, additive energies, at once", "concat", tuple(BARE), at_once=True),
-    "decoder": Part("whole decoder, dot products", "general", ("softmax",), whole=True),
+    "attention": TimedPart("attention alone, dot products, step by step", "general", tuple(BARE)),
+    "concat": TimedPart("attention alone, additive energies, step by step", "concat", tuple(BARE)),
+    "attention_at_once": TimedPart("attention alone, dot products, at once", "general", tuple(BARE), at_once=True),
+    "concat_at_once": TimedPart("attention alone, additive energies, at once", "concat", tuple(BARE), at_once=True),
+    "decoder": TimedPart("whole decoder, dot products", "general", ("softmax",), whole=True),
 }
 
 
@@ -70,7 +70,7 @@ def least(turns: Sequence[Measured]) -> Measured:
     return Measured([*map(min, zip(*(turn.parts for turn in turns), strict=True))], turns[0].energies)
 
 
-def measure(part: Part, lengths: Sequence[int], options: argparse.Namespace) -> Iterator[dict[str, Measured]]:
+def measure(part: TimedPart, lengths: Sequence[int], options: argparse.Namespace) -> Iterator[dict[str, Measured]]:
     """Yields for each length what each contender takes, after a short run that is not counted."""
     contenders = {name: Contender(name, part.energy, options.size, options.vocabulary) for name in part.names}
     for contender in contenders.values():
@@ -94,7 +94,7 @@ def exponent_of_longest(lengths: Sequence[int], seconds: Sequence[float]) -> flo
     return exponent(*zip(*chosen, strict=True))
 
 
-def summarize(part: Part, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
+def summarize(part: TimedPart, lengths: Sequence[int], measured: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
     """Returns what is written with --json of a part: for each contender its exponent, and at each length its seconds,
     its energies, and how many times as fast as each of the baselines it is."""
     return {

@@ -46,6 +46,6 @@ def test_one_that_waits_for_the_others_hears_signals(number: int, status: int, l
         with stranger.accept()[0]:
             time.sleep(0.5)
             waiting.send_signal(number)
-            _, told = waiting.communicate(timeout=20)
+            _, errors = waiting.communicate(timeout=20)
     assert waiting.returncode == status
-    assert told.count("\n") == lines, told
+    assert errors.count("\n") == lines, errors

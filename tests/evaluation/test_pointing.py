@@ -29,13 +29,13 @@ def of(tokenizer: Tokenizer, metrics: list[str], peaks: dict[str, int], text: st
     weights = np.full((len(ids), 16), 0.01, np.float32)
     for step, word in enumerate(text.split()):
         weights[step, peaks.get(word, 5)] = 0.5
-    said = Translation(text, 0.0, (*text.split(), "</s>"), ("",) * 16, Windows.whole(weights), ids=tuple(ids))
+    caption = Translation(text, 0.0, (*text.split(), "</s>"), ("",) * 16, Windows.whole(weights), ids=tuple(ids))
     config = SimpleNamespace(dataset=SimpleNamespace(metrics=metrics))
     model = SimpleNamespace(uses_source=True)
     tokenizers = SimpleNamespace(target=tokenizer)
     translator = SimpleNamespace(config=config, model=model, tokenizers=tokenizers)
     columns = {"source": [PICTURE], "references": [[CAPTION]]}
-    return pointing_score(cast(Any, translator), [said], cast(Any, SimpleNamespace(column=columns.__getitem__)))
+    return pointing_score(cast(Any, translator), [caption], cast(Any, SimpleNamespace(column=columns.__getitem__)))
 
 
 @pytest.mark.parametrize(

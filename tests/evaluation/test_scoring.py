@@ -31,7 +31,7 @@ def test_metrics_have_all_that_a_dataset_says_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "online", "said"),
+    ("options", "online", "expected_notes"),
     [
         ({"metrics": ("rouge", "wer")}, False, ["ROUGE's tokenizer a-z0-9 sees ", "WER counts words between blanks"]),
         ({"metrics": ("rouge", "bleu"), "rouge_tokenizer": "zh"}, False, []),
@@ -40,9 +40,11 @@ def test_metrics_have_all_that_a_dataset_says_of_them() -> None:
         ({"metrics": ("bleu",), "latency_unit": "char"}, True, []),
     ],
 )
-def test_what_cannot_judge_is_said(options, online: bool, said: list[str]) -> None:
+def test_what_cannot_judge_is_said(options, online: bool, expected_notes: list[str]) -> None:
     notes = notes_of(dataset(**options), CHINESE, online=online)
-    assert len(notes) == len(said) and all(note.startswith(begin) for note, begin in zip(notes, said, strict=True))
+    assert len(notes) == len(expected_notes) and all(
+        note.startswith(begin) for note, begin in zip(notes, expected_notes, strict=True)
+    )
 
 
 def test_a_run_says_it_before_it_begins(configure: Callable[..., Config], corpus: Corpus) -> None:

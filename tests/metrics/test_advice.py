@@ -94,8 +94,8 @@ THAI = [["ฝนจะตกหนักในกรุงเทพวันน�
 )
 def test_what_a_tokenizer_cannot_cut(tokenizer, references, reason):
     for found in (Bleu(Settings(None, tokenizer)), Rouge(Settings(rouge=RougeProtocol(tokenizer=tokenizer)))):
-        told = found.unsuited(references)
-        assert (told is None) if reason is None else reason in told and f"tokenizer {tokenizer} " in told
+        objection = found.unsuited(references)
+        assert (objection is None) if reason is None else reason in objection and f"tokenizer {tokenizer} " in objection
 
 
 @pytest.mark.skipif(find_spec("mecab_ko") is None, reason="needs sacrebleu[ko]")

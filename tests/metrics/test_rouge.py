@@ -194,9 +194,11 @@ def test_nothing_is_said_of_a_tokenizer_in_the_log(caplog) -> None:
 def test_lead_where_words_have_no_blanks(tokenizer, expected) -> None:
     lead = Lead(3, tokenizer)
     assert lead.beginning(CHINESE) == expected
-    told = lead.unsuited([CHINESE])
-    assert (told is None) == (expected != CHINESE)
-    assert told is None or told.startswith("--lead takes words between blanks, and most sources have none: choose ")
+    objection = lead.unsuited([CHINESE])
+    assert (objection is None) == (expected != CHINESE)
+    assert objection is None or objection.startswith(
+        "--lead takes words between blanks, and most sources have none: choose "
+    )
 
 
 def test_lead_by_a_tokenizer_keeps_what_is_between_words() -> None:

@@ -76,10 +76,10 @@ def test_transcripts_are_what_it_is_of_where_there_are_any():
     assert network.ctc is not None and network.ctc.out_features == 10
     batch = pairs([5, 2, 4])
     assert network(batch).auxiliary == 0, "none is known"
-    said = torch.tensor([[4, 5, 3, 0], [3, 0, 0, 0], [8, 6, 7, 3]])
+    transcript = torch.tensor([[4, 5, 3, 0], [3, 0, 0, 0], [8, 6, 7, 3]])
     mask = torch.arange(4) < torch.tensor([3, 1, 4])[:, None]
     encoded = network.encoder(*network.frontend(batch.source, batch.source_mask))
     logits = torch.nn.functional.linear(encoded.values, network.ctc.weight, network.ctc.bias)
-    each = ctc_losses(logits, batch.source_mask, said[:, :-1], mask[:, 1:])
-    found = network(batch._replace(transcript=said, transcript_mask=mask)).auxiliary
+    each = ctc_losses(logits, batch.source_mask, transcript[:, :-1], mask[:, 1:])
+    found = network(batch._replace(transcript=transcript, transcript_mask=mask)).auxiliary
     assert found.item() == pytest.approx(0.5 * (each[0] + each[2]).item(), rel=1e-5), "the second has none"

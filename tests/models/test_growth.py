@@ -43,14 +43,14 @@ def test_every_tensor_of_a_vocabulary_grows(embedding: dict, before: tuple, afte
     new.load_state_dict(state)
     source = torch.tensor([[5, 6, 3]])
     mask = torch.ones(1, 3, dtype=torch.bool)
-    said = []
+    log_probs = []
     for model in (old, new):
         model.eval()
         with torch.no_grad():
             memory = model.encode(source, mask)
-            said.append(model.step(torch.tensor([2]), memory, model.init_state(memory)).logits.log_softmax(-1))
-    torch.testing.assert_close(said[1][:, : before[1]], said[0], atol=1e-6, rtol=0)
-    assert said[1][:, before[1] :].exp().sum() <= 1.0001e-8 * said[0][:, 1].exp()
+            log_probs.append(model.step(torch.tensor([2]), memory, model.init_state(memory)).logits.log_softmax(-1))
+    torch.testing.assert_close(log_probs[1][:, : before[1]], log_probs[0], atol=1e-6, rtol=0)
+    assert log_probs[1][:, before[1] :].exp().sum() <= 1.0001e-8 * log_probs[0][:, 1].exp()
     # What is new in a source is read as what is unknown.
     with torch.no_grad():
         known = new.frontend.table.weight[1]

@@ -113,11 +113,15 @@ def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
         readouts, attended = decoder(tokens, memory, hard=hard)
         state = decoder.init_state(memory, hard=hard)
         for step, token in enumerate(tokens.unbind(1)):
-            said = decoder.step(token, memory, state, hard=hard)
-            state = said.state
-            torch.testing.assert_close(decoder.output(readouts[:, step]), said.logits, atol=1e-5, rtol=1e-5)
+            prediction = decoder.step(token, memory, state, hard=hard)
+            state = prediction.state
+            torch.testing.assert_close(decoder.output(readouts[:, step]), prediction.logits, atol=1e-5, rtol=1e-5)
             width = memory.attention.mask.shape[1]
-            weights = said.weights if said.first is None else scattered(said.weights, said.first, width)
+            weights = (
+                prediction.weights
+                if prediction.first is None
+                else scattered(prediction.weights, prediction.first, width)
+            )
             torch.testing.assert_close(attended.weights[:, step], weights, atol=3e-6, rtol=1e-5)
 
 

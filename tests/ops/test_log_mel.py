@@ -113,10 +113,10 @@ def test_a_stream_gives_the_same_frames_however_it_is_cut(rate: int, millisecond
 def test_a_frame_of_a_stream_comes_when_its_samples_are_there():
     sound = speech(5, 16_000, 1.0)
     whole = alone(sound, 16_000)
-    for heard in (0, 279, 280, 439, 440, 8000):
-        part, state = log_mel_extend(sound[:heard], None, complete=False, rate=16_000)
+    for arrived in (0, 279, 280, 439, 440, 8000):
+        part, state = log_mel_extend(sound[:arrived], None, complete=False, rate=16_000)
         # Frame f covers the samples up to 160 f + 280.
-        assert len(part) == max(0, (heard - 280) // 160 + 1)
+        assert len(part) == max(0, (arrived - 280) // 160 + 1)
         torch.testing.assert_close(part, whole[: len(part)], atol=1e-4, rtol=0)
         rest, _ = log_mel_extend(torch.zeros(500), state, complete=False, rate=16_000)
         assert len(rest)

@@ -40,11 +40,11 @@ def test_running_sees_the_past_alone_and_goes_on():
     whole, after = normalize_running(features(), MASK, before)
     for row in range(3):
         for t in range(LENGTHS[row]):
-            heard = features()[row, : t + 1].double()
+            frames_so_far = features()[row, : t + 1].double()
             count = 3 + t + 1
-            mean = (3 * 990 + heard.sum(0)) / count
-            variance = (3 * (990**2 + 4) + heard.square().sum(0)) / count - mean**2
-            expected = (heard[-1] - mean) / variance.sqrt()
+            mean = (3 * 990 + frames_so_far.sum(0)) / count
+            variance = (3 * (990**2 + 4) + frames_so_far.square().sum(0)) / count - mean**2
+            expected = (frames_so_far[-1] - mean) / variance.sqrt()
             torch.testing.assert_close(whole[row, t].double(), expected, atol=1e-4, rtol=1e-4)
     assert not whole[~MASK].any()
     known = before

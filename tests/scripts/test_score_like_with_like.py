@@ -79,8 +79,8 @@ def test_a_metric_that_sees_little_says_so_whatever_its_score(write, call):
     assert out.startswith("rouge1    100.00  ") and err.startswith("note: ROUGE's tokenizer a-z0-9 sees 9% of the ")
     out, err, _ = call("score", *summarize, "--rouge-tokenizer", "zh")
     assert "|tok:zh|" in out and not out.startswith("rouge1    100") and err == ""
-    told = call("score", *summarize, "--lead", "3").err
-    assert "note: --lead takes words between blanks, and most sources have none: " in told
+    errors = call("score", *summarize, "--lead", "3").err
+    assert "note: --lead takes words between blanks, and most sources have none: " in errors
     message = refusal(call, *summarize, "--rouge-tokenizer", "int")
     assert message.startswith("error: --rouge-tokenizer=int is an invalid choice: did you mean intl?")
     message = refusal(call, *summarize, "--target-language", "chines")

@@ -25,11 +25,11 @@ class Arrays:
         prefix = self.state.prefix[parents]
         (steps, *_) = self.state.rest
         state = type(self.state)(prefix, (steps[parents], (), None))
-        said = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
-        self.state = said.state
-        stops = None if said.stops is None else said.stops.numpy()
-        attention = Attention(said.weights.numpy(), stops)
-        return Step(*top_k(said.logits.log_softmax(-1).numpy(), count, forbidden), attention)
+        prediction = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
+        self.state = prediction.state
+        stops = None if prediction.stops is None else prediction.stops.numpy()
+        attention = Attention(prediction.weights.numpy(), stops)
+        return Step(*top_k(prediction.logits.log_softmax(-1).numpy(), count, forbidden), attention)
 
 
 def same(one: Hypothesis, other: Hypothesis) -> bool:

@@ -73,8 +73,8 @@ def test_the_average_is_taken_where_it_is_better(
     )
     tested = "average of updates 4, 6" if won else "best checkpoint (update 4)"
     assert shown[-1] == f"testing the {tested}"
-    told = {"name": "average", "update": 6, "averaged": [4, 6]} if won else {"name": "best", "update": 4}
-    assert origin(run.folder, "best") == told
+    expected_origin = {"name": "average", "update": 6, "averaged": [4, 6]} if won else {"name": "best", "update": 4}
+    assert origin(run.folder, "best") == expected_origin
 
 
 def test_a_worse_validation_does_not_replace_an_average_after_resuming(

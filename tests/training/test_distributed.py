@@ -106,7 +106,9 @@ def require_like_updates(case: str, size: int, learnt: dict[int, Path]) -> None:
     np.testing.assert_allclose(losses[size], losses[1], rtol=near, atol=near, err_msg=case)
     assert weights[size].keys() == weights[1].keys()
     for name, tensor in weights[1].items():
-        torch.testing.assert_close(weights[size][name], tensor, rtol=0, atol=nearby, msg=lambda told: f"{case}: {told}")
+        torch.testing.assert_close(
+            weights[size][name], tensor, rtol=0, atol=nearby, msg=lambda message: f"{case}: {message}"
+        )
 
 
 @pytest.mark.parametrize("size", SEVERAL)

@@ -68,8 +68,8 @@ def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(
     model, _, _ = checkpoint.load_model(run.folder, "ema")
     saved = dict(model.named_parameters())
     assert all(torch.equal(tensor, saved[name.removesuffix(".ema")]) for name, tensor in expected.items())
-    told = {"name": "ema", "update": 4, "ema_decay": DECAY} if won else {"name": "best", "update": 4}
-    assert origin(run.folder, "best") == told and origin(run.folder, "ema")["name"] == "ema"
+    expected_origin = {"name": "ema", "update": 4, "ema_decay": DECAY} if won else {"name": "best", "update": 4}
+    assert origin(run.folder, "best") == expected_origin and origin(run.folder, "ema")["name"] == "ema"
     assert (run.checkpoints / "best").resolve().name == ("ema" if won else "update-0000004")
     assert not (run.checkpoints / "ema" / checkpoint.TRAINING).exists()
     assert load(run.folder, checkpoint="ema", device="cpu").translate("two cats see houses").text is not None

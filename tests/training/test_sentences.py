@@ -60,8 +60,8 @@ def test_a_floor_above_the_rate(start: Callable[..., Run]) -> None:
 
 
 def test_a_log_that_is_deleted_in_mid_run(tmp_path: Path) -> None:
-    told: list[str] = []
-    log = Log(tmp_path, update=0, say=told.append)
+    printed: list[str] = []
+    log = Log(tmp_path, update=0, say=printed.append)
     log.scalars("train", 1, {"loss": 2.0})
     (tmp_path / "metrics.jsonl").unlink()
     log.scalars("train", 2, {"loss": 1.0})
@@ -69,7 +69,9 @@ def test_a_log_that_is_deleted_in_mid_run(tmp_path: Path) -> None:
     log.close()
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["update"] for line in lines] == [2, 3]
-    assert told == [f"  warning: {tmp_path}/metrics.jsonl was deleted or replaced: lines before update 2 are not in it"]
+    assert printed == [
+        f"  warning: {tmp_path}/metrics.jsonl was deleted or replaced: lines before update 2 are not in it"
+    ]
 
 
 def test_nothing_is_left_to_train(

@@ -82,7 +82,7 @@ def succeed(started: Started) -> str:
     return found[0][1]
 
 
-def said(found: list[tuple[int, str, str]]) -> str:
+def printed_errors(found: list[tuple[int, str, str]]) -> str:
     """What all of them told on standard error but for notices of signals, and for bars."""
     lines = "".join(err for *_, err in found).splitlines()
     return "\n".join(line for line in lines if line and not re.search("finishing the update|(pairs|shards)/s", line))
@@ -156,7 +156,7 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
     others = [status for rank, (status, *_) in enumerate(found) if rank != victim]
     assert others == [2] * (size - 1), found
     sentence = r"error: another process of this run has ended or cannot be reached: the checkpoint of update (\d+) is "
-    (number,) = re.findall(sentence, text := said(found))
+    (number,) = re.findall(sentence, text := printed_errors(found))
     assert text.count("\n") == 0, text
     assert int(number) >= 4
     if victim:  # process 0 has saved what was learnt
@@ -173,8 +173,10 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     started[asked].send_signal(signal.SIGTERM)
     found = finish(started)
     assert [status for status, *_ in found] == [os.EX_TEMPFAIL] * 2, found
-    told = rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train"
-    assert re.match(told, said(found)) and "\n" not in said(found)
+    interruption = (
+        rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train"
+    )
+    assert re.match(interruption, printed_errors(found)) and "\n" not in printed_errors(found)
     if asked == 0:
         succeed(start(2, f"resume={run}"))
         assert same(run, straight)
@@ -223,8 +225,8 @@ def test_what_cannot_be_is_told_once(
 ) -> None:
     found = finish(start(2, "folder=refused", *arguments, also=also))
     assert [status for status, *_ in found] == [2, 2], found
-    assert said(found).startswith(f"error: {sentence.replace('HOST', socket.gethostname())}")
-    assert "\n" not in said(found)
+    assert printed_errors(found).startswith(f"error: {sentence.replace('HOST', socket.gethostname())}")
+    assert "\n" not in printed_errors(found)
     assert not (place / "refused").exists()
 
 

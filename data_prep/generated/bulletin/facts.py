@@ -12,7 +12,7 @@ Draw = Callable[[Random], Fact]
 
 FOLDER = Path(__file__).parent
 NAMES = {key: re.findall(r"[\w/]+", text) for key, text in sections(FOLDER / "names.txt").items()}
-"""By kind, and by `unseen` where dev and test alone have them."""
+"""Names by their kind, and by `unseen` where dev and test alone have them."""
 UNSEEN = frozenset(
     word for (_, splits), names in NAMES.items() if splits == "unseen" for name in names for word in name.split("/")
 )

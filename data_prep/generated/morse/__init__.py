@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from data_prep.generated.morse.sending import Sending
-from data_prep.generated.morse.sound import RATE, rendered
+from data_prep.generated.morse.sound import RATE, render
 from data_prep.generated.morse.texts import draw_short, draw_text
 
 __all__ = ["RATE", "SHORT", "SIZES", "Example", "generate", "render"]
@@ -21,8 +21,6 @@ SIZES: Mapping[str, int] = MappingProxyType({"train": 14_000, "dev": 300, "test"
 SHORT = 0.6
 """The share of train that is of one character or two: from those one learns the code soon."""
 DECIBELS = {"train": (0.0, 20.0), "dev": (10.0, 20.0), "test": (10.0, 20.0)}
-
-render = rendered
 
 
 class Example(NamedTuple):

@@ -45,13 +45,13 @@ class Sending(NamedTuple):
     wpm: float
     """Words a minute."""
     hertz: int
-    """Of the tone."""
+    """The pitch of the tone."""
     decibels: float
-    """Of the tone over the noise up to 2 kHz."""
+    """How much louder the tone is than the noise up to 2 kHz."""
     fading: float
     """The share of the amplitude that comes and goes."""
     seed: int
-    """Of everything else."""
+    """The seed of everything else."""
 
     def __str__(self) -> str:
         return (

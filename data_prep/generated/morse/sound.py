@@ -16,7 +16,7 @@ _LOUDNESS = 0.2
 """Amplitude of the tone before it fades; noise of 0 dB reaches 1 at seven standard deviations."""
 
 
-def rendered(source: str, rate: int = RATE) -> np.ndarray:
+def render(source: str, rate: int = RATE) -> np.ndarray:
     """Returns the sound of a sending, [samples] float32 in [-1, 1]: a pure function of its arguments.
 
     source: `str` of the sending. rate: samples per second, at least 2,000.

@@ -46,13 +46,13 @@ MINUTES = {
 
 def clock(hour: int, minute: int) -> Phrase:
     """Makes a time on the twelve-hour clock: hour 1 to 12, minute a multiple of five."""
-    following = hour % 12 + 1
+    next_hour = hour % 12 + 1
     if minute == 0:
         full_hour = "ein" if hour == 1 else cardinal_de(hour)
         return Phrase({"en": f"{cardinal_en(hour)}/h o'clock/o", "de": f"{full_hour}/h Uhr/o"})
     minute_en, minute_de = MINUTES[minute]
-    hour_en = cardinal_en(hour if minute <= 30 else following)
-    hour_de = cardinal_de(hour if minute <= 20 else following)
+    hour_en = cardinal_en(hour if minute <= 30 else next_hour)
+    hour_de = cardinal_de(hour if minute <= 20 else next_hour)
     return Phrase({"en": f"{minute_en} {hour_en}/h", "de": f"{minute_de} {hour_de}/h"})
 
 

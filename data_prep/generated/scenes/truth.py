@@ -77,7 +77,7 @@ class Statement(NamedTuple):
 
     mentions: list[Mention]
     relations: list[tuple[int, tuple[int, int], int]]
-    """Of two mentions, with the step from the second to the first."""
+    """Two mentions each, with the step from the second to the first."""
 
 
 def parse_caption(caption: str) -> Statement | None:
@@ -90,15 +90,15 @@ def parse_caption(caption: str) -> Statement | None:
         match = next(filter(None, (pattern.fullmatch(clause) for pattern in _clauses())), None)
         if match is None:
             return None
-        found = match.groupdict()
-        for n in (1, 2) if found.get("relation") else (1,):
+        groups = match.groupdict()
+        for n in (1, 2) if groups.get("relation") else (1,):
             word = offset + len(text[: begin + match.start(f"shape{n}")].split())
-            size = _SIZES.get(found[f"size{n}"] or "")
-            place = _PLACES.get(found.get("place") or "")
-            statement.mentions.append(Mention(found[f"colour{n}"], found[f"shape{n}"], size, place, word))
-        if found.get("relation"):
+            size = _SIZES.get(groups[f"size{n}"] or "")
+            place = _PLACES.get(groups.get("place") or "")
+            statement.mentions.append(Mention(groups[f"colour{n}"], groups[f"shape{n}"], size, place, word))
+        if groups.get("relation"):
             last = len(statement.mentions) - 1
-            statement.relations.append((last - 1, _RELATIONS[found["relation"]], last))
+            statement.relations.append((last - 1, _RELATIONS[groups["relation"]], last))
         begin += len(clause) + len(" and ")
     return statement
 

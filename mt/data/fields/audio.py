@@ -115,12 +115,12 @@ class AudioField(ArrayField):
             size = -(-sound.rate // FRAMES)
             samples = sound.read(size)
             while len(samples):
-                following = sound.read(size)
+                next_samples = sound.read(size)
                 piece = mono(samples, name)
                 if rate != new_rate:
-                    piece, state = resampled_on(piece, state, not len(following), rate, new_rate)
+                    piece, state = resampled_on(piece, state, not len(next_samples), rate, new_rate)
                 yield quantised(piece)
-                samples = following
+                samples = next_samples
 
     def pcm(self, chunks: Iterable[bytes], name: str) -> Iterator[np.ndarray]:
         """Yields raw samples (16 bits, little-endian, one channel, the field's rate), [N] int16, 10 ms at a time or

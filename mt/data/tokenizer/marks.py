@@ -13,12 +13,12 @@ from mt.data.words import runs
 SPACE = "▁"
 """SentencePiece's mark on a piece that starts a word."""
 JOINER = "￭"
-"""On a token of a vocabulary of words that follows without a blank."""
+"""Marks a token of a vocabulary of words that follows without a blank."""
 ESCAPED_SPACE = "\x1c"
 ESCAPED_BLOCK = "\x1d"
 _ESCAPED_JOINER = "\x1e"
 RESERVED = "\x1f"
-"""In front of names of special pieces while a vocabulary is learnt, so that no text holds them."""
+"""Stands before names of special pieces while a vocabulary is learnt, so that no text holds them."""
 
 Escapes = Mapping[int, str]
 ESCAPES: Escapes = {ord(SPACE): ESCAPED_SPACE, ord("▅"): ESCAPED_BLOCK}

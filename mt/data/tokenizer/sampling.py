@@ -97,11 +97,11 @@ class BPEDropout(PieceSampler):
         ids = np.concatenate(rows)
         counts = self._lengths[ids]
         ends = np.cumsum(counts)
-        places = np.arange(ends[-1])
-        symbols = self._spelt[places + np.repeat(self._offsets[ids] - ends + counts, counts)]
+        positions = np.arange(ends[-1])
+        symbols = self._spelt[positions + np.repeat(self._offsets[ids] - ends + counts, counts)]
         words = np.repeat(np.cumsum(self._word_starts(ids)), counts)
         pieces = np.full(len(symbols), -1)
-        ranks = self._ranks_at(symbols, words, places)
+        ranks = self._ranks_at(symbols, words, positions)
         while len(symbols):
             # [words]: the best merge of each, by its rank and then its place.
             starts = np.flatnonzero(np.diff(words, prepend=-1))
@@ -109,23 +109,23 @@ class BPEDropout(PieceSampler):
             best = np.minimum.reduceat(possible * len(symbols) + np.arange(len(symbols)), starts)
             merging = best < len(self._merged) * len(symbols)
             stays = np.repeat(merging, np.diff(starts, append=len(symbols)))
-            pieces[places[~stays]] = symbols[~stays]
+            pieces[positions[~stays]] = symbols[~stays]
             rank, left = np.divmod(best[merging], len(symbols))
             symbols[left] = self._merged[rank]
             stays[left + 1] = False
-            symbols, words, places, ranks = (each[stays] for each in (symbols, words, places, ranks))
+            symbols, words, positions, ranks = (each[stays] for each in (symbols, words, positions, ranks))
             left = (np.cumsum(stays) - 1)[left]
             for changed in (left, left[left > 0] - 1):
                 ranks[changed] = self._ranks_at(symbols, words, changed)
         boundaries = ends[np.cumsum([*map(len, rows)])[:-1] - 1]
         return [row[row >= 0].astype(np.int32) for row in np.split(pieces, boundaries)]
 
-    def _ranks_at(self, symbols: np.ndarray, words: np.ndarray, places: np.ndarray) -> np.ndarray:
+    def _ranks_at(self, symbols: np.ndarray, words: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Returns the rank of the merge of the symbols at these places with those after them; R for none."""
-        after = np.minimum(places + 1, len(symbols) - 1)
-        wanted = symbols[places] * len(self._pieces) + symbols[after]
+        after = np.minimum(positions + 1, len(symbols) - 1)
+        wanted = symbols[positions] * len(self._pieces) + symbols[after]
         nearest = np.searchsorted(self._pairs, wanted)
-        possible = (self._pairs[nearest] == wanted) & (words[places] == words[after]) & (places < after)
+        possible = (self._pairs[nearest] == wanted) & (words[positions] == words[after]) & (positions < after)
         return np.where(possible, self._ranks[nearest], len(self._merged))
 
 

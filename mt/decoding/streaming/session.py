@@ -72,7 +72,7 @@ class Session:
 
     @property
     def text(self) -> str:
-        """The translation so far; at the end that of the whole source, as `Translator.translate` gives it."""
+        """Returns the translation so far; at the end that of the whole source, as `Translator.translate` gives it."""
         return ("" if self._streaming.unit == "char" else " ").join(self.words)
 
     @property

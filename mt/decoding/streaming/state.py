@@ -27,7 +27,7 @@ class StreamState:
         self.complete = False
         """Whether the source has ended."""
         self.ended = False
-        """Whether the hypothesis has."""
+        """Whether the hypothesis has ended."""
         self.cut = False
         """Whether its limit ended it; known when the source has ended."""
         self.read = self.energies = 0
@@ -39,7 +39,7 @@ class StreamState:
         self.source: tuple[DecoderMemory, Any] | None = None
         """A memory of one row, and the state of front-end and encoder; None before the first position."""
         self.query: DecoderQuery | None = None
-        """Of the next step."""
+        """The query of the next step, which waits for more of the source; None where no step waits."""
 
     def may_go_on(self) -> bool:
         """Returns whether what was read allows a longer hypothesis: a runaway one waits for the source, and ends with

@@ -1,4 +1,4 @@
-"""Of masks [B, S] that are true on real positions, padding on the right."""
+"""What masks [B, S] say that are true on real positions, padding on the right."""
 
 import torch
 from jaxtyping import Bool

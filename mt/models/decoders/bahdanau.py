@@ -41,7 +41,7 @@ class BahdanauState(NamedTuple):
 
 
 class Bahdanau(Decoder):
-    """With several layers, the context enters the lowest, and the highest gives the query."""
+    """Attends with the state before. Of several layers the context enters the lowest; the highest gives the query."""
 
     Config: ClassVar[type[BaseModel]] = BahdanauConfig
 

@@ -92,7 +92,7 @@ class Recurrence(FirstState):
 
     @property
     def single_lstm(self) -> bool:
-        """Whether it is one layer of an LSTM, computed as torch does."""
+        """Whether the recurrence is one layer of an LSTM, computed as torch does."""
         return type(self) is Recurrence and type(self.cells) is LSTM and self.cells.num_layers == 1
 
     def forward(

@@ -39,7 +39,7 @@ class SSRUConfig(LayersConfig):
     """Hidden units of the feed-forward networks."""
     init_hidden: Literal["final_state", "zeros"] = "zeros"
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On what is added in each residual (Vaswani et al. 2017), and on the readout."""
+    """Dropout on what is added in each residual (Vaswani et al. 2017), and on the readout."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0)."""
     positions: ssru.PositionsOption = "none"

@@ -36,7 +36,7 @@ class ConvConfig(Options):
     kernel_size: int = Field(3, gt=0, le=1001)
     """Positions that a convolution covers, an odd number; n layers together cover n * (kernel_size - 1) + 1."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On the input of each convolution (Gehring et al. 2017, "Convolutional Sequence to Sequence Learning")."""
+    """Dropout on the input of each convolution (Gehring et al. 2017, "Convolutional Sequence to Sequence Learning")."""
     max_source_length: int = Field(512, gt=0, le=MAX_SIZE)
     """Source tokens, EOS included, that there are position vectors for; a longer source is refused."""
 

@@ -33,7 +33,7 @@ class LCBiLSTMConfig(WithForgetGates, BidirectionalConfig):
 
 
 class _Carried(NamedTuple):
-    """From where the next chunk goes on."""
+    """What the next chunk goes on from."""
 
     vectors: Tensor  # [B, P, E]: what has come and is not encoded yet
     mask: Tensor  # [B, P] bool

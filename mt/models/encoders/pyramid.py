@@ -87,7 +87,7 @@ class Pyramid(Encoder):
 
 
 def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[Tensor, Tensor]:
-    """Neighbours side by side, and the mask of the pairs. values: zero on padding."""
+    """Puts neighbours side by side, and returns them with the mask of the pairs. values: zero on padding."""
     odd = values.shape[1] % 2
     values = nn.functional.pad(values, (0, 0, 0, odd))
     mask = nn.functional.pad(mask, (0, odd))

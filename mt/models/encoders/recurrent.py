@@ -28,7 +28,7 @@ class RecurrentConfig(Options):
 
 
 class WithForgetGates(Options):
-    """Of LSTMs."""
+    """The options of LSTMs alone."""
 
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """Added to the bias of the forget gates at the start (Gers et al. 2000; Jozefowicz et al. 2015): with 0 a cell
@@ -101,7 +101,7 @@ class Recurrent(Encoder):
 
 
 class Causal(Recurrent):
-    """From left to right."""
+    """Reads from left to right."""
 
     causal = incremental = True
 
@@ -134,7 +134,7 @@ class LSTM(Causal):
 
 
 class BiLSTM(Recurrent):
-    """From left to right and from right to left."""
+    """Reads from left to right and from right to left."""
 
     Config: ClassVar[type[BaseModel]] = BiLSTMConfig
     directions = 2
@@ -148,7 +148,7 @@ class GRU(Causal):
 
 
 class BiGRU(Recurrent):
-    """From left to right and from right to left."""
+    """Reads from left to right and from right to left."""
 
     Config: ClassVar[type[BaseModel]] = BiGRUConfig
     directions = 2

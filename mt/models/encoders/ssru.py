@@ -24,7 +24,7 @@ class BlocksConfig(RecurrentConfig):
     feed_forward_size: int = Field(512, gt=0, le=MAX_SIZE)
     """Hidden units of the feed-forward networks."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On what is added in each residual (Vaswani et al. 2017)."""
+    """Dropout on what is added in each residual (Vaswani et al. 2017)."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0): with 0 a cell begins by forgetting half of
     what it holds at each position."""
@@ -41,7 +41,7 @@ class BiSSRUConfig(BlocksConfig, BidirectionalConfig):
 
 
 class SSRU(CausalEncoder):
-    """From left to right. The final state is that of the top recurrence. What it goes on from is how many vectors were
+    """Reads from left to right. The final state is that of the top recurrence. What it goes on from is how many vectors were
     read, and the cells of each block."""
 
     Config: ClassVar[type[BaseModel]] = SSRUConfig
@@ -78,7 +78,7 @@ class SSRU(CausalEncoder):
 
 
 class BiSSRU(SSRU):
-    """From left to right and from right to left."""
+    """Reads from left to right and from right to left."""
 
     Config: ClassVar[type[BaseModel]] = BiSSRUConfig
     unit = ssru.BiSSRU

@@ -19,7 +19,7 @@ class EmbeddingConfig(Options):
     embedding_dim: int = Field(256, gt=0, le=MAX_SIZE)
     """Size of a word vector, on both sides (Luong et al. 2015: 1000; Bahdanau et al. 2015: 620)."""
     dropout: float = Field(0.3, ge=0, lt=1)
-    """On word vectors (Zaremba et al. 2014)."""
+    """Dropout on word vectors (Zaremba et al. 2014)."""
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of the words whose whole vectors are zeroed in training, on both sides (Gal & Ghahramani 2016): for little
     data, 0.1 to 0.3 (Sennrich & Zhang 2019). See `WordDropout`."""

@@ -14,7 +14,7 @@ from mt.models.frontends.base import Frontend
 from mt.ops.normalization import Moments
 
 SIZE = 112
-"""Of the features of a place, by EfficientNet-Lite0."""
+"""How many features a place has, by EfficientNet-Lite0."""
 
 
 class FeatureGridConfig(Options):
@@ -22,7 +22,7 @@ class FeatureGridConfig(Options):
     channels: int | None = Field(256, gt=0, le=MAX_SIZE)
     """Size of the annotation vectors, to which a matrix projects the features; null leaves them as they are, 112."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On the annotation vectors."""
+    """Dropout on the annotation vectors."""
 
 
 class FeatureGrid(Frontend):

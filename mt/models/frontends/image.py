@@ -34,7 +34,7 @@ class ImageGridConfig(Options):
     covers 8, after three stages, and not at 43 of which most are above it and to its left. Attention then has to look
     at what it names; where places see half of the picture, any of them tells what is anywhere."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On the annotation vectors."""
+    """Dropout on the annotation vectors."""
 
 
 class PlaceNorm(nn.LayerNorm):

@@ -36,11 +36,11 @@ class LogMelConfig(Options):
     convolutions: int = Field(2, ge=0, le=6)
     """Each halves the positions and the bands; 0 hands the energies on."""
     channels: int = Field(32, gt=0, le=MAX_SIZE)
-    """Of each convolution."""
+    """The channels of each convolution."""
     causal: bool = False
     """Whether a vector depends on no later frame than its own, the last 17.5 ms of which are after it."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """On the vectors."""
+    """Dropout on the vectors."""
     speeds: tuple[Annotated[float, Field(ge=0.1, le=10)], ...] = ()
     """Speeds that sounds are played at in training, such as [0.9, 1.0, 1.1] (Ko et al. 2015); [] leaves them."""
     frequency_masks: int = Field(2, ge=0, le=100)
@@ -65,7 +65,7 @@ class LogMelConfig(Options):
 
 
 class SoundState(NamedTuple):
-    """From where one sound that is still arriving goes on."""
+    """What one sound that is still arriving goes on from."""
 
     mel: LogMelState
     moments: Moments

@@ -102,9 +102,9 @@ def test_the_sound_is_what_is_written_and_the_times_are_where_recordings_lie(fol
             times = [tuple(map(int, one.split("-"))) for one in links.split()]
             for word, (begin, end), quiet in zip(target.split(), times, quiets, strict=False):
                 assert begin == now + round(1000 * quiet)
-                said = samples[8 * begin : 8 * end]
+                recording = samples[8 * begin : 8 * end]
                 # What a recording lacks of its last 10 ms is silence.
-                assert {*said[:-80].tolist()} == {1000 * (WORDS.index(word) + 1)}
+                assert {*recording[:-80].tolist()} == {1000 * (WORDS.index(word) + 1)}
                 now = end
             assert len(samples) == 8 * (now + round(1000 * quiets[-1]))
 

@@ -95,9 +95,9 @@ def test_a_bad_line_is_named(audio: Configure, tmp_path: Path, line: str, senten
     write_tables(tmp_path)
     with (tmp_path / "train.tsv").open("a") as file:
         file.write(f"{line}\n")
-    told = refusal(audio(), tmp_path)
-    assert told.removeprefix(f"{tmp_path}/train.tsv, line 7").lstrip().startswith(sentence.format(folder=tmp_path))
-    assert told.startswith(f"{tmp_path}/train.tsv, line 7")
+    refused = refusal(audio(), tmp_path)
+    assert refused.removeprefix(f"{tmp_path}/train.tsv, line 7").lstrip().startswith(sentence.format(folder=tmp_path))
+    assert refused.startswith(f"{tmp_path}/train.tsv, line 7")
 
 
 def test_dev_and_test_are_refused_where_train_is_cleaned(audio: Configure, tmp_path: Path, capsys) -> None:

@@ -66,17 +66,17 @@ def refusal(folder: Path, **changed: Any) -> str:
 
 def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, tmp_path: Path) -> None:
     corpus = Corpus.open(prepare(configured(folder), tmp_path, progress=False))
-    said = corpus.tokenizers.transcript
+    of_transcripts = corpus.tokenizers.transcript
     tokenizers = corpus.tokenizers
-    assert said is not None and said is not tokenizers.target and tokenizers.joint
-    assert tokenizers.sizes == (len(tokenizers.target), len(tokenizers.target), len(said))
-    assert set("morongáwa") <= {piece.strip("▁") for piece in said.pieces([*range(len(said))])}
+    assert of_transcripts is not None and of_transcripts is not tokenizers.target and tokenizers.joint
+    assert tokenizers.sizes == (len(tokenizers.target), len(tokenizers.target), len(of_transcripts))
+    assert set("morongáwa") <= {piece.strip("▁") for piece in of_transcripts.pieces([*range(len(of_transcripts))])}
     for name in ("train", "dev"):
         split = corpus.split(name)
         numbers = [int(source.removesuffix(".wav")) for source in split.column("source")]
         ids = split.transcripts(range(len(split)))
         assert ids is not None and all(row[-1] == EOS for row in ids)
-        assert [said.decode(row) for row in ids] == [SAID[number % 4] for number in numbers]
+        assert [of_transcripts.decode(row) for row in ids] == [SAID[number % 4] for number in numbers]
         assert split.column("references") == [[f"{MEANT[number % 4]} {number}"] for number in numbers]
     assert (len(corpus.split("train")), len(corpus.split("dev")), len(corpus.split("test"))) == (35, 5, 0)
     assert corpus.scored == "dev"

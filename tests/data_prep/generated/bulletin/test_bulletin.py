@@ -122,9 +122,9 @@ def test_numbers_of_a_headline_stand_in_the_text(examples):
     checked = 0
     for example in examples:
         words = re.findall(r"[a-z]+|\d[\d,.]*\d|\d", example.source.lower())
-        told = {digits.get(word, word) for word in words}
+        source_words = {digits.get(word, word) for word in words}
         for number in re.findall(r"\d[\d,.]*\d|\d", example.target):
-            assert number in told, example
+            assert number in source_words, example
             checked += 1
     assert checked > 10_000
 
@@ -173,7 +173,7 @@ def test_the_first_words_of_a_text_are_a_poor_headline(splits):
 def test_a_headline_uses_words_of_its_own(splits):
     shares = []
     for example in splits["test"]:
-        told = set(re.findall(r"\w+", example.source.lower()))
+        source_words = set(re.findall(r"\w+", example.source.lower()))
         used = re.findall(r"\w+", example.target.lower())
-        shares.append(sum(word not in told for word in used) / len(used))
+        shares.append(sum(word not in source_words for word in used) / len(used))
     assert 0.3 < sum(shares) / len(shares) < 0.5

@@ -44,6 +44,6 @@ def test_a_topic_names_every_category_that_it_alone_has(topic: Path):
 @pytest.mark.parametrize(("grammar", "story"), EVERY_TEXT)
 def test_every_text_is_told_in_many_ways_and_tells_what_its_headline_says(grammar: Grammar, story: Story):
     rng = Random(0)
-    told = [grammar.tell(story, rng) for _ in range(40)]  # a fact that only the headline names is a KeyError
-    assert len({source for source, _ in told}) >= 38
-    assert len({headline for _, headline in told}) >= 30
+    versions = [grammar.tell(story, rng) for _ in range(40)]  # a fact that only the headline names is a KeyError
+    assert len({source for source, _ in versions}) >= 38
+    assert len({headline for _, headline in versions}) >= 30

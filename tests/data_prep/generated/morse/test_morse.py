@@ -90,10 +90,10 @@ def test_the_tone_is_heard_while_the_key_is_down(rate: int):
     samples = render(str(PLAIN), rate)
     keying = PLAIN.keyed()
     assert samples.dtype == np.float32 and len(samples) == round(rate * keying.duration)
-    heard = loudness(samples, rate) > 0.07
+    loud = loudness(samples, rate) > 0.07
     time = np.arange(len(samples)) / rate
     down = ((time[:, None] > keying.marks[:, 0]) & (time[:, None] < keying.marks[:, 1])).any(1)
-    assert (heard == down).mean() > 0.95
+    assert (loud == down).mean() > 0.95
     assert np.abs(samples).max() <= 0.25
 
 
