@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
-from mt.cli.arguments import add_mode_option, add_run_options, in_flags, load_translator
+from mt.cli.arguments import add_run_options, add_search_options, in_flags, load_translator
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.decoding.modes import decodes_hard
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="marks: punctuation marks are words, too; blanks: as blanks part them",
     )
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
-    add_mode_option(parser)
+    add_search_options(parser, ["mode"])
     options = parser.parse_args(arguments)
     with reported(), in_flags():
         paths = [path for path in (options.source, options.target, options.gold) if path]

@@ -3,9 +3,9 @@
 import argparse
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mt.cli.startup import loading
 from mt.common.backdrop import PlotFormat
@@ -19,26 +19,53 @@ if TYPE_CHECKING:
     from mt.decoding.translator import Translator
     from mt.decoding.unknown_words import UnknownWords
 
-FLAGS = {
-    "name": "--search",
-    "beam_size": "--beam",
-    "length_penalty": "--length-penalty",
-    "coverage_penalty": "--coverage-penalty",
-    "summary_penalty": "--summary-penalty",
-    "n_best": "--n-best",
-    "utility": "--utility",
-    "samples": "--samples",
-    "temperature": "--temperature",
-    "seed": "--seed",
-    "min_length": "--min-length",
-    "max_length": "--max-length",
-    "max_ratio": "--max-ratio",
-    "max_extra": "--max-extra",
-    "no_repeat_ngram_size": "--no-repeat-ngram-size",
-    "mode": "--mode",
-    "k": "--k",
+SEARCH_OPTIONS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "name": ("--search", {"choices": tuple(SEARCHES)}),
+    "beam_size": ("--beam", {"type": int, "metavar": "K", "help": "hypotheses kept per sentence"}),
+    "length_penalty": (
+        "--length-penalty",
+        {"type": float, "metavar": "A", "help": "0: none (Wu et al. 2016, equation 14)"},
+    ),
+    "coverage_penalty": (
+        "--coverage-penalty",
+        {"type": float, "metavar": "B", "help": "for what is left out (Wu et al. 2016, equation 14)"},
+    ),
+    "summary_penalty": (
+        "--summary-penalty",
+        {"type": float, "metavar": "B", "help": "for what is attended to twice (OpenNMT's `summary`)"},
+    ),
+    "utility": (
+        "--utility",
+        {
+            "choices": get_args(Utility),
+            "help": "minimum Bayes risk: what is closest to the rest of the beam, or of the samples, by this score",
+        },
+    ),
+    "samples": ("--samples", {"type": int, "metavar": "N", "help": "hypotheses drawn per sentence"}),
+    "temperature": (
+        "--temperature",
+        {"type": float, "metavar": "T", "help": "below 1: samples of more probable tokens"},
+    ),
+    "seed": ("--seed", {"type": int, "metavar": "N", "help": "of samples"}),
+    "min_length": ("--min-length", {"type": int, "metavar": "N", "help": "fewest tokens before the end"}),
+    "max_length": (
+        "--max-length",
+        {"type": int, "metavar": "N", "help": "most tokens, the end included, whatever the source"},
+    ),
+    "max_ratio": (
+        "--max-ratio",
+        {"type": float, "metavar": "R", "help": "at most R times the source's length, and --max-extra tokens"},
+    ),
+    "max_extra": ("--max-extra", {"type": int, "metavar": "N", "help": "see --max-ratio; else the run's own, or 10"}),
+    "no_repeat_ngram_size": (
+        "--no-repeat-ngram-size",
+        {"type": int, "metavar": "N", "help": "no N tokens in a row twice; 0: any"},
+    ),
+    "k": ("--k", {"type": int, "metavar": "K", "help": "source tokens read before the first target token"}),
+    "mode": ("--mode", {"choices": ("auto", "soft", "hard"), "help": "how a monotonic attention reads"}),
 }
-"""The options of search, and their flags on a command line."""
+"""The options of search: the flag of each on a command line, and how `argparse` reads it."""
+FLAGS = {option: flag for option, (flag, _) in SEARCH_OPTIONS.items()} | {"n_best": "--n-best"}
 
 
 def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engine: bool = False) -> None:
@@ -61,41 +88,11 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engin
         )
 
 
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Adds how to decode; options that are left out stay as the run was configured."""
-    parser.add_argument(FLAGS["name"], choices=tuple(SEARCHES))
-    parser.add_argument(FLAGS["beam_size"], type=int, metavar="K", help="hypotheses kept per sentence")
-    parser.add_argument(FLAGS["length_penalty"], type=float, metavar="A", help="0: none (Wu et al. 2016, equation 14)")
-    parser.add_argument(
-        FLAGS["coverage_penalty"], type=float, metavar="B", help="for what is left out (Wu et al. 2016, equation 14)"
-    )
-    parser.add_argument(
-        FLAGS["summary_penalty"], type=float, metavar="B", help="for what is attended to twice (OpenNMT's `summary`)"
-    )
-    parser.add_argument(
-        FLAGS["utility"],
-        choices=get_args(Utility),
-        help="minimum Bayes risk: what is closest to the rest of the beam, or of the samples, by this score",
-    )
-    parser.add_argument(FLAGS["samples"], type=int, metavar="N", help="hypotheses drawn per sentence")
-    parser.add_argument(FLAGS["temperature"], type=float, metavar="T", help="below 1: samples of more probable tokens")
-    parser.add_argument(FLAGS["seed"], type=int, metavar="N", help="of samples")
-    parser.add_argument(FLAGS["min_length"], type=int, metavar="N", help="fewest tokens before the end")
-    parser.add_argument(
-        FLAGS["max_length"], type=int, metavar="N", help="most tokens, the end included, whatever the source"
-    )
-    parser.add_argument(
-        FLAGS["max_ratio"], type=float, metavar="R", help="at most R times the source's length, and --max-extra tokens"
-    )
-    parser.add_argument(FLAGS["max_extra"], type=int, metavar="N", help="see --max-ratio; else the run's own, or 10")
-    parser.add_argument(FLAGS["no_repeat_ngram_size"], type=int, metavar="N", help="no N tokens in a row twice; 0: any")
-    parser.add_argument(FLAGS["k"], type=int, metavar="K", help="source tokens read before the first target token")
-    add_mode_option(parser)
-
-
-def add_mode_option(parser: argparse.ArgumentParser) -> None:
-    """Adds how a monotonic attention reads."""
-    parser.add_argument(FLAGS["mode"], choices=("auto", "soft", "hard"), help="how a monotonic attention reads")
+def add_search_options(parser: argparse.ArgumentParser, names: Iterable[str] = SEARCH_OPTIONS) -> None:
+    """Adds how to decode: the options of search of these names. What is left out stays as the run was configured."""
+    for name in names:
+        flag, reading = SEARCH_OPTIONS[name]
+        parser.add_argument(flag, **reading)
 
 
 def add_unknown_options(parser: argparse.ArgumentParser) -> None:

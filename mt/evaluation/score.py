@@ -46,15 +46,12 @@ class Evaluation:
         """Returns how many target tokens were written in a second, EOS included."""
         return sum(len(translation.tokens) for translation in self.translations) / self.seconds
 
-    @property
-    def cut(self) -> int:
-        """Counts the hypotheses that ended at their limit; see `Translation.cut`."""
-        return count_cut(self.translations)
-
     def counts(self) -> dict[str, float]:
         """Returns what `results.json` says of decoding itself."""
         replaced = sum(translation.replaced_unknown for translation in self.translations)
-        counts = {"cut": self.cut} | ({"replaced_unknown": replaced} if self.replaces_unknown else {})
+        counts = {"cut": count_cut(self.translations)} | (
+            {"replaced_unknown": replaced} if self.replaces_unknown else {}
+        )
         return {**self.statistics, **counts, "seconds": self.seconds, "tokens_per_second": self.tokens_per_second}
 
     def values(self) -> dict[str, float]:

@@ -104,7 +104,7 @@ class Bleu(_SacreBleu):
         super().__init__(settings)
         require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
         self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
-        self._metric = self._bleu = _sacrebleu(self.tokenizer, "BLEU", lowercase=settings.lowercase)
+        self._metric = _sacrebleu(self.tokenizer, "BLEU", lowercase=settings.lowercase)
         usual = _BY_LANGUAGE.get(language(settings.target_language))
         if settings.bleu_tokenizer is None and usual not in (None, self.tokenizer):
             self.notice = (
@@ -114,7 +114,7 @@ class Bleu(_SacreBleu):
 
     def tokenize(self, text: str) -> str:
         """Returns a text as it is compared, with blanks between its tokens."""
-        return self._bleu.tokenizer(text)
+        return self._metric.tokenizer(text)
 
     def _objection(self, texts: Sequence[str]) -> str | None:
         if reason := unsuited_tokenizer(self.tokenizer, self.tokenize, texts):
