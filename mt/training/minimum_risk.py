@@ -58,7 +58,7 @@ class MinimumRisk(BatchLoss):
         device = next(self.parameters()).device
         targets = [tuple(ids[real].tolist()) for ids, real in zip(batch.target_out, batch.target_mask, strict=True)]
         batch = batch.to(device)
-        translations = self._translations(batch, targets, drawing, wait_k)
+        translations = self.draw_translations(batch, targets, drawing, wait_k)
         together = with_translations(batch, translations)
         # Not in one context of autocast, which would keep the weights that it has cast without a gradient.
         with torch.no_grad(), autocast(device, self.config.precision):
@@ -75,7 +75,7 @@ class MinimumRisk(BatchLoss):
         firsts = np.cumsum([0, *map(len, translations[:-1])])
         return total + auxiliary, torch.stack([token_losses[firsts].sum(), total.detach(), auxiliary.detach()])
 
-    def _translations(
+    def draw_translations(
         self, batch: Batch, targets: Sequence[Tokens], drawing: int, wait_k: int | None
     ) -> list[list[Tokens]]:
         """Returns for each source different translations: the target first, then those that are drawn, as they are in

@@ -59,14 +59,14 @@ def batch_of(corpus: Corpus, indices: Sequence[int] = (0, 1, 2)) -> Batch:
 def fix(one: MinimumRisk, monkeypatch: pytest.MonkeyPatch) -> list[list[list[Tokens]]]:
     """Has the translations that are drawn first drawn ever after, whatever the weights; returns where they come."""
     drawn: list[list[list[Tokens]]] = []
-    draw = one._translations
+    draw = one.draw_translations
 
     def same(*arguments: Any) -> list[list[Tokens]]:
         if not drawn:
             drawn.append(draw(*arguments))
         return drawn[0]
 
-    monkeypatch.setattr(one, "_translations", same)
+    monkeypatch.setattr(one, "draw_translations", same)
     return drawn
 
 
@@ -159,12 +159,12 @@ def test_what_is_drawn_is_a_function_of_the_seed(risky: Callable[..., Config], c
     torch.manual_seed(5)
     assert drawn(None) == drawn(5) and one.model.training
     targets = [tuple(ids[real].tolist()) for ids, real in zip(batch.target_out, batch.target_mask, strict=True)]
-    translations = one._translations(batch, targets, 7, None)
+    translations = one.draw_translations(batch, targets, 7, None)
     shorter = batch_of(corpus, [0, 1])
-    assert one._translations(shorter, targets[:2], 7, None) == translations[:2]
+    assert one.draw_translations(shorter, targets[:2], 7, None) == translations[:2]
     # Nearly always the most probable token: equal ones, of which each source has one beside its target.
     cold = objective(risky(MODELS["general"], risk={**RISK, "temperature": 1e-5}), corpus, torch.float32)
-    assert {len(of_source) for of_source in cold._translations(batch, targets, 7, None)} == {2}
+    assert {len(of_source) for of_source in cold.draw_translations(batch, targets, 7, None)} == {2}
 
 
 def test_targets_of_one_source_share_its_encoding(risky: Callable[..., Config], corpus: Corpus) -> None:
