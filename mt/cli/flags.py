@@ -9,10 +9,10 @@ from pathlib import Path
 
 from hydra._internal.utils import get_args_parser
 
-from mt.cli.parser import Parser
+from mt.cli.parser import Parser, typed_flags
 from mt.errors import UserError, shown
 
-_ACTIONS = {"--cfg": "cfg", "--info": "info", "--run": "run", "--multirun": "multirun", "--shell-completion": ""}
+_ACTIONS = ("cfg", "info", "run", "multirun", "shell_completion")
 _COMPLETIONS = ("install=", "uninstall=", "query=")
 
 
@@ -28,7 +28,7 @@ def read_flags() -> argparse.Namespace:
     for flag in ("resolve", "package"):
         if getattr(options, flag) and not (options.cfg or options.info):
             raise UserError(f"--{flag} is about what --cfg shows: add --cfg job, or leave it out")
-    actions = [flag for flag, name in _ACTIONS.items() if getattr(options, name or "shell_completion")]
+    actions = typed_flags(options, _ACTIONS)
     if len(actions) > 1:
         raise UserError(f"{' and '.join(actions)} do not go together: give one of them")
     for flag, folder in (("dir", options.config_dir), ("path", options.config_path)):

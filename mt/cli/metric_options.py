@@ -1,9 +1,10 @@
 """Adds and reads the options by which texts are compared. None is accepted and ignored."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from mt.cli.parser import typed_flags
 from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, require_known
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
@@ -30,11 +31,6 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-stem", action="store_true", help="ROUGE compares words, not their stems")
     parser.add_argument("--drop-unk", action="store_true", help="ROUGE does not count <unk>, unk and UNK")
     parser.add_argument("--multi", choices=("max", "mean"), help="ROUGE over several references; else max")
-
-
-def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Returns those of these options that are on the command line, as they are written there."""
-    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False)]
 
 
 def chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Sequence[str]:

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
@@ -99,6 +99,11 @@ class Parser(argparse.ArgumentParser):
     def _needed(self) -> str:
         """Returns the shortest command line that is complete."""
         return " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
+
+
+def typed_flags(options: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Returns those of these options that are on the command line, as they are written there."""
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False)]
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:

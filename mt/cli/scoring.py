@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from mt.cli.metric_options import OF_TEXTS, chosen_metrics, settings_of, typed_flags
+from mt.cli.metric_options import OF_TEXTS, chosen_metrics, settings_of
+from mt.cli.parser import typed_flags
 from mt.common.terminal import say
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError
