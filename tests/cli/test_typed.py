@@ -2,14 +2,14 @@
 
 import os
 import shlex
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from mt.cli.command import compose
 from tests.products import chosen
+
+from .conftest import Call
 
 ODD = (
     "my data",
@@ -33,18 +33,9 @@ ODD = (
 
 
 @pytest.fixture
-def composed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def composed(call: Call) -> Callable[..., list[dict[str, Any]]]:
     """What a command line composes for each of its jobs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
-
-    def called(*arguments: str, name: str = "config") -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = []
-        monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
-        compose(lambda plain, overrides: jobs.append(plain), name)
-        return jobs
-
-    return called
+    return lambda *arguments, name="config": [plain for plain, _ in call(*arguments, name=name)]
 
 
 @pytest.mark.parametrize("name", chosen(ODD, "my data", "a=b", "[a]", "it's", "2026", "é\\"))

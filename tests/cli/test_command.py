@@ -15,27 +15,24 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
 
-ROOT = Path(__file__).parents[1]
+from .conftest import Call
+
+ROOT = Path(__file__).parents[2]
 Run = Callable[..., list[tuple[Config, list[str]]]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Calls the command line in this process, in a folder of its own; gives the configuration of each job."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+def run(call: Call) -> Run:
+    """Calls the command line, and gives the configuration of each job and its overrides."""
 
-    def called(*arguments: str, name: str = "config") -> list[tuple[Config, list[str]]]:
-        jobs = []
+    def called(*arguments: str) -> list[tuple[Config, list[str]]]:
+        configs: list[Config] = []
 
-        def main(plain: dict[str, Any], overrides: list[str]) -> None:
-            jobs.append(
-                (parse({key: plain[key] for key in plain if key not in ("folder", "resume")}, Config), overrides)
-            )
+        def body(plain: dict[str, Any]) -> None:
+            configs.append(parse({key: plain[key] for key in plain if key not in ("folder", "resume")}, Config))
 
-        monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
-        compose(main, name)
-        return jobs
+        jobs = call(*arguments, body=body)
+        return [(config, overrides) for config, (_, overrides) in zip(configs, jobs, strict=True)]
 
     return called
 
