@@ -41,8 +41,8 @@ class BiSSRUConfig(BlocksConfig, BidirectionalConfig):
 
 
 class SSRU(CausalEncoder):
-    """Reads from left to right. The final state is that of the top recurrence. What it goes on from is how many vectors were
-    read, and the cells of each block."""
+    """Reads from left to right. The final state is that of the top recurrence. What it goes on from is how many vectors
+    were read, and the cells of each block."""
 
     Config: ClassVar[type[BaseModel]] = SSRUConfig
     opts_into = ("extend", "causal", "incremental")
