@@ -10,10 +10,12 @@ import logging
 import random
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import absl.logging
 import jaxtyping
 import pytest
 import torch
@@ -30,6 +32,10 @@ from tests.products import beyond_every_value
 # Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# Hydra closes handlers when it sets up logging, and that of absl, which rouge-score brings, would close with it the
+# stream that pytest captures.
+absl.logging.get_absl_handler().python_handler.setStream(sys.__stderr__)
 
 # One word of each; the empty one may be left out. Word for word, with umlauts and a word in another script.
 SLOTS = [
