@@ -121,4 +121,4 @@ def test_collate_by_hand() -> None:
     assert batch.target_out.tolist() == [[9, 3, 0, 0], [4, 5, 6, 3]]
     assert batch.target_mask.tolist() == [[True, True, False, False], [True] * 4]
     assert batch.source.dtype == batch.target_in.dtype == batch.target_out.dtype == torch.int64
-    assert all(tensor.device.type == "meta" for tensor in batch.to("meta") if tensor is not None)
+    assert all(part.device.type == "meta" for part in batch.to("meta") if isinstance(part, torch.Tensor))
