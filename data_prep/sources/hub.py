@@ -27,7 +27,7 @@ from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Raw, build_field
 from mt.data.origins import HubConfig
-from mt.errors import UserError, nearest
+from mt.errors import UserError, message_of, nearest
 
 if TYPE_CHECKING:
     import datasets
@@ -180,7 +180,7 @@ class HubTable:
             else:
                 advice = f"where the hub cannot be reached, set dataset.folder=DIR to a local copy, {self._expected()}"
             # The cause says more: `datasets` wraps it in "an error occurred".
-            reason = " ".join(str(error.__cause__ or error).split())
+            reason = message_of(error.__cause__ or error)
             raise UserError(f"{self._name} could not be loaded ({reason}): {advice}") from error
         finally:
             logging.disable(level)
