@@ -8,48 +8,12 @@ one vector. Around it stands what surrounds self-attention in a Transformer, wit
 (Vaswani et al. 2017; Xiong et al. 2020): x + recurrence(norm(x)), then x + feed_forward(norm(x)).
 """
 
-from typing import Literal
-
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from mt.kernels.linear import Linear
 from mt.ops import linear_scan
-
-PositionsOption = Literal["sinusoidal", "none"]
-
-
-class Positions(nn.Module):
-    """Adds to each vector where it stands (Vaswani et al. 2017, section 3.5): defined for any length, without weights.
-
-        p[t, 2i] = sin(t / 10000^(2i / H)),  p[t, 2i + 1] = cos(t / 10000^(2i / H))
-
-    A cell holds an average of what entered, from which nothing can tell how many steps there were.
-    """
-
-    frequency: Tensor
-    phase: Tensor
-
-    def __init__(self, kind: PositionsOption, size: int) -> None:
-        """kind: none leaves vectors as they are."""
-        super().__init__()
-        self.kind = kind
-        index = torch.arange(size)
-        frequency = 10_000.0 ** -((index - index % 2) / size)
-        self.register_buffer("frequency", frequency, persistent=False)
-        # cos x = sin(x + pi / 2)
-        self.register_buffer("phase", index % 2 * (torch.pi / 2), persistent=False)
-
-    def forward(
-        self, vectors: Float[Tensor, "B *T H"], before: Int[Tensor, " B"] | None = None
-    ) -> Float[Tensor, "B *T H"]:
-        """vectors: of steps one after another, or of a single one. before: how many steps came before them; None: 0."""
-        if self.kind == "none":
-            return vectors
-        first = vectors.new_zeros(1, dtype=torch.int64) if before is None else before
-        steps = first if vectors.dim() == 2 else first[:, None] + torch.arange(vectors.shape[1], device=vectors.device)
-        return vectors + torch.addcmul(self.phase, steps[..., None].to(self.phase.dtype), self.frequency).sin()
 
 
 class SSRU(nn.Module):

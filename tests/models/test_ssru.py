@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.ssru import SSRU, BiSSRU, FeedForward, Positions, Recurrent
+from mt.models.ssru import SSRU, BiSSRU, FeedForward, Recurrent
 
 B = 3
 T = 7
@@ -79,36 +79,6 @@ def test_both_directions_have_half_of_the_units_each(shake) -> None:
     left, left_after = unit.left(inputs.flip(1))
     torch.testing.assert_close(outputs, torch.cat((right, left.flip(1)), -1), atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(after, torch.cat((right_after, left_after), -1), atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.parametrize("size", [H, 5])
-def test_positions_are_sines_and_cosines_of_ever_slower_turns(size: int) -> None:
-    """Vaswani et al. (2017), section 3.5. At 10,000 an angle in float32 is known to a thousandth."""
-    added = Positions("sinusoidal", size)(torch.zeros(B, T, size), torch.tensor([0, 3, 10_000]))
-    for row, before in enumerate((0, 3, 10_000)):
-        for step in range(T):
-            for k in range(size):
-                angle = (before + step) / 10_000 ** (2 * (k // 2) / size)
-                expected = math.cos(angle) if k % 2 else math.sin(angle)
-                assert float(added[row, step, k]) == pytest.approx(expected, abs=1e-6 if before < 10_000 else 2e-3)
-
-
-def test_positions_go_on_from_the_steps_before() -> None:
-    positions = Positions("sinusoidal", H)
-    inputs = drawn(B, T, H)
-    whole = positions(inputs)
-    begun = torch.tensor([0, 2, 5])
-    for row, before in enumerate(begun.tolist()):
-        rest = positions(inputs[row : row + 1, before:], begun[row : row + 1])
-        torch.testing.assert_close(rest[0], whole[row, before:], atol=1e-6, rtol=0)
-    for step in range(T):
-        one = positions(inputs[:, step], torch.full((B,), step))
-        torch.testing.assert_close(one, whole[:, step], atol=1e-6, rtol=0)
-
-
-def test_without_positions_vectors_stay_as_they_are() -> None:
-    inputs = drawn(B, T, H)
-    assert torch.equal(Positions("none", H)(inputs, torch.full((B,), 3)), inputs)
 
 
 def test_residuals_are_around_what_is_computed_of_the_norm(shake) -> None:

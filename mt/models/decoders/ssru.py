@@ -3,17 +3,15 @@ the first recurrence.
 
     q_t = x_t + SSRU(norm(x_t));  c_t = attention(norm(q_t));  z_t = q_t + W_c c_t
 
-x_t is the projected vector of the token before, to which its position may be added (`ssru.Positions`). z_t goes through
-the first block's feed-forward network and the blocks above, so that these have the context, and their states what was
-attended to before. As in GNMT no recurrence below the attention sees what is above, so that all target steps are taken
-at once under teacher forcing, with any attention; and the recurrences are linear ones.
+z_t goes through the first block's feed-forward network and the blocks above, so that these have the context, and their
+states what was attended to before. As in GNMT no recurrence below the attention sees what is above, so that all target
+steps are taken at once under teacher forcing, with any attention; and the recurrences are linear ones.
 
 Kim et al. (2019) attend in every block. With one attention there is one alignment, and memory and time of one.
 """
 
 from typing import ClassVar, Literal, NamedTuple
 
-import torch
 from jaxtyping import Float, Int
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
@@ -42,13 +40,9 @@ class SSRUConfig(LayersConfig):
     """Dropout on what is added in each residual (Vaswani et al. 2017), and on the readout."""
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0)."""
-    positions: ssru.PositionsOption = "none"
-    """Whether what enters the first block says at which step it is (sinusoidal: Vaswani et al. 2017, section 3.5)."""
 
 
 class SSRUState(NamedTuple):
-    steps: Tensor
-    """[B] int64: how many were taken."""
     cells: Cells
     attention: State
 
@@ -60,14 +54,12 @@ class _First(FirstState):
         super().__init__(config, 1, final_state_size)
         size = config.hidden_size
         self.project = nn.Identity() if input_size == size else Linear(input_size, size, bias=False, int8=True)
-        self.positions = ssru.Positions(config.positions, size)
         self.layer = _recurrent(config)
 
     def forward(
-        self, inputs: Float[Tensor, "B *T E"], cells: Float[Tensor, "B H"], steps: Int[Tensor, " B"] | None = None
+        self, inputs: Float[Tensor, "B *T E"], cells: Float[Tensor, "B H"]
     ) -> tuple[Float[Tensor, "B *T H"], Float[Tensor, "B H"]]:
-        """steps: how many were taken before; None: 0."""
-        return self.layer(self.positions(self.project(inputs), steps), cells)
+        return self.layer(self.project(inputs), cells)
 
 
 class SSRU(Decoder):
@@ -91,13 +83,12 @@ class SSRU(Decoder):
 
     def init_state(self, memory: DecoderMemory, *, hard: bool = False) -> SSRUState:
         (cells,) = self.recurrence.init_state(memory.final_state)
-        steps = torch.zeros(len(cells), dtype=torch.int64, device=cells.device)
-        return SSRUState(steps, cells.unbind(1), self.attention.init_state(memory.attention, hard=hard))
+        return SSRUState(cells.unbind(1), self.attention.init_state(memory.attention, hard=hard))
 
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], SSRUState]:
-        inputs, steps, first, before = query.decoder_state
+        inputs, first, before = query.decoder_state
         readout, after = self._upper_layers(inputs, attended.context, before)
-        return readout, SSRUState(steps + 1, (first, *after), attended.state)
+        return readout, SSRUState((first, *after), attended.state)
 
     def forward(
         self, tokens: Int[Tensor, "B T"], memory: DecoderMemory, *, hard: bool = False
@@ -110,8 +101,8 @@ class SSRU(Decoder):
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: SSRUState) -> DecoderQuery:
         first, *before = state.cells
-        inputs, after = self.recurrence(vectors, first, state.steps)
-        return DecoderQuery(self.query_norm(inputs), state.attention, (inputs, state.steps, after, tuple(before)))
+        inputs, after = self.recurrence(vectors, first)
+        return DecoderQuery(self.query_norm(inputs), state.attention, (inputs, after, tuple(before)))
 
     def _upper_layers(
         self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], before: Cells

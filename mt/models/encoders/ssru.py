@@ -28,8 +28,6 @@ class BlocksConfig(RecurrentConfig):
     forget_bias: float = Field(0.0, ge=-100, le=100)
     """What the bias of the forget gates starts from (Kim et al. 2019: 0): with 0 a cell begins by forgetting half of
     what it holds at each position."""
-    positions: ssru.PositionsOption = "none"
-    """Whether what enters the first block says where it stands (sinusoidal: Vaswani et al. 2017, section 3.5)."""
 
 
 class SSRUConfig(BlocksConfig):
@@ -41,8 +39,7 @@ class BiSSRUConfig(BlocksConfig, BidirectionalConfig):
 
 
 class SSRU(CausalEncoder):
-    """Reads from left to right. The final state is that of the top recurrence. What it goes on from is how many vectors
-    were read, and the cells of each block."""
+    """Reads from left to right. The final state is that of the top recurrence."""
 
     Config: ClassVar[type[BaseModel]] = SSRUConfig
     opts_into = ("extend", "causal", "incremental")
@@ -52,7 +49,6 @@ class SSRU(CausalEncoder):
         super().__init__()
         self.value_size = self.final_state_size = size = config.hidden_size
         self.project = nn.Identity() if input_size == size else Linear(input_size, size, bias=False)
-        self.positions = ssru.Positions(config.positions, size)
         self.recurrent = nn.ModuleList(
             ssru.Recurrent(self.unit(size, size, config.forget_bias), size, config.dropout)
             for _ in range(config.num_layers)
@@ -65,14 +61,13 @@ class SSRU(CausalEncoder):
     def _encode(
         self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"], state: State | None
     ) -> tuple[Encoded, State]:
-        read, *before = [None] * (1 + len(self.recurrent)) if state is None else state
         padding = ~mask[..., None]
-        values = self.positions(self.project(vectors.masked_fill(padding, 0.0)), read)
-        after = [mask.sum(1) if read is None else mask.sum(1) + read]
-        for recurrent, feed_forward, cells in zip(self.recurrent, self.feed_forward, before, strict=True):
-            values, cells_after = recurrent(values, cells, mask)
+        values = self.project(vectors.masked_fill(padding, 0.0))
+        after = []
+        for number, (recurrent, feed_forward) in enumerate(zip(self.recurrent, self.feed_forward, strict=True)):
+            values, cells = recurrent(values, state and state[number], mask)
             values = feed_forward(values)
-            after.append(cells_after)
+            after.append(cells)
         values = self.norm(values).masked_fill(padding, 0.0)
         return Encoded(values, values, mask, after[-1]), tuple(after)
 

@@ -20,8 +20,7 @@ VOCABULARY = 13
 
 def variants() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every decoder with all switches off, and with all of them on; with as few layers as it may have, of an LSTM, and
-    with more, of another cell and with positions. So input feeding is there in both of the ways in which it is
-    computed."""
+    with more, of another cell. So input feeding is there in both of the ways in which it is computed."""
     for name, kind in DECODERS.items():
         fields = kind.Config.model_fields.items()
         # Copying mixes into predictions what is no readout's: it has tests of its own.
@@ -33,7 +32,6 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
             first = "zeros" if deep else "final_state"
             options: dict[str, Any] = {"num_layers": layers, "init_hidden": first}
             options |= {"cell": cells} if "cell" in kind.Config.model_fields else {}
-            options |= {"positions": "sinusoidal"} if deep and "positions" in kind.Config.model_fields else {}
             yield name, options | dict.fromkeys(switches, on)
 
 

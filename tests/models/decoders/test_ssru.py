@@ -1,7 +1,5 @@
 """The decoder of SSRU is its equations, all target steps need each layer once, and its state does not grow."""
 
-import math
-
 import pytest
 import torch
 from torch import Tensor
@@ -23,9 +21,9 @@ E = 6
 LAYERS = 3
 
 
-@pytest.fixture(params=[(H, "none"), (E, "sinusoidal")], ids=["own size", "projected, with positions"])
+@pytest.fixture(params=[H, E], ids=["own size", "projected"])
 def decoder(request, shake) -> SSRU:
-    size, positions = request.param
+    size = request.param
     attention = General(GeneralAttentionConfig(), H, 4)
     parts = DecoderParts(Embedding(EmbeddingConfig(embedding_dim=size), 11), attention, 4, 4, tied=True)
     config = SSRUConfig(
@@ -34,7 +32,6 @@ def decoder(request, shake) -> SSRU:
         num_layers=LAYERS,
         feed_forward_size=7,
         init_hidden="final_state",
-        positions=positions,
     )
     return shake(SSRU(config, parts), scale=0.4)
 
@@ -66,11 +63,8 @@ def test_the_equations(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> 
         return x + cells[number].clamp(min=0)
 
     expected = []
-    for step, vectors in enumerate(decoder.embedding(tokens).unbind(1)):
-        angles = [step / 10_000 ** (2 * (k // 2) / H) for k in range(H)]
-        position = torch.tensor([math.cos(angle) if k % 2 else math.sin(angle) for k, angle in enumerate(angles)])
-        added = position if decoder.recurrence.positions.kind == "sinusoidal" else 0
-        x = recurrence(0, decoder.recurrence.project(vectors) + added)
+    for vectors in decoder.embedding(tokens).unbind(1):
+        x = recurrence(0, decoder.recurrence.project(vectors))
         query = layer_norm(x, (H,), decoder.query_norm.weight, decoder.query_norm.bias)
         (keys,) = memory.attention.keys
         energies = torch.einsum("bh,bsh->bs", query, keys) * decoder.attention.energy.gain

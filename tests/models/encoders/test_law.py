@@ -16,8 +16,7 @@ BLOCKS = [(3, 2), (1, 0), (2, 3), (50, 50)]
 
 
 def variants() -> list[tuple[str, dict[str, Any]]]:
-    """Every encoder, with one and two layers where it has layers, else with and without a size of its own; with
-    positions where it may have these."""
+    """Every encoder, with one and two layers where it has layers, else with and without a size of its own."""
     found: list[tuple[str, dict[str, Any]]] = []
     for name, kind in ENCODERS.items():
         layered = "num_layers" in kind.Config.model_fields
@@ -31,7 +30,6 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
         for c, r in BLOCKS
         for n in (1, 3)
     ]
-    found += [(name, {"hidden_size": 4, "positions": "sinusoidal"}) for name in ("ssru", "bissru")]
     found += [("pyramid", {"hidden_size": 4, "num_layers": n, "causal": True}) for n in (1, 2, 3)]
     return found
 
