@@ -37,8 +37,6 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
     """torch's layers, batch first, and with a mask."""
 
     cell_in_int8: type[Int8LSTMCell] | type[Int8GRUCell]
-    weight_hh_l0: Tensor
-    """The matrix of hidden states of the first layer."""
 
     def __init__(
         self,
@@ -96,11 +94,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         rows, steps = inputs.shape[:2]
         # Under autocast the whole layers have faster products for a single step of many rows.
         few = rows * steps <= FEW or (steps == 1 and not torch.is_autocast_enabled("cpu"))
-        if self.rounded is not None:
-            return self.cell_by_cell
-        if self.mode == "LSTM" and steps == 1 and are_few(inputs, self.weight_hh_l0):
-            return self.one_step
-        return self.cell_by_cell if on_cpu and few else self.whole
+        return self.cell_by_cell if self.rounded is not None or (on_cpu and few) else self.whole
 
     def whole(self, inputs: Tensor, state: State | None = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
         """Computes all positions at once, by torch, where none is padding."""
@@ -134,7 +128,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         assert state is not None
         weights = self.all_weights  # looked up once: torch collects them anew each time
         outputs = inputs.type_as(weights[0][0])
-        before = zip(*(_layers_first(part).type_as(outputs).unbind() for part in state), strict=True)
+        before = zip(*(part.type_as(outputs).unbind(1) for part in state), strict=True)
         after = []
         for number, layer in enumerate(before):
             steps = []
@@ -143,19 +137,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
                 steps.append(layer[0])
             outputs = _stacked(steps, 1)
             after.append(layer)
-        return outputs, tuple(_stacked(part, 0).transpose(0, 1) for part in zip(*after, strict=True))
-
-    def one_step(self, inputs: Tensor, state: State | None, mask: Tensor | None = None) -> tuple[Tensor, State]:
-        """Computes one position of an LSTM where rows `are_few`, from a state on, each layer in one compiled loop."""
-        assert state is not None
-        vectors = inputs[:, 0]
-        after = []
-        for before, weights in zip(
-            zip(*(part.unbind(1) for part in state), strict=True), self.all_weights, strict=True
-        ):
-            after.append(lstm_step(vectors, before, weights))
-            vectors = after[-1][0]
-        return vectors[:, None], tuple(_stacked(part, 1) for part in zip(*after, strict=True))
+        return outputs, tuple(_stacked(part, 1) for part in zip(*after, strict=True))
 
     def _cell(self, number: int, vectors: Tensor, layer: State, weights: Sequence[Tensor]) -> State:
         if self.rounded is not None:

@@ -145,27 +145,18 @@ def test_choice(rows: int, steps: int, padded: bool, both: bool, goes_on: bool, 
         assert (layers.strategy(*arguments) == layers.cell_by_cell) == few
 
 
-@pytest.mark.parametrize(("cell", "steps", "few", "expected"), [
-    ("lstm", 1, True, "one_step"),
-    ("lstm", 1, False, "cell_by_cell"),
-    ("lstm", 2, True, "cell_by_cell"),
-    ("gru", 1, True, "cell_by_cell"),
-])  # fmt: skip
-@torch.no_grad()
-def test_choice_of_few_rows(cell: str, steps: int, few: bool, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: few)
-    layers = layers_of(cell, 1, dtype=torch.float32)
-    inputs, state, mask = example(cell, 1, [steps, steps], torch.float32)
-    assert layers.strategy(inputs, state, mask) == getattr(layers, expected)
+@pytest.fixture
+def few_rows_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on AMD's processors, whatever this one is."""
+    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: True)
 
 
 @pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")
 @pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("cell", LAYERS)
+@pytest.mark.usefixtures("few_rows_compiled")
 @torch.no_grad()
-def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on AMD's processors, whatever this one is."""
-    monkeypatch.setattr(lstm, "are_few", lambda rows, weight: True)
+def test_cells_of_few_rows(cell: str, rows: int) -> None:
     layers = layers_of(cell, 2, dtype=torch.float32)
     inputs, state, mask = example(cell, 2, [3] * rows, torch.float32)
     found, after = layers.cell_by_cell(inputs, state)
@@ -178,32 +169,34 @@ def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.usefixtures("few_rows_compiled")
 @torch.no_grad()
 def test_one_step_of_few_rows(rows: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In threads, too; by states that do not lie side by side, and by those of another type."""
     lstms = layers_of("lstm", layers, dtype=torch.float32)
     inputs, state, mask = example("lstm", layers, [1] * rows, torch.float32)
     expected, states = alone(by_torch(lstms), inputs.double(), tuple(part.double() for part in state), mask)
-    found, after = lstms.one_step(inputs, state)
+    found, after = lstms.cell_by_cell(inputs, state)
     for ours, theirs in zip((found, *after), (expected, *states), strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
     monkeypatch.setattr(lstm_step, "THREAD", 1)
     scattered = tuple(torch.stack((part, part), -1)[..., 0] for part in state)
-    again, after_again = lstms.one_step(torch.stack((inputs, inputs), -1)[..., 0], scattered)
+    again, after_again = lstms.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
     assert all(torch.equal(*parts) for parts in zip((found, *after), (again, *after_again), strict=True))
-    exact, _ = lstms.one_step(inputs, tuple(part.double() for part in state))
+    exact, _ = lstms.cell_by_cell(inputs, tuple(part.double() for part in state))
     assert torch.equal(exact, found)
 
 
 @pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+@pytest.mark.usefixtures("few_rows_compiled")
 @torch.no_grad()
 def test_each_row_of_a_step_is_as_alone() -> None:
     lstms = layers_of("lstm", 1, dtype=torch.float32)
     inputs, state, _ = example("lstm", 1, [1] * 5, torch.float32)
-    together, after = lstms.one_step(inputs, state)
+    together, after = lstms.cell_by_cell(inputs, state)
     for row in range(5):
         one = slice(row, row + 1)
-        alone, after_alone = lstms.one_step(inputs[one], tuple(part[one] for part in state))
+        alone, after_alone = lstms.cell_by_cell(inputs[one], tuple(part[one] for part in state))
         for ours, theirs in zip((together, *after), (alone, *after_alone), strict=True):
             assert torch.equal(ours[one], theirs)
 
