@@ -34,7 +34,7 @@ class PlainEnergy(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """What a step looks at and attends to: a memory of an attention."""
+    """What a step looks at and attends to: a memory of an attention, which is a named tuple."""
 
     @property
     def keys(self) -> tuple[Tensor, ...]:
@@ -55,6 +55,8 @@ class Source(Protocol):
     @property
     def first(self) -> Tensor | None:
         """[B] int64: the source position of column 0; None: 0."""
+
+    def _replace(self, *, keys: tuple[Tensor, ...] = ..., values: Tensor = ..., mask: Tensor = ...) -> "Source": ...
 
 
 class Outcome(NamedTuple):
@@ -125,23 +127,13 @@ def _rule(lookback: int | None, mass_preservation: bool) -> tuple[int, int]:
     return -1 if lookback is None else lookback, int(mass_preservation)
 
 
-class _Beside(NamedTuple):
-    """A source of which the numbers of a position lie side by side."""
-
-    keys: tuple[Tensor, ...]
-    values: Tensor
-    mask: Tensor
-    complete: Tensor | None
-    first: Tensor | None
-
-
 def _beside(
     energies: tuple[PlainEnergy, PlainEnergy], source: Source
 ) -> tuple[tuple[PlainEnergy, PlainEnergy], Source]:
     """Copies what a loop has refused, perhaps as the numbers of a position do not lie side by side."""
     stop, chunk = (energy._replace(query=energy.query.contiguous()) for energy in energies)
     keys = tuple(part.contiguous() for part in source.keys)
-    copied = _Beside(keys, source.values.contiguous(), source.mask.contiguous(), source.complete, source.first)
+    copied = source._replace(keys=keys, values=source.values.contiguous(), mask=source.mask.contiguous())
     return (stop, chunk), copied
 
 
