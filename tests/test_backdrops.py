@@ -63,7 +63,7 @@ def test_even_attention_lights_nothing_more_than_anything_else():
 def test_the_place_that_was_chosen_is_boxed():
     figure = over_picture(np.eye(6)[[4, 0, 1]], ["a", "b", "c"], PICTURE, stops=[4, -1, 1])
     boxes = [[patch for patch in axes.patches if isinstance(patch, Rectangle)] for axes in figure.axes]
-    assert [len(found) for found in boxes] == [0, 1, 0, 1]
+    assert [len(result) for result in boxes] == [0, 1, 0, 1]
     assert boxes[1][0].get_bbox().bounds == (1, 1, 1, 1) and boxes[3][0].get_bbox().bounds == (1, 0, 1, 1)
 
 
@@ -113,16 +113,16 @@ def test_a_sound_tells_its_seconds():
     example = morse.generate(1, {"test": 1})["test"][0]
     field = AudioField(AudioConfig(rate=morse.RATE))
     [row] = field.encode([morse.render(example.source)], None)
-    found = field.backdrop(row, 10, None)
-    assert found.seconds == pytest.approx(len(row) / 100)
-    assert abs(len(found.energies) - len(row)) <= 1 and np.isfinite(found.energies).all()
+    result = field.backdrop(row, 10, None)
+    assert result.seconds == pytest.approx(len(row) / 100)
+    assert abs(len(result.energies) - len(row)) <= 1 and np.isfinite(result.energies).all()
 
 
 def test_a_picture_is_drawn_on_where_its_places_are_a_square():
     field = ImageField(ImageConfig(size=scenes.SIDE))
     pixels = scenes.render(str(scenes.generate(1, {"test": 1})["test"][0].source))
-    found = field.backdrop(pixels, 64, None)
-    assert found is not None and found.grid == (8, 8) and np.array_equal(found.pixels, pixels)
+    result = field.backdrop(pixels, 64, None)
+    assert result is not None and result.grid == (8, 8) and np.array_equal(result.pixels, pixels)
     assert field.backdrop(pixels, 60, None) is None and field.backdrop(pixels, 0, None) is None
     read = field.read(pixels, 64, None, "word", None)
     assert read.backdrop is not None and read.backdrop().grid == (8, 8)

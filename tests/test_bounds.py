@@ -30,13 +30,13 @@ def leaves(annotation: Any) -> Iterator[Any]:
 
 def numbers() -> list[Any]:
     """Each option that is a number, or has some in it, by its class and name."""
-    found = {
+    result = {
         (kind, name)
         for kind in classes(Config)
         for name, option in kind.model_fields.items()
         if {int, float} & set(leaves(option.annotation))
     }
-    return sorted(found, key=lambda option: (option[0].__name__, option[1]))
+    return sorted(result, key=lambda option: (option[0].__name__, option[1]))
 
 
 HUGE = {int: (2**63, -(2**63), 10**30, -(10**30)), float: (1e30, -1e30, math.inf, -math.inf, math.nan)}
@@ -54,8 +54,8 @@ def test_every_number_has_bounds(kind: type[BaseModel], name: str):
 
 
 def test_the_numbers_are_found():
-    found = {f"{kind.__name__}.{name}" for kind, name in numbers()}
-    assert found > {
+    result = {f"{kind.__name__}.{name}" for kind, name in numbers()}
+    assert result > {
         "Config.seed",
         "AdamConfig.betas",
         "DecayConfig.floor",

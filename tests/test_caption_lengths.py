@@ -27,7 +27,7 @@ def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(size: int) 
         model.decoder.output.bias[EOS] = -1e9  # so that nothing but the limit ends a caption
     pictures = [np.zeros((size, size, 3), np.uint8)] * 2
     search = GreedyConfig(max_ratio=1.0, max_extra=1)
-    found = decode_ids(
+    result = decode_ids(
         model, pictures, search, vocab_size=10, precision="fp32", field=ImageField(ImageConfig(size=size))
     )
-    assert [len(best.tokens) for (best,) in found] == [(size // 8) ** 2 + 1] * 2
+    assert [len(best.tokens) for (best,) in result] == [(size // 8) ** 2 + 1] * 2

@@ -57,9 +57,9 @@ def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus
     assert same == config
     assert [side.model for side in tokenizers] == [side.model for side in corpus.tokenizers]
     expected = model.state_dict()
-    found = loaded.state_dict()
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[key], found[key]) for key in expected)
+    actual = loaded.state_dict()
+    assert expected.keys() == actual.keys()
+    assert all(torch.equal(expected[key], actual[key]) for key in expected)
     assert shared(loaded) == shared(model)
     assert bool(shared(model)) == (name != "free")
     state = checkpoint.load_training(folder, {name: torch.empty_like(tensor) for name, tensor in training.items()})

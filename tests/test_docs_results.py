@@ -28,7 +28,7 @@ def is_documented(key: str) -> bool:
     """Whether a key stands on the page, in full or as a mode of a score that does."""
     keys = documented()
     patterns = [re.escape(known).replace("<score>", "(.+)") for known in keys if "<score>" in known]
-    scores = [found[1] for pattern in patterns if (found := re.fullmatch(pattern, key))]
+    scores = [match[1] for pattern in patterns if (match := re.fullmatch(pattern, key))]
     return key in keys or any(score in keys for score in scores)
 
 

@@ -188,8 +188,8 @@ def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.Fix
         request.addfinalizer(partial(signal.signal, number, signal.signal(number, signal.SIG_IGN)))
     request.getfixturevalue("foreground")
     program = f"import signal; print([int(signal.getsignal(n) == signal.SIG_IGN) for n in {[*map(int, numbers)]}])"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout == "[0, 0, 0]\n"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[0, 0, 0]\n"
 
 
 # What cannot be resumed; `main` gets what Hydra would compose.

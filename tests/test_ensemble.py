@@ -56,11 +56,11 @@ def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Pa
     for folders in ([trained, other], [other, trained_hard, trained]):
         models = [mt.load(folder, device="cpu") for folder in folders]
         together = mt.load(folders, device="cpu")
-        [found] = together.translate(SOURCES[:1])
-        log_probs = [likelihoods(model, SOURCES[:1], [found.ids])[0].token_log_probs for model in models]
-        [forced] = likelihoods(together, SOURCES[:1], [found.ids])
+        [result] = together.translate(SOURCES[:1])
+        log_probs = [likelihoods(model, SOURCES[:1], [result.ids])[0].token_log_probs for model in models]
+        [forced] = likelihoods(together, SOURCES[:1], [result.ids])
         np.testing.assert_allclose(np.exp(forced.token_log_probs), np.exp(log_probs).mean(0), atol=1e-6)
-        assert found.score == pytest.approx(forced.score, abs=1e-5)
+        assert result.score == pytest.approx(forced.score, abs=1e-5)
 
 
 def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(
@@ -87,9 +87,9 @@ def test_the_loss_is_that_of_the_mean(trained: Path, other: Path, corpus: Corpus
         forced = forced_batches(
             translator.model, split.lengths()[0], split.ids, precision="fp32", hard=False, max_tokens=10_000
         )
-        [(_, _, found)] = list(forced)
-        assert found.sum.item() == pytest.approx(found.token_losses.sum().item(), rel=1e-5)
-        return found.token_losses
+        [(_, _, result)] = list(forced)
+        assert result.sum.item() == pytest.approx(result.token_losses.sum().item(), rel=1e-5)
+        return result.token_losses
 
     losses = torch.stack([loss(mt.load(folder, device="cpu")) for folder in (trained, other)])
     torch.testing.assert_close(loss(mt.load([trained, other], device="cpu")), -losses.neg().exp().mean(0).log())

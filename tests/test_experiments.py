@@ -98,8 +98,8 @@ def test_an_experiment_learns_at_a_reduced_size(name: str, texts: Path, corpus: 
     torch.manual_seed(1)
     model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
     before = {key: value.clone() for key, value in model.named_parameters()}
-    found = updates(model, build_optimizer(config.optimizer, model), corpus.split("train"), config, Progress())
-    taken = list(itertools.islice(found, 2))
+    result = updates(model, build_optimizer(config.optimizer, model), corpus.split("train"), config, Progress())
+    taken = list(itertools.islice(result, 2))
     assert all(math.isfinite(update.loss) and update.gradient_norm > 0 for update in taken)
     assert any(not torch.equal(value, before[key]) for key, value in model.named_parameters())
     assert model.online == (name == "milk2019_deen")

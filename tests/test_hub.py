@@ -160,8 +160,8 @@ def test_what_is_pushed_is_what_is_loaded(
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     own = mt.load(trained, device="cpu").translate(SOURCE)
     for name in ("me/model", Path("me/model")):
-        found = mt.load(name, device="cpu").translate(SOURCE)
-        assert (found.text, found.score) == (own.text, own.score)
+        result = mt.load(name, device="cpu").translate(SOURCE)
+        assert (result.text, result.score) == (own.text, own.score)
     assert 'load("me/model").translate' in hub["README.md"].decode()
 
 

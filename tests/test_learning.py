@@ -101,8 +101,8 @@ def decoded_right(model: Seq2Seq, tests: list[list[int]], task: Task) -> float:
     verbs = SimpleNamespace(init_state=partial(model.init_state, hard=hard), step=partial(model.step, hard=hard))
     source = padded([[*test, EOS] for test in tests])
     memory = model.encode(source, source > 0)
-    found = greedy(verbs, memory, len(tests), max_lengths=torch.full((len(tests),), 12))
-    return sum(f.tokens == (*task(t), EOS) for f, t in zip(found, tests, strict=True)) / len(tests)
+    result = greedy(verbs, memory, len(tests), max_lengths=torch.full((len(tests),), 12))
+    return sum(f.tokens == (*task(t), EOS) for f, t in zip(result, tests, strict=True)) / len(tests)
 
 
 def small(attention: str, *, causal: bool = False, options: Mapping[str, Any] = {}, **decoder: Any) -> ModelConfig:

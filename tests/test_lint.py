@@ -45,11 +45,11 @@ def tracked() -> list[Path]:
 
 
 def test_no_file_names_a_place_on_one_machine():
-    found = []
+    result = []
     for path in tracked():
         lines = path.read_bytes().decode(errors="replace").splitlines()
-        found += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if LOCAL.search(line)]
-    assert found == []
+        result += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if LOCAL.search(line)]
+    assert result == []
 
 
 @pytest.mark.parametrize("place", ["home", "root", "Users"])

@@ -63,13 +63,13 @@ def called(site: Path, folder: Path, *command: str) -> subprocess.CompletedProce
 
 
 def test_it_has_every_module_and_every_configuration_file(wheel: Path):
-    found = set(zipfile.ZipFile(wheel).namelist())
+    actual = set(zipfile.ZipFile(wheel).namelist())
     modules = (ROOT / "mt").rglob("*.py")
     expected = {"mt/py.typed", *(path.relative_to(ROOT).as_posix() for path in modules)}
     for part in ("conf", "scripts", "data_prep"):
         files = [path for ending in ("yaml", "py", "txt") for path in (ROOT / part).rglob(f"*.{ending}")]
         expected |= {f"mt/{path.relative_to(ROOT).as_posix()}" for path in files}
-    assert {name for name in found if ".dist-info/" not in name} == expected
+    assert {name for name in actual if ".dist-info/" not in name} == expected
 
 
 def test_its_version_is_the_same_everywhere():

@@ -20,7 +20,7 @@ def labels(figure):
 
 
 def outlines(figure):
-    return [found for found in figure.axes[0].collections if isinstance(found, PatchCollection)]
+    return [result for result in figure.axes[0].collections if isinstance(result, PatchCollection)]
 
 
 def boxes(figure):

@@ -89,7 +89,7 @@ def home(module: str) -> tuple[str, int]:
     """The package that a module belongs to, and its floor."""
     return max(
         ((name, floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)),
-        key=lambda found: len(found[0]),
+        key=lambda result: len(result[0]),
     )
 
 
@@ -248,7 +248,7 @@ def violations(rule: Rule, module: str, text: str) -> list[str]:
 def test_the_house_keeps(rule: Rule):
     everything = list(modules())
     assert len(everything) > 40
-    assert [found for module, text in everything for found in violations(rule, module, text)] == []
+    assert [result for module, text in everything for result in violations(rule, module, text)] == []
 
 
 def floors_shown() -> str:
@@ -263,7 +263,7 @@ def test_the_diagram_of_the_floors_is_that_of_the_rule():
 
 def test_tests_are_of_readable_size():
     texts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
-    assert [found for name, text in texts.items() for found in violations(sizes, name, text)] == []
+    assert [result for name, text in texts.items() for result in violations(sizes, name, text)] == []
 
 
 LONG = "def f():\n" + "    x = 1\n" * 50

@@ -89,7 +89,7 @@ def instances(unit: str, seed: int) -> list[Instance]:
     """Sentences of 1 to 30 words, with hypotheses that are empty, begin late, or are longer or shorter than references;
     some references have blanks too many."""
     draw = random.Random(seed)
-    found = []
+    result = []
     for index in range(COUNT):
         source, reference, words = (draw.choices(WORDS, k=draw.randint(1, 30)) for _ in range(3))
         words = [] if index % 50 == 7 else words
@@ -102,8 +102,8 @@ def instances(unit: str, seed: int) -> list[Instance]:
             delays = sorted(draw.randint(begin, len(source)) for _ in pieces)
         given = {"source": " ".join(source), "source_length": len(source), "prediction_spm": pieces}
         text = text.strip() if unit == "subword" else text
-        found.append(Instance(index=index, prediction=" ".join(words), delays=tuple(delays), reference=text, **given))
-    return found
+        result.append(Instance(index=index, prediction=" ".join(words), delays=tuple(delays), reference=text, **given))
+    return result
 
 
 def simuleval(python: Path, folder: Path, *arguments: object) -> dict[str, float]:

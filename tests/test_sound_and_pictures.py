@@ -164,11 +164,11 @@ def test_paths_and_arrays_give_what_the_corpus_gives(kind: str, run: Path, folde
     ending = KINDS[kind]["write"][2]
     paths = [folder / f"test{number}.{ending}" for number in range(6)]
     expected = (run / "hypotheses/test.txt").read_text().splitlines()
-    assert [found.text for found in translator.translate(paths)] == expected
+    assert [actual.text for actual in translator.translate(paths)] == expected
     assert translator.translate(str(paths[0])).text == expected[0]
     rows = [row for row, _ in corpus.split("test").ids(range(2))]
     arrays = [row.ravel() if kind == "audio" else row for row in rows]
-    assert [found.text for found in translator.translate(arrays)] == expected[:2]
+    assert [actual.text for actual in translator.translate(arrays)] == expected[:2]
     assert translator.translate(["", paths[1]])[0].text == ""
     forced = translator.align(paths[0], expected[0])
     assert forced.alignment.shape == (len(forced.tokens), len(forced.source_tokens))

@@ -58,8 +58,8 @@ def test_a_job_that_is_preempted_has_the_scores_of_one_that_is_not(
     assert job.finish().endswith("\n1 jobs, all done\n  1  " + " ".join([*options, f"folder={run}"]) + "  done\n")
     assert not (tmp_path / "run-2").exists()
     whole = records(tmp_path / "straight")
-    found = records(run)
-    assert found == whole
+    result = records(run)
+    assert result == whole
     results = [json.loads((folder / "results.json").read_text()) for folder in (run, tmp_path / "straight")]
     assert timeless(results[0]) == timeless(results[1])
 
@@ -83,8 +83,8 @@ def test_without_slurm_the_launcher_says_so(train: Callable[..., Program], tmp_p
 
 
 def test_the_configuration_has_every_option_of_the_launcher() -> None:
-    found: dict[str, Any] = yaml.safe_load((CONF / "hydra/launcher/submitit_slurm.yaml").read_text())
+    result: dict[str, Any] = yaml.safe_load((CONF / "hydra/launcher/submitit_slurm.yaml").read_text())
     theirs = vars(config.SlurmQueueConf())
-    assert found.keys() == theirs.keys()
-    assert found["_target_"] == theirs["_target_"]
-    assert found["max_num_timeout"] > 0 and found["signal_delay_s"] >= 60
+    assert result.keys() == theirs.keys()
+    assert result["_target_"] == theirs["_target_"]
+    assert result["max_num_timeout"] > 0 and result["signal_delay_s"] >= 60

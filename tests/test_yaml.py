@@ -87,9 +87,9 @@ def composed(*overrides: str, root: str = "config") -> dict[str, Any]:
         # Of the dataset: every recipe is also tried with datasets that are not its own.
         own = [override for override in overrides if not override.startswith("recipe=")]
         further = recipe_lines(read(own, [CONF]), [CONF]) if root == "config" else []
-        found = compose(root, [*overrides, *further])
+        result = compose(root, [*overrides, *further])
     # Values alone: the names of runs come from parts of Hydra that a test has not.
-    plain = OmegaConf.to_container(found, resolve=False)
+    plain = OmegaConf.to_container(result, resolve=False)
     assert isinstance(plain, dict)
     return {str(key): value for key, value in plain.items() if key not in OF_THE_ENTRY}
 
@@ -114,12 +114,12 @@ def unwritten(everything: Iterable[tuple[Any, Any]]) -> list[str]:
 @pytest.fixture(scope="module")
 def everything() -> list[tuple[dict[str, Any], Config]]:
     """Every choice, composed and parsed."""
-    found = []
+    result = []
     for overrides in choices():
         [dataset] = [override.removeprefix("dataset=") for override in overrides if override.startswith("dataset=")]
         plain = composed(*overrides, *NEEDED.get(dataset, []))
-        found.append((plain, parse(plain, Config, " ".join(overrides))))
-    return found
+        result.append((plain, parse(plain, Config, " ".join(overrides))))
+    return result
 
 
 def test_every_choice_is_a_configuration_and_every_option_is_written_somewhere(everything):

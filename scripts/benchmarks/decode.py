@@ -142,14 +142,14 @@ class Trained(NamedTuple):
 def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
     """Returns the ways in which `mt` decodes a model."""
     model, networks = trained
-    found: dict[str, Callable[[], Tokens]] = {}
+    result: dict[str, Callable[[], Tokens]] = {}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
             network = TorchNetwork(model, vocab_size=len(model.decoder.output.weight), precision=precision)
-            found[precision] = partial(decode_by_mt, network, task)
+            result[precision] = partial(decode_by_mt, network, task)
     if networks is not None and max(map(len, task.groups)) == 1:
-        found["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
-    return found
+        result["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
+    return result
 
 
 def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str) -> dict[str, dict[str, float]]:
@@ -158,16 +158,16 @@ def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str)
     plain = plain_of(models["input_feeding"].model).eval()
     ways = {name: decoders(trained, task, device) for name, trained in models.items()}
     contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain, task)}
-    contenders |= {f"{name} {way}": decode for name, found in ways.items() for way, decode in found.items()}
+    contenders |= {f"{name} {way}": decode for name, result in ways.items() for way, decode in result.items()}
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
     speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
     ratios = speedups(speeds, PLAIN)
     rows = {}
-    for name, found in ways.items():
-        fastest = max(found, key=lambda way: ratios[f"{name} {way}"])
+    for name, result in ways.items():
+        fastest = max(result, key=lambda way: ratios[f"{name} {way}"])
         rows[name] = {
             "ratio": ratios[f"{name} {fastest}"],
-            **{f"{way}_ratio": ratios[f"{name} {way}"] for way in found},
+            **{f"{way}_ratio": ratios[f"{name} {way}"] for way in result},
             "tokens_per_second": medians(speeds)[f"{name} {fastest}"],
             "plain_tokens_per_second": medians(speeds)[PLAIN],
         }

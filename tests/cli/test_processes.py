@@ -25,9 +25,9 @@ def test_who_lost_another_to_a_signal_tells_of_the_signal() -> None:
     assert _cause(lost, store) is lost
     interrupted = Preempted(signal.SIGTERM, "go on with resume=RUN")
     assert _cause(interrupted, store) is interrupted
-    found = _cause(lost, store)
-    assert isinstance(found, Preempted) and found.status == os.EX_TEMPFAIL
-    assert str(found) == "go on with resume=RUN"
+    result = _cause(lost, store)
+    assert isinstance(result, Preempted) and result.status == os.EX_TEMPFAIL
+    assert str(result) == "go on with resume=RUN"
     other = UserError("bad")
     assert _cause(other, store) is other
 

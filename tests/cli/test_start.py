@@ -21,10 +21,10 @@ def begun(call: Call) -> Callable[..., tuple[Config, Path]]:
     def of(earlier: Config, *arguments: str) -> tuple[Config, Path]:
         [(plain, overrides)] = call("init_from=run", *arguments)
         folder = Path(plain.pop("folder"))
-        found = with_earlier_model(
+        result = with_earlier_model(
             {name: value for name, value in plain.items() if name != "resume"}, overrides, earlier
         )
-        return parse(found, Config), folder_of_attention(folder, overrides, found)
+        return parse(result, Config), folder_of_attention(folder, overrides, result)
 
     return of
 

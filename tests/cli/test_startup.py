@@ -36,9 +36,9 @@ def test_other_handlers_and_threads_are_left_alone() -> None:
 
     def looked() -> None:
         with loading():
-            found.append(signal.getsignal(signal.SIGINT))
+            result.append(signal.getsignal(signal.SIGINT))
 
-    found: list[object] = []
+    result: list[object] = []
     thread = threading.Thread(target=looked)
     thread.start()
     thread.join()
@@ -47,7 +47,7 @@ def test_other_handlers_and_threads_are_left_alone() -> None:
         looked()
     finally:
         signal.signal(signal.SIGINT, before)
-    assert found == [signal.default_int_handler, mine]
+    assert result == [signal.default_int_handler, mine]
 
 
 def test_where_torch_is_loaded_nothing_is_done() -> None:

@@ -98,14 +98,14 @@ def jobs(*lines: str) -> list[Job]:
 
 
 def test_every_combination_is_a_job():
-    found = jobs("attention=dot,mocha", "training.epochs=3", "seed=range(1,3)", "~recipe")
-    assert [job.overrides for job in found] == [
+    result = jobs("attention=dot,mocha", "training.epochs=3", "seed=range(1,3)", "~recipe")
+    assert [job.overrides for job in result] == [
         [f"attention={attention}", "training.epochs=3", f"seed={seed}", "~recipe"]
         for attention in ("dot", "mocha")
         for seed in (1, 2)
     ]
-    assert found[1].differs == {"attention": "dot", "seed": "2"}
-    assert found[1].title == "attention=dot seed=2"
+    assert result[1].differs == {"attention": "dot", "seed": "2"}
+    assert result[1].title == "attention=dot seed=2"
 
 
 def test_one_job_is_a_sweep_too():
@@ -146,9 +146,9 @@ TIME = Path("outputs/phrasebook/mocha/2026-01-02_03-04-05")
     ids=" ".join,
 )
 def test_a_folder_is_named_by_what_differs(lines: list[str], folders: list[str]):
-    found = [folder_of(job, TIME) for job in jobs(*lines)]
-    assert found == [TIME.parent / name for name in folders]
-    for folder in found:
+    result = [folder_of(job, TIME) for job in jobs(*lines)]
+    assert result == [TIME.parent / name for name in folders]
+    for folder in result:
         assert re.fullmatch(r"[\w.+-]+", folder.name)
         # As it stands it can be given to resume=.
         assert parse_overrides([f"resume={folder}"], [CONF])[0].value() == str(folder)

@@ -57,9 +57,9 @@ def test_a_form_of_the_text_scores_as_the_text(name, form) -> None:
 def test_systems_are_compared_in_one_form(name, form) -> None:
     [metric] = build([name])
     systems = {"base": TEXT, "again": [form(text) for text in TEXT], "other": ["cà phê đã nguội", *TEXT[1:]]}
-    found = metric.compare(systems, [[form(text)] for text in TEXT])
-    assert found.keys() <= metric.headings().keys()
-    for results in found.values():
+    result = metric.compare(systems, [[form(text)] for text in TEXT])
+    assert result.keys() <= metric.headings().keys()
+    for results in result.values():
         assert results["again"].score == results["base"].score and results["again"].p_value == 1
         if name != "truth":
             assert results["other"].score != results["base"].score
@@ -87,8 +87,8 @@ def test_without_regard_to_case(name) -> None:
     signatures = [score.signature for score in lower.score(TEXT, references).values()]
     assert all("|case:lc|" in f"{signature}|" or "|case:lower|" in signature for signature in signatures)
     assert all("case:mixed" not in signature for signature in signatures)
-    found = lower.compare({"a": TEXT, "b": upper}, references)
-    assert all(results["b"].score == results["a"].score for results in found.values())
+    result = lower.compare({"a": TEXT, "b": upper}, references)
+    assert all(results["b"].score == results["a"].score for results in result.values())
     if name in ("bleu", "chrf", "wer", "cer", "accuracy"):
         assert values(cased, upper, references) != values(cased, TEXT, references)
 
@@ -96,9 +96,9 @@ def test_without_regard_to_case(name) -> None:
 def test_the_signatures_of_lower_case_are_sacrebleus() -> None:
     for name, theirs in (("bleu", BLEU(lowercase=True)), ("chrf", CHRF(lowercase=True))):
         [metric] = build([name], Settings(lowercase=True))
-        [found] = metric.score([text.upper() for text in TEXT], [[text] for text in TEXT]).values()
-        assert found.score == theirs.corpus_score([text.upper() for text in TEXT], [TEXT]).score
-        assert found.signature == theirs.get_signature().format()
+        [result] = metric.score([text.upper() for text in TEXT], [[text] for text in TEXT]).values()
+        assert result.score == theirs.corpus_score([text.upper() for text in TEXT], [TEXT]).score
+        assert result.signature == theirs.get_signature().format()
 
 
 @pytest.mark.parametrize("text", ["ΟΔΟΣ ΤΗΣ ΠΟΛΗΣ", "İSTANBUL", "STRASSE ẞ", "ǅUNGLA", "\u1fbc"])

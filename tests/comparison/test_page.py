@@ -26,12 +26,12 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self._tag = tag
-        found = dict(attributes)
+        result = dict(attributes)
         if tag == "img":
-            self.pictures.append(found["src"])
+            self.pictures.append(result["src"])
         if tag == "a":
-            self.links.append(found["href"])
-        elif not found.get("src", found.get("href", "data:")).startswith("data:"):
+            self.links.append(result["href"])
+        elif not result.get("src", result.get("href", "data:")).startswith("data:"):
             self.outside.append(tag)
 
     def handle_data(self, data):

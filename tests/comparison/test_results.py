@@ -33,21 +33,21 @@ def sentence(error: pytest.ExceptionInfo, path) -> str:
 
 def test_what_a_run_says(tmp_path) -> None:
     (tmp_path / "results.json").write_text(json.dumps(WHOLE))
-    found = read_results(tmp_path / "results.json")
-    assert str(found.search) == "soft, beam 5" and found.alignment_error_rate == 30.5 and found.attends
-    assert (found.parameters, found.peak_memory_mb, found.perplexity) == (1_500_000, 100, 2.5)
+    result = read_results(tmp_path / "results.json")
+    assert str(result.search) == "soft, beam 5" and result.alignment_error_rate == 30.5 and result.attends
+    assert (result.parameters, result.peak_memory_mb, result.perplexity) == (1_500_000, 100, 2.5)
     (tmp_path / "results.json").write_text('{"search": {"name": "greedy", "mode": "hard"}, "perplexity": NaN}')
-    found = read_results(tmp_path / "results.json")
-    assert str(found.search) == "hard, greedy" and found.alignment_error_rate is None and found.attends
+    result = read_results(tmp_path / "results.json")
+    assert str(result.search) == "hard, greedy" and result.alignment_error_rate is None and result.attends
 
 
 def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
     path = tmp_path / "results.json"
     lag = {"score": 2.5, "signature": "n:9|unit:word|length:longer"}
     path.write_text(json.dumps(WHOLE | {"al": lag, "dal": lag | {"score": 3}, "swf": lag, "yaal": {"score": "x"}}))
-    found = read_results(path)
-    assert found.latency == {"al": 2.5, "dal": 3.0} and found.latency_unit == "word"
-    assert {key: score.score for key, score in found.scores.items()}.items() >= {"bleu": 12.5, "swf": 2.5}.items()
+    result = read_results(path)
+    assert result.latency == {"al": 2.5, "dal": 3.0} and result.latency_unit == "word"
+    assert {key: score.score for key, score in result.scores.items()}.items() >= {"bleu": 12.5, "swf": 2.5}.items()
     for wrong in (float("nan"), 10**400, True, None, -1e300):
         path.write_text(json.dumps(WHOLE | {"al": {"score": wrong}, "dal": {"score": 1.0}}))
         assert read_results(path).latency == {"dal": 1.0} and read_results(path).latency_unit == "token"
@@ -103,12 +103,12 @@ def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
             content = content[:cut] + bytes([draw.randrange(256)]) + content[cut + draw.randrange(20) :]
         path.write_bytes(content)
         try:
-            found = read_results(path)
+            result = read_results(path)
         except UserError as error:
             refused += 1
             assert "\n" not in str(error)
         else:
-            assert isinstance(str(found.search), str)
+            assert isinstance(str(result.search), str)
     assert 100 < refused < 400
 
 
@@ -153,8 +153,8 @@ def test_damaged_logs_are_one_sentence(make_run, line, reason) -> None:
         curves(run / "metrics.jsonl", LINE, line)
     with pytest.raises(UserError, match="line 2"):
         find([run])
-    found = sentence(caught, run / "metrics.jsonl")
-    assert found.startswith(f", line 2 is no record of a run ({reason}") and found.endswith("): copy the run again")
+    result = sentence(caught, run / "metrics.jsonl")
+    assert result.startswith(f", line 2 is no record of a run ({reason}") and result.endswith("): copy the run again")
 
 
 def test_any_damage_to_a_log_is_read_or_one_sentence(tmp_path) -> None:
@@ -165,8 +165,8 @@ def test_any_damage_to_a_log_is_read_or_one_sentence(tmp_path) -> None:
         for _ in range(draw.randrange(1, 4)):
             content[draw.randrange(len(content))] = draw.randrange(256)
         try:
-            found = curves(path, bytes(content))
+            result = curves(path, bytes(content))
         except UserError as error:
             assert "\n" not in str(error)
         else:
-            assert set(found) <= {"loss", "bleu"}
+            assert set(result) <= {"loss", "bleu"}

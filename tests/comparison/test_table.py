@@ -28,8 +28,8 @@ def own(score, references):
     return {name: s for m in build(USABLE) for name, s in m.score(WRONG, references).items()}[score].score
 
 
-def cells(found, row):
-    return {column.heading: column.cells[row] for column in found.columns()}
+def cells(result, row):
+    return {column.heading: column.cells[row] for column in result.columns()}
 
 
 @pytest.fixture
@@ -45,40 +45,40 @@ def runs(make_run):
 
 
 def test_scores_are_the_metrics_own_and_the_better_run_is_marked(runs, references) -> None:
-    found = compare(runs, references)
-    assert found.baseline == "monotonic seed=1"
-    base, mocha, _ = found.rows
+    result = compare(runs, references)
+    assert result.baseline == "monotonic seed=1"
+    base, mocha, _ = result.rows
     assert base.scores["BLEU"].score == pytest.approx(own("bleu", references))
     assert base.scores["chrF"].score == pytest.approx(own("chrf", references))
     assert mocha.scores["BLEU"].score == pytest.approx(100) and mocha.scores["BLEU"].significant
-    assert cells(found, 1)["BLEU"] == "100.0 ± 0.0 *" and cells(found, 1)["run"] == "mocha"
-    assert "*" not in cells(found, 0)["BLEU"]
+    assert cells(result, 1)["BLEU"] == "100.0 ± 0.0 *" and cells(result, 1)["run"] == "mocha"
+    assert "*" not in cells(result, 0)["BLEU"]
 
 
 def test_the_baseline_is_a_choice_and_a_run_equal_to_it_bears_no_mark(runs, references) -> None:
-    found = compare(runs, references, "mocha")
-    assert [row.name for row in found.rows] == ["monotonic seed=1", "mocha", "monotonic seed=2"]
-    assert cells(found, 1)["run"] == "mocha (baseline)"
-    assert [cells(found, row)["BLEU"][-1] for row in range(3)] == ["*", "0", "0"]
+    result = compare(runs, references, "mocha")
+    assert [row.name for row in result.rows] == ["monotonic seed=1", "mocha", "monotonic seed=2"]
+    assert cells(result, 1)["run"] == "mocha (baseline)"
+    assert [cells(result, row)["BLEU"][-1] for row in range(3)] == ["*", "0", "0"]
 
 
 def test_facts_are_shown_where_a_run_states_them(runs, references) -> None:
-    found = compare(runs, references)
-    assert [column.heading for column in found.columns()] == [
+    result = compare(runs, references)
+    assert [column.heading for column in result.columns()] == [
         "run", "decoding", "BLEU", "chrF",
         "perplexity", "AER", "training tokens/s", "peak memory, MB", "parameters, M", "training, min",
     ]  # fmt: skip
-    assert list(cells(found, 0).values())[4:] == ["2.35", "12.3", "12,346", "1,024", "1.50", "1.5"]
-    assert list(cells(found, 1).values())[4:] == ["4.00", "-", "-", "-", "-", "-"]
-    assert [cells(found, row)["decoding"] for row in range(3)] == ["soft, beam 5", "hard, greedy", "soft, beam 5"]
+    assert list(cells(result, 0).values())[4:] == ["2.35", "12.3", "12,346", "1,024", "1.50", "1.5"]
+    assert list(cells(result, 1).values())[4:] == ["4.00", "-", "-", "-", "-", "-"]
+    assert [cells(result, row)["decoding"] for row in range(3)] == ["soft, beam 5", "hard, greedy", "soft, beam 5"]
 
 
 @pytest.mark.parametrize("results", [{"attention": {}, "aer": {"score": 100.0, "signature": ""}}, {"attention": {}}])
 def test_no_alignment_error_of_an_attention_that_uses_no_source(make_run, references, results) -> None:
     none = {"attention": {"name": "none"}}
-    found = compare(find([make_run("a", MONOTONIC, FACTS), make_run("b", none, results)]), references)
-    assert [cells(found, row)["AER"] for row in range(2)] == ["12.3", "-"]
-    assert [row["facts"]["AER"] for row in found.plain()["rows"]] == [12.34, None]
+    result = compare(find([make_run("a", MONOTONIC, FACTS), make_run("b", none, results)]), references)
+    assert [cells(result, row)["AER"] for row in range(2)] == ["12.3", "-"]
+    assert [row["facts"]["AER"] for row in result.plain()["rows"]] == [12.34, None]
 
 
 @pytest.mark.parametrize("metric", USABLE)
@@ -103,8 +103,8 @@ def test_several_may_be_best(runs, references) -> None:
 
 
 def test_markdown(runs, references) -> None:
-    found = compare(runs[:1], references)
-    header, rule, row, blank, *notes = found.markdown().split("\n")
+    result = compare(runs[:1], references)
+    header, rule, row, blank, *notes = result.markdown().split("\n")
     assert header.startswith("| run                  | decoding     |") and blank == ""
     assert rule.startswith("| -------------------- | ------------ | ---") and rule.endswith("-: |")
     assert row.startswith("| monotonic (baseline) | soft, beam 5 |")
@@ -120,9 +120,9 @@ def test_nothing_in_a_name_is_markup(make_run, references) -> None:
     folder = "<img src=x onerror=alert(1)>|*a* _b_ [c](d) `e` ~~f~~ local_m &amp;"
     dataset = {"source": "en", "target": "de"}
     runs = [make_run(name, {"dataset": dataset | {"folder": name + folder}}) for name in ("x", "y")]
-    found = compare(find(runs), references)
-    assert folder in found.rows[0].name and folder in found.text()
-    table = found.markdown()
+    result = compare(find(runs), references)
+    assert folder in result.rows[0].name and folder in result.text()
+    table = result.markdown()
     assert "<" not in table
     assert r"x&lt;img src=x onerror=alert(1)&gt;\|\*a\* \_b\_ \[c\](d) \`e\` \~\~f\~\~ local_m &amp;amp;" in table
     rows = table.split("\n")[:4]
@@ -144,21 +144,21 @@ def test_summaries_are_scored_by_rouge(make_run, references) -> None:
     runs = find(
         [make_run("a", MONOTONIC | {"dataset": dataset}, {}, WRONG), make_run("b", MOCHA | {"dataset": dataset})]
     )
-    found = compare(runs, references)
-    assert [column.heading for column in found.columns()][2:6] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "perplexity"]
-    assert [note.split(":")[0] for note in found.notes()[1:]] == ["ROUGE-1, ROUGE-2, ROUGE-L"]
-    scores = found.rows[0].scores
+    result = compare(runs, references)
+    assert [column.heading for column in result.columns()][2:6] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "perplexity"]
+    assert [note.split(":")[0] for note in result.notes()[1:]] == ["ROUGE-1, ROUGE-2, ROUGE-L"]
+    scores = result.rows[0].scores
     assert scores["ROUGE-2"].score == pytest.approx(own("rouge2", references))
     assert scores["ROUGE-L"].score == pytest.approx(own("rougeL", references))
-    assert cells(found, 1)["ROUGE-1"] == "100.0 ± 0.0 *"
+    assert cells(result, 1)["ROUGE-1"] == "100.0 ± 0.0 *"
 
 
 def test_the_tokenizer_is_that_of_training(make_run, references) -> None:
     dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": ["bleu"]}
-    found = compare(find([make_run("a", {"dataset": dataset})]), references)
-    assert "|tok:zh|" in found.notes()[1]
-    found = compare(find([make_run("b", {"dataset": dataset | {"bleu_tokenizer": "char"}})]), references)
-    assert "|tok:char|" in found.notes()[1]
+    result = compare(find([make_run("a", {"dataset": dataset})]), references)
+    assert "|tok:zh|" in result.notes()[1]
+    result = compare(find([make_run("b", {"dataset": dataset | {"bleu_tokenizer": "char"}})]), references)
+    assert "|tok:char|" in result.notes()[1]
 
 
 def test_runs_are_compared_without_case_where_one_cannot_write_capitals(make_run, references) -> None:
@@ -168,10 +168,10 @@ def test_runs_are_compared_without_case_where_one_cannot_write_capitals(make_run
     cased = make_run("a", MONOTONIC | {"dataset": dataset})
     alone = compare(find([cased]), references)
     assert "|case:mixed|" in alone.notes()[1]
-    found = compare(find([cased, make_run("b", MOCHA | lower, {}, small)]), references)
-    assert [row.scores["BLEU"].score for row in found.rows] == pytest.approx([100, 100])
-    assert [row.scores["accuracy"].score for row in found.rows] == [100, 100]
-    assert all("|case:lc|" in note for note in found.notes()[1:])
+    result = compare(find([cased, make_run("b", MOCHA | lower, {}, small)]), references)
+    assert [row.scores["BLEU"].score for row in result.rows] == pytest.approx([100, 100])
+    assert [row.scores["accuracy"].score for row in result.rows] == [100, 100]
+    assert all("|case:lc|" in note for note in result.notes()[1:])
 
 
 def test_each_run_needs_a_hypothesis_for_every_sentence(make_run, references) -> None:
@@ -195,11 +195,11 @@ def test_runs_without_a_test_split_are_compared_on_dev(make_run, references) -> 
 
 
 def test_a_spreadsheet_has_every_number_in_full(runs, references) -> None:
-    found = compare(runs, references)
-    lines = [*csv.DictReader(io.StringIO(found.csv()))]
+    result = compare(runs, references)
+    lines = [*csv.DictReader(io.StringIO(result.csv()))]
     assert [line["run"] for line in lines] == ["monotonic seed=1", "mocha", "monotonic seed=2"]
     assert lines[0]["decoding"] == "soft, beam 5"
-    for line, row in zip(lines, found.rows, strict=True):
+    for line, row in zip(lines, result.rows, strict=True):
         score = row.scores["BLEU"]
         assert float(line["BLEU"]) == score.score and float(line["BLEU ±"]) == score.ci
         assert line["BLEU differs"] == str(int(score.significant))

@@ -17,11 +17,11 @@ ONLINE = {"name": "online", "mode": "hard", "max_ratio": 2.0}
 
 def results(bleu, delay=None, search=ONLINE, unit="word"):
     """Of an evaluation: AL one below the delay, DAL one above."""
-    found = {"split": "test", "search": search, "bleu": {"score": bleu, "signature": "nrefs:1"}}
+    result = {"split": "test", "search": search, "bleu": {"score": bleu, "signature": "nrefs:1"}}
     if delay is None:
-        return found
+        return result
     lags = {"ap": 0.5, "al": delay - 1, "laal": delay, "dal": delay + 1}
-    return found | {key: {"score": value, "signature": f"n:12|unit:{unit}"} for key, value in lags.items()}
+    return result | {key: {"score": value, "signature": f"n:12|unit:{unit}"} for key, value in lags.items()}
 
 
 def wait(k):
@@ -34,9 +34,9 @@ def evaluated(make_run):
 
     def made(name, options, own, **evaluations):
         folder = make_run(name, LSTM | options, own)
-        for place, found in evaluations.items():
+        for place, result in evaluations.items():
             (folder / "evaluations" / place.replace("_", "-", 2)).mkdir(parents=True)
-            (folder / "evaluations" / place.replace("_", "-", 2) / "results.json").write_text(json.dumps(found))
+            (folder / "evaluations" / place.replace("_", "-", 2) / "results.json").write_text(json.dumps(result))
         return folder
 
     return made
@@ -62,16 +62,16 @@ def family(evaluated):
 
 
 def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -> None:
-    found = measure(find(family))
-    assert (found.quality, found.unit) == ("BLEU", "words")
-    assert [(policy.name, policy.online) for policy in found.policies] == [
+    result = measure(find(family))
+    assert (result.quality, result.unit) == ("BLEU", "words")
+    assert [(policy.name, policy.online) for policy in result.policies] == [
         ("milk", True),
         ("wait-k, general", True),
         ("offline, general", False),
         ("offline, dot encoder=bilstm", False),
         ("offline, dot", False),
     ]
-    shown = [[(p.setting, p.quality, p.latency.get("dal")) for p in policy.points] for policy in found.policies]
+    shown = [[(p.setting, p.quality, p.latency.get("dal")) for p in policy.points] for policy in result.policies]
     assert shown == [
         [("latency_weight=0.5", 26.0, 4.0), ("latency_weight=0.1", 28.0, 7.0)],
         [("k=1", 21.0, 2.0), ("k=3", 23.0, 4.0)],
@@ -79,13 +79,13 @@ def test_online_results_are_points_of_a_policy_and_offline_ones_levels(family) -
         [("", 35.0, None)],
         [("", 32.0, None)],
     ]
-    assert [len(point.measurements) for policy in found.policies for point in policy.points] == [1, 2, 1, 1, 1, 1, 2]
-    header, *rows = zip(*([column.heading, *column.cells] for column in found.columns()), strict=True)
+    assert [len(point.measurements) for policy in result.policies for point in policy.points] == [1, 2, 1, 1, 1, 1, 2]
+    header, *rows = zip(*([column.heading, *column.cells] for column in result.columns()), strict=True)
     assert header == ("policy", "setting", "BLEU", "AP", "AL", "LAAL", "DAL", "runs")
     assert rows[1] == ("milk", "latency_weight=0.1", "28.0", "0.50", "5.00", "6.00", "7.00", "2")
     assert rows[6] == ("offline, dot", "-", "32.0", "-", "-", "-", "-", "2")
-    assert "in source words," in found.note()
-    plain = found.plain()
+    assert "in source words," in result.note()
+    plain = result.plain()
     assert plain[0]["policy"] == "milk" and plain[0]["latency"] == {"ap": 0.5, "al": 2.0, "laal": 3.0, "dal": 4.0}
     assert [measurement["quality"] for measurement in plain[1]["runs"]] == [27.0, 29.0]
     assert plain[1]["runs"][1]["folder"] == str(family[2]) and json.loads(json.dumps(plain)) == plain
@@ -147,18 +147,18 @@ def test_a_damaged_evaluation_is_one_sentence(evaluated) -> None:
 
 
 def test_it_stands_on_the_page_in_the_table_and_in_a_picture(family, references, tmp_path) -> None:
-    found = compare(find(family), references)
-    write(found, ["source"] * 12, references, tmp_path / "page", sentences=0, plot_format="svg")
+    result = compare(find(family), references)
+    write(result, ["source"] * 12, references, tmp_path / "page", sentences=0, plot_format="svg")
     page = (tmp_path / "page/index.html").read_text(encoding="utf-8")
     assert "<h2>Quality against latency</h2>" in page and page.count("data:image/png;base64,") == 1
-    assert all(f"<td>{policy.name}</td>" in unescape(page) for policy in found.tradeoff.policies)
+    assert all(f"<td>{policy.name}</td>" in unescape(page) for policy in result.tradeoff.policies)
     assert (tmp_path / "page/tradeoff.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "page/tradeoff.svg").read_bytes().startswith(b"<?xml")
     table = (tmp_path / "page/table.md").read_text(encoding="utf-8")
-    for text in (table, found.text()):
+    for text in (table, result.text()):
         assert sum(line.startswith("| milk") for line in text.splitlines()) == 3 + 2
-    assert json.loads((tmp_path / "page/comparison.json").read_text())["tradeoff"] == found.tradeoff.plain()
-    columns = {column.heading: column for column in found.columns()}
+    assert json.loads((tmp_path / "page/comparison.json").read_text())["tradeoff"] == result.tradeoff.plain()
+    columns = {column.heading: column for column in result.columns()}
     assert columns["DAL"].cells == ["-", "6.00", "8.00", "-", "-", "-", "-"] and columns["DAL"].best() == {1}
     assert "YAAL" not in columns
     write(compare(find(family[4:]), references), ["source"] * 12, references, tmp_path / "page", sentences=0)

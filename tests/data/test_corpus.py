@@ -109,9 +109,9 @@ def test_a_split_of_several_files_is_one_dataset(tmp_path: Path, tokenizers: Tok
     for name, examples in shards.items():
         writer.write_shard(tmp_path / name, writer.text_table(examples), tokenizers)
     writer.finish_split(tmp_path, list(shards))
-    found = datasets.load_from_disk(str(tmp_path))
-    assert found["source"][:] == ["a house", "old", "a  dog\u2028!", "a cat"]
-    assert found[3]["references"] == ["eine Katze"]
+    result = datasets.load_from_disk(str(tmp_path))
+    assert result["source"][:] == ["a house", "old", "a  dog\u2028!", "a cat"]
+    assert result[3]["references"] == ["eine Katze"]
     assert [len(source) for source, _ in Split(open_table(tmp_path)).ids([3, 0])] == [7, 9]
 
 

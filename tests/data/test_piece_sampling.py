@@ -120,11 +120,11 @@ def test_bpe_dropout_draws_as_the_algorithm_does(tokenizers: dict[str, Tokenizer
     draw = random.Random(1)
     expected = Counter(by_the_algorithm(word, ranks, 0.4, draw) for _ in range(DRAWS))
     rows = encoded(tokenizer, ["station"] * DRAWS)
-    found = Counter(tuple(tokenizer.pieces(row[:-1])) for row in sampled(BPEDropout(tokenizer, 0.4), rows))
+    actual = Counter(tuple(tokenizer.pieces(row[:-1])) for row in sampled(BPEDropout(tokenizer, 0.4), rows))
     assert len(expected) > 5
-    for pieces in expected | found:
-        share = max(expected[pieces], found[pieces]) / DRAWS
-        assert abs(expected[pieces] - found[pieces]) / DRAWS < 6 * math.sqrt(share / DRAWS), pieces
+    for pieces in expected | actual:
+        share = max(expected[pieces], actual[pieces]) / DRAWS
+        assert abs(expected[pieces] - actual[pieces]) / DRAWS < 6 * math.sqrt(share / DRAWS), pieces
 
 
 def segmentations(word: str, scores: dict[str, float]) -> list[tuple[str, ...]]:
@@ -144,8 +144,8 @@ def test_unigram_sampling_has_the_probabilities_of_all_segmentations(
     every = segmentations("▁station", scores)
     weights = [math.exp(alpha * sum(scores[piece] for piece in pieces)) for pieces in every]
     rows = encoded(tokenizer, ["station"] * DRAWS)
-    found = Counter(tuple(tokenizer.pieces(row[:-1])) for row in sampled(UnigramSampling(tokenizer, alpha), rows))
-    assert len(every) > 5 and found.keys() <= {*every}
+    result = Counter(tuple(tokenizer.pieces(row[:-1])) for row in sampled(UnigramSampling(tokenizer, alpha), rows))
+    assert len(every) > 5 and result.keys() <= {*every}
     for pieces, weight in zip(every, weights, strict=True):
         share = weight / sum(weights)
-        assert abs(found[pieces] / DRAWS - share) < 6 * math.sqrt(share / DRAWS) + 1e-3, pieces
+        assert abs(result[pieces] / DRAWS - share) < 6 * math.sqrt(share / DRAWS) + 1e-3, pieces

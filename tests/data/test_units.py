@@ -144,8 +144,8 @@ def by_unit(tokenizer: Tokenizer, text: str, unit: str) -> dict[str, str]:
 def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, rewriting: dict[str, Tokenizer]) -> None:
     for name, tokenizer in rewriting.items():
         alone = by_unit(tokenizer, "one two go red", unit)
-        found = by_unit(tokenizer, f"{odd} {odd} one two go red", unit)
-        assert {word: found[word] for word in alone} == alone, name
+        result = by_unit(tokenizer, f"{odd} {odd} one two go red", unit)
+        assert {word: result[word] for word in alone} == alone, name
 
 
 def test_the_example_of_two_halves(rewriting: dict[str, Tokenizer]) -> None:
@@ -163,12 +163,12 @@ def test_what_is_decoded_has_its_own_units(unit: str, rewriting: dict[str, Token
     for name, tokenizer in rewriting.items():
         [ids] = tokenizer.encode([" ".join([*ODD_WORDS, "Haus, oder? ЖЖ red"])])
         known = units(tokenizer.decode(ids), unit)
-        found = tokenizer.decoded_unit_ids(ids, unit)
-        places = [place for place in found if place is not None]
+        result = tokenizer.decoded_unit_ids(ids, unit)
+        places = [place for place in result if place is not None]
         assert places == sorted(places), name
         assert known[places[-1]] in ("red" if unit == "char" else ["red"]), name
         assert unit != "spaced" or {*places} == {*range(len(known))}, name
-        assert found[-1] is None
+        assert result[-1] is None
 
 
 @settings(deadline=None)

@@ -17,11 +17,11 @@ def _files(folder: Path, keys: list[list[int]]) -> list[Path]:
 
 def _expected(keys: list[list[int]]) -> list[list[int]]:
     known: set[int] = set()
-    found = []
+    result = []
     for some in keys:
-        found.append([row for row, key in enumerate(some) if key in known or key in some[:row]])
+        result.append([row for row, key in enumerate(some) if key in known or key in some[:row]])
         known |= {*some}
-    return found
+    return result
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 10, 1000])
@@ -29,8 +29,8 @@ def _expected(keys: list[list[int]]) -> list[list[int]]:
 def test_every_key_but_the_first_of_its_kind(tmp_path: Path, at_once: int, kinds: int) -> None:
     draws = random.Random(1)
     keys = [[draws.randrange(kinds) for _ in range(draws.randrange(12))] for _ in range(25)]
-    found = duplicates.repeats(_files(tmp_path, keys), tmp_path / "work", at_once=at_once)
-    assert [rows.tolist() for rows in found] == _expected(keys)
+    result = duplicates.repeats(_files(tmp_path, keys), tmp_path / "work", at_once=at_once)
+    assert [rows.tolist() for rows in result] == _expected(keys)
     assert not (tmp_path / "work").exists()
 
 

@@ -15,8 +15,8 @@ def test_workers_import_nothing_of_the_program(program: str) -> None:
         f"assert 'command' in runpy.run_path({program!r}, run_name='__mp_main__')\n"
         "print(*sorted({'torch', 'hydra', 'datasets', 'numpy'} & sys.modules.keys()))\n"
     )
-    found = subprocess.run([sys.executable, "-c", script], cwd=_ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout == "\n"
+    result = subprocess.run([sys.executable, "-c", script], cwd=_ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == "\n"
 
 
 def test_preparation_does_without_torch(tmp_path: Path) -> None:

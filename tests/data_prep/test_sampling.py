@@ -41,8 +41,8 @@ def test_as_many_rows_as_asked_for_are_drawn_from_everywhere(total: int, size: i
 
 def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
     pairs = [Example(f"word {number}", "" if number % 2 else "Wort") for number in range(5_000)]
-    found = sample(_reads(pairs), len(pairs), _config(1_000), TEXT_READER)
-    assert found == [pair for run in drawn(5_000, 1_000) for pair in pairs[run.start : run.stop] if pair.target]
+    result = sample(_reads(pairs), len(pairs), _config(1_000), TEXT_READER)
+    assert result == [pair for run in drawn(5_000, 1_000) for pair in pairs[run.start : run.stop] if pair.target]
 
 
 def test_equal_pairs_come_once_where_duplicates_are_dropped() -> None:

@@ -43,9 +43,9 @@ def _make(
     return [shard for manifest in manifests if manifest for shard in manifest.shards]
 
 
-def _kept(builder: shards.ShardBuilder, found: list[shards.Shard]) -> list[Example]:
+def _kept(builder: shards.ShardBuilder, result: list[shards.Shard]) -> list[Example]:
     tables = []
-    for shard in found:
+    for shard in result:
         with pa.memory_map(str(builder.path(shard.name))) as file:
             tables.append(pa.ipc.open_stream(file).read_all())
     return [Example(**row) for table in tables for row in table.to_pylist()]
@@ -58,24 +58,24 @@ def _files(folder: Path) -> dict[str, bytes]:
 def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
     builder = _builder(tmp_path)
-    found = _make(pairs, builder)
-    assert _kept(builder, found) == [pairs[0], *pairs[2:]]
-    train = Counts.of(found)
-    assert [rows.tolist() for rows in duplicate_rows(found, builder, train)] == [[2]]
+    result = _make(pairs, builder)
+    assert _kept(builder, result) == [pairs[0], *pairs[2:]]
+    train = Counts.of(result)
+    assert [rows.tolist() for rows in duplicate_rows(result, builder, train)] == [[2]]
     assert (train.read, train.left, train.dropped) == (5, 3, {"empty": 1, "duplicate (drop_duplicates)": 1})
     assert train.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": (None, "a", "b")}
 
 
 def test_duplicates_may_stay(tmp_path: Path) -> None:
     builder = _builder(tmp_path, cleaning=CleaningConfig())
-    found = _make([Example("a", "b"), Example("a", "b")], builder)
-    assert [rows.tolist() for rows in duplicate_rows(found, builder, Counts())] == [[]]
+    result = _make([Example("a", "b"), Example("a", "b")], builder)
+    assert [rows.tolist() for rows in duplicate_rows(result, builder, Counts())] == [[]]
 
 
 def test_sides_do_not_run_into_one_another(tmp_path: Path) -> None:
     builder = _builder(tmp_path)
-    found = _make([Example("a b", "c"), Example("a", "b c")], builder)
-    assert [rows.tolist() for rows in duplicate_rows(found, builder, Counts())] == [[]]
+    result = _make([Example("a b", "c"), Example("a", "b c")], builder)
+    assert [rows.tolist() for rows in duplicate_rows(result, builder, Counts())] == [[]]
 
 
 @pytest.mark.usefixtures("small")
@@ -87,24 +87,24 @@ def test_parts_in_any_order_make_the_shards_of_one(tmp_path: Path, of: int) -> N
     whole = _make(pairs, one)
     assert len(whole) > 9
     for number in range(of, 0, -1):
-        found = _make(pairs, many, Part(number, of))
-    assert found == whole
+        result = _make(pairs, many, Part(number, of))
+    assert result == whole
     assert _files(many.folder) == _files(one.folder)
-    assert _kept(many, found) == pairs
+    assert _kept(many, result) == pairs
 
 
 @pytest.mark.usefixtures("small")
 def test_what_is_finished_is_not_made_again_unless_it_does_not_belong(tmp_path: Path) -> None:
     pairs = [Example(f"word {number}", "Wort") for number in range(40)]
     builder = _builder(tmp_path)
-    found = _make(pairs, builder)
-    assert _make([Example("never read", "nie")] * 40, builder) == found
-    (tmp_path / f"{found[0].name}.arrow").write_bytes(b"cut")
+    result = _make(pairs, builder)
+    assert _make([Example("never read", "nie")] * 40, builder) == result
+    (tmp_path / f"{result[0].name}.arrow").write_bytes(b"cut")
     assert shards.load(builder, 0) is None
-    assert _make([*pairs[:7], *[Example("never read", "nie")] * 33], builder) == found
+    assert _make([*pairs[:7], *[Example("never read", "nie")] * 33], builder) == result
     (tmp_path / "0000001.json").write_text(json.dumps({"fingerprint": "f"}))
     assert shards.load(builder, 1) is None
-    assert _make(pairs, builder) == found
+    assert _make(pairs, builder) == result
     other = _make([Example("other", "Wort")] * 40, _builder(tmp_path, fingerprint="other"))
     assert {text.source for text in _kept(builder, other)} == {"other"}
 
@@ -130,8 +130,8 @@ def test_a_stream_may_end_early(tmp_path: Path) -> None:
 @given(st.lists(st.text("ab", max_size=30), max_size=30))
 def test_blocks_hold_everything_and_end_once_they_are_large(texts: list[str]) -> None:
     with small_shards(characters=20, pairs=7):
-        found = list(shards.blocks([Example(text, text[:1]) for text in texts]))
-    rows = [block.to_pylist() for block in found]
+        result = list(shards.blocks([Example(text, text[:1]) for text in texts]))
+    rows = [block.to_pylist() for block in result]
     assert [row["source"] for block in rows for row in block] == texts
     sizes = [[len(row["source"]) + len(row["target"]) for row in block] for block in rows]
     assert all(sum(size) >= 20 > sum(size[:-1]) for size in sizes[:-1])

@@ -129,10 +129,10 @@ def test_wait_k_is_reading_and_writing_in_turn(attention: str, configure: Callab
         outputs = set()
         for k in (1, 2, 4):
             search = WaitKConfig(k=k)
-            found = decode_ids(model, SOURCES, search, vocab_size=12, precision="fp32")
+            actual = decode_ids(model, SOURCES, search, vocab_size=12, precision="fp32")
             expected = [read_in_turn(model, source, search) for source in SOURCES]
-            assert [list(best.tokens) for (best,) in found] == expected
-            for (best,), source in zip(found, SOURCES, strict=True):
+            assert [list(best.tokens) for (best,) in actual] == expected
+            for (best,), source in zip(actual, SOURCES, strict=True):
                 assert best.delays.tolist() == [min(k + t, len(source)) for t in range(len(best.tokens))]
             outputs.add(str(expected))
     assert len(outputs) == 3
@@ -198,9 +198,9 @@ def test_what_the_encoder_looks_ahead_is_waited_for(configure: Callable[..., Con
     parts["decoder"] = {"readout_size": 32, "hidden_size": 32, "init_hidden": "zeros"}
     torch.manual_seed(3)
     model = Seq2Seq(configure(parts), 10, 12).eval()
-    found = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
+    actual = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
     stops = set()
-    for (best,), source in zip(found, SOURCES, strict=True):
+    for (best,), source in zip(actual, SOURCES, strict=True):
         expected = [len(source) if stop < 0 else min(stop // 2 * 2 + 4, len(source)) for stop in best.stops.tolist()]
         assert best.delays.tolist() == expected
         stops.update(best.stops.tolist())

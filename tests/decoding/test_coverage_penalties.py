@@ -20,9 +20,9 @@ def cost(translation: Translation) -> float:
     return sum(0.7 * max(c - 1, 0) - 0.3 * math.log(min(c, 1)) for c in received)
 
 
-def likelihood(translator: Translator, source: str, found: list[Translation]) -> list[float]:
+def likelihood(translator: Translator, source: str, result: list[Translation]) -> list[float]:
     """The scores without penalties."""
-    given = likelihoods(translator, [source] * len(found), [one.ids for one in found], length_penalty=0.6)
+    given = likelihoods(translator, [source] * len(result), [one.ids for one in result], length_penalty=0.6)
     return [each.score for each in given]
 
 
@@ -34,14 +34,14 @@ def test_a_score_is_that_of_its_tokens_and_its_attention(kind: str, trained: Pat
     plain = mt.load(trained, device="cpu")
     sources = [*(texts / "test.en").read_text().splitlines()[:6], "cats", "the big cats see two green houses"]
     changed = 0
-    for source, found in zip(sources, translator.n_best(sources, search=SEARCH), strict=True):
-        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for source, actual in zip(sources, translator.n_best(sources, search=SEARCH), strict=True):
+        assert [one.score for one in actual] == sorted((one.score for one in actual), reverse=True)
         # Rounded products give other probabilities, which an evaluation in float32 does not see.
         near = 0.3 if kind == "int8" else 1e-4
-        expected = [score - cost(one) for score, one in zip(likelihood(plain, source, found), found, strict=True)]
-        assert [one.score for one in found] == pytest.approx(expected, abs=near)
+        expected = [score - cost(one) for score, one in zip(likelihood(plain, source, actual), actual, strict=True)]
+        assert [one.score for one in actual] == pytest.approx(expected, abs=near)
         free = translator.n_best(source, search=BeamConfig(beam_size=4, n_best=4))
-        changed += [one.ids for one in free] != [one.ids for one in found]
+        changed += [one.ids for one in free] != [one.ids for one in actual]
     assert changed
 
 

@@ -50,8 +50,8 @@ def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer)
 def test_translations_have_the_delays_of_their_words(trained_hard: Path):
     translator: Translator = load(trained_hard, device="cpu")
     texts = ["the  big cats see houses", "two dogs", ""]
-    *found, blank = translator.translate(texts, OnlineConfig())
-    for text, translation in zip(texts, found, strict=False):
+    *result, blank = translator.translate(texts, OnlineConfig())
+    for text, translation in zip(texts, result, strict=False):
         assert translation.delays is not None and translation.words_read is not None
         # Its tokens are words: as many are read, but for the end.
         assert translation.words_read.tolist() == np.minimum(translation.delays, len(text.split())).tolist()

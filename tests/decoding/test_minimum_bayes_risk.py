@@ -30,8 +30,8 @@ def hypothesis(log_prob: float) -> Hypothesis:
 
 def order(texts: list[str], weights: list[float], utility: str = "chrf") -> list[str]:
     hypotheses = [hypothesis(float(-number)) for number in range(len(texts))]
-    found = ranked(hypotheses, texts, np.array(weights), SENTENCE_SCORES[utility]())
-    return [texts[int(-one.log_prob)] for one in found]
+    result = ranked(hypotheses, texts, np.array(weights), SENTENCE_SCORES[utility]())
+    return [texts[int(-one.log_prob)] for one in result]
 
 
 @pytest.mark.parametrize("utility", ["chrf", "bleu"])
@@ -45,8 +45,8 @@ def test_expected_utility_is_a_double_loop(utility: str) -> None:
         )
         for text in texts
     }
-    found = ranked([hypothesis(-1.0)] * 5, texts, 7 * np.array(weights), SENTENCE_SCORES[utility]())
-    assert [one.score for one in found] == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-9)
+    actual = ranked([hypothesis(-1.0)] * 5, texts, 7 * np.array(weights), SENTENCE_SCORES[utility]())
+    assert [one.score for one in actual] == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-9)
     assert order(texts, weights, utility) == sorted(expected, key=lambda text: -expected[text])
 
 
@@ -55,9 +55,9 @@ def test_what_most_agree_on_wins_over_what_is_most_probable() -> None:
     one of them shares more with it. By hand, of ROUGE-L: 34 against 22 (1 + 2 * 4 / 9 + 2 * 3 / 8) = 58.06."""
     texts = ["good morning", "the train leaves now", "the train leaves right now", "a train leaves now"]
     weights = np.array([0.34, 0.22, 0.22, 0.22])
-    found = ranked([hypothesis(-number) for number in range(4)], texts, weights, SENTENCE_SCORES["rougeL"]())
-    assert (found[0].log_prob, found[0].score) == (-1, pytest.approx(58.0556, abs=1e-4))
-    assert (found[-1].log_prob, found[-1].score) == (0, pytest.approx(34))
+    result = ranked([hypothesis(-number) for number in range(4)], texts, weights, SENTENCE_SCORES["rougeL"]())
+    assert (result[0].log_prob, result[0].score) == (-1, pytest.approx(58.0556, abs=1e-4))
+    assert (result[-1].log_prob, result[-1].score) == (0, pytest.approx(34))
     for utility in SENTENCE_SCORES:
         assert order(texts, [0.34, 0.22, 0.22, 0.22], utility)[0] == "the train leaves now"
         assert order(texts, [0.94, 0.02, 0.02, 0.02], utility)[0] == "good morning"
@@ -72,12 +72,12 @@ def test_equals_stay_in_the_order_in_which_they_are() -> None:
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda one: f"{one.name}-{one.utility}")
 def test_hypotheses_are_in_the_order_of_their_expected_utility(search: SearchConfig, translator: Translator) -> None:
     """That of all samples, or of the whole beam, is computed here from texts and probabilities alone."""
-    found = translator.n_best(SOURCES, search=search)
+    actual = translator.n_best(SOURCES, search=search)
     size = {"n_best": search.samples if isinstance(search, SampleConfig) else search.beam_size}
     plain = translator.n_best(SOURCES, search=search.model_copy(update={"utility": None, **size}))
     score = SENTENCE_SCORES[search.utility]()
     changed = 0
-    for best, candidates in zip(found, plain, strict=True):
+    for best, candidates in zip(actual, plain, strict=True):
         texts = [one.text for one in candidates]
         if texts == [""]:
             assert [one.text for one in best] == [""]
@@ -104,8 +104,8 @@ def test_hypotheses_are_in_the_order_of_their_expected_utility(search: SearchCon
 @pytest.mark.parametrize("search", SEARCHES[::2], ids=lambda one: one.name)
 def test_order_and_company_change_nothing(search: SearchConfig, translator: Translator) -> None:
     def read(sources: list[str], **changes: int) -> list[list[tuple[str, float]]]:
-        found = translator.n_best(sources, search=search.model_copy(update=changes))
-        return [[(one.text, round(one.score, 3)) for one in of_source] for of_source in found]
+        result = translator.n_best(sources, search=search.model_copy(update=changes))
+        return [[(one.text, round(one.score, 3)) for one in of_source] for of_source in result]
 
     together = read(SOURCES)
     assert together[1] == together[4]

@@ -55,9 +55,9 @@ def require_same(
     one: Translator, other: Translator, lines: list[str], searches: Sequence[SearchConfig] = SEARCHES
 ) -> None:
     for search in searches:
-        for wanted, found in zip(one.n_best(lines, search=search), other.n_best(lines, search=search), strict=True):
-            assert [t.ids for t in wanted] == [t.ids for t in found]
-            for best, own in zip(wanted, found, strict=True):
+        for wanted, result in zip(one.n_best(lines, search=search), other.n_best(lines, search=search), strict=True):
+            assert [t.ids for t in wanted] == [t.ids for t in result]
+            for best, own in zip(wanted, result, strict=True):
                 assert own.score == pytest.approx(best.score, abs=1e-4)
                 np.testing.assert_allclose(own.alignment, best.alignment, atol=1e-5)
                 assert (own.text, own.tokens, own.source_tokens) == (best.text, best.tokens, best.source_tokens)
@@ -142,8 +142,8 @@ def test_without_torch(exported: Path, lines: list[str]) -> None:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    found = mt.load(exported, engine="onnx").n_best(lines, search=BeamConfig(beam_size=3, n_best=2))
-    expected = [f"{i} ||| {best.text} ||| {best.score:.4f}" for i, each in enumerate(found) for best in each]
+    actual = mt.load(exported, engine="onnx").n_best(lines, search=BeamConfig(beam_size=3, n_best=2))
+    expected = [f"{i} ||| {best.text} ||| {best.score:.4f}" for i, each in enumerate(actual) for best in each]
     assert (done.stderr, done.stdout.splitlines()) == ("", expected)
 
 
@@ -181,8 +181,8 @@ def test_int8(exported: Path, lines: list[str], tmp_path: Path) -> None:
         manifest["sha256"][name] = sha256(folder / name)
         assert (folder / name).stat().st_size < before
     write_json(folder / "onnx.json", manifest)
-    wanted, found = (mt.load(each, engine="onnx").translate(lines) for each in (exported, folder))
-    assert sum(one.ids == other.ids for one, other in zip(wanted, found, strict=True)) > len(lines) / 2
+    wanted, result = (mt.load(each, engine="onnx").translate(lines) for each in (exported, folder))
+    assert sum(one.ids == other.ids for one, other in zip(wanted, result, strict=True)) > len(lines) / 2
 
 
 def test_bfloat16_is_refused(trained: Path, tmp_path: Path) -> None:

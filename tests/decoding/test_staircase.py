@@ -121,10 +121,10 @@ class Terminal:
 def terminal(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    found = Terminal(33)
-    yield found
-    found.file.close()
-    os.close(found._master)
+    result = Terminal(33)
+    yield result
+    result.file.close()
+    os.close(result._master)
 
 
 def test_in_a_terminal_the_unfinished_line_is_drawn_anew(terminal: Terminal) -> None:

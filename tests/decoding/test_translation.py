@@ -21,8 +21,8 @@ def test_links_join_words_of_the_text(translator: Translator) -> None:
 
 
 def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:
-    found = translator.translate("two cats see houses")
-    assert repr(found) == f"Translation({found.text!r}, score {found.score:.2f}, 5 tokens from 5 tokens)"
+    result = translator.translate("two cats see houses")
+    assert repr(result) == f"Translation({result.text!r}, score {result.score:.2f}, 5 tokens from 5 tokens)"
     parameters = sum(p.numel() for p in translator.model.parameters())
     assert repr(translator) == (
         f"Translator(dataset=tiny, encoder=bilstm, attention=general, decoder=luong: {parameters:,} parameters on cpu)"
@@ -30,12 +30,12 @@ def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:
 
 
 def test_a_translation_draws_itself(translator: Translator, hard: Translator, tmp_path: Path) -> None:
-    found = translator.translate("two cats see houses")
-    found.plot(tmp_path / "one.png")
-    found.plot(str(tmp_path / "two.png"))
+    result = translator.translate("two cats see houses")
+    result.plot(tmp_path / "one.png")
+    result.plot(str(tmp_path / "two.png"))
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-    assert found.figure().axes[0].get_title(loc="left") == found.text
+    assert result.figure().axes[0].get_title(loc="left") == result.text
     online = hard.translate("two cats see houses", OnlineConfig())
     axes = online.figure("title").axes[0]
     marks = [text.get_text() for text in axes.get_legend().get_texts()]
@@ -46,10 +46,10 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
     with pytest.raises(
         UserError, match=r"absent/one\.png cannot be written \(No such file or directory\): give a file"
     ):
-        found.plot(tmp_path / "absent" / "one.png")
+        result.plot(tmp_path / "absent" / "one.png")
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(UserError, match=r"pipe\.png cannot be written \(is a named pipe, and no regular file\): give"):
-        found.plot(tmp_path / "pipe.png")
+        result.plot(tmp_path / "pipe.png")
     (tmp_path / "pipe.png").unlink()
     with pytest.raises(UserError, match=r"^one\.png cannot be written \(No space left on device\): free disk space$"):
         raise UserError(unwritten("one.png", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "give another"))

@@ -42,44 +42,44 @@ def test_order_and_company_change_nothing(search: SearchConfig, translator: Tran
 
 
 def test_a_translation_fits_together(translator: Translator) -> None:
-    (found,) = translator.translate(["the big cats see two green houses"])
-    assert found.source_tokens == ("▁the", "▁big", "▁cats", "▁see", "▁two", "▁green", "▁houses", "</s>")
-    assert found.tokens[-1] == "</s>"
-    assert "".join(found.tokens[:-1]).replace("▁", " ").strip() == found.text
-    assert found.alignment.shape == (len(found.tokens), 8) and found.alignment.dtype == np.float32
-    np.testing.assert_allclose(found.alignment.sum(1), 1, atol=1e-5)
-    assert found.stops is None and found.delays is None and found.score < 0
+    (result,) = translator.translate(["the big cats see two green houses"])
+    assert result.source_tokens == ("▁the", "▁big", "▁cats", "▁see", "▁two", "▁green", "▁houses", "</s>")
+    assert result.tokens[-1] == "</s>"
+    assert "".join(result.tokens[:-1]).replace("▁", " ").strip() == result.text
+    assert result.alignment.shape == (len(result.tokens), 8) and result.alignment.dtype == np.float32
+    np.testing.assert_allclose(result.alignment.sum(1), 1, atol=1e-5)
+    assert result.stops is None and result.delays is None and result.score < 0
 
 
 def test_blank_texts_and_none_at_all(translator: Translator) -> None:
-    found = translator.translate(["", "two cats see houses", " \t"])
-    assert [bool(translation.text) for translation in found] == [False, True, False]
-    assert found[0].tokens == found[0].source_tokens == () and found[0].alignment.shape == (0, 0)
+    result = translator.translate(["", "two cats see houses", " \t"])
+    assert [bool(translation.text) for translation in result] == [False, True, False]
+    assert result[0].tokens == result[0].source_tokens == () and result[0].alignment.shape == (0, 0)
     assert translator.translate([]) == [] and translator.align([], []) == []
 
 
 def test_characters_outside_ascii_make_the_journey(translator: Translator) -> None:
-    found = translator.align(["two birds see streets"], ["zwei 鳥 sehen Straßen"])[0]
-    assert found.tokens == ("▁zwei", "▁鳥", "▁sehen", "▁Straßen", "</s>")
-    assert found.text == "zwei 鳥 sehen Straßen"
+    result = translator.align(["two birds see streets"], ["zwei 鳥 sehen Straßen"])[0]
+    assert result.tokens == ("▁zwei", "▁鳥", "▁sehen", "▁Straßen", "</s>")
+    assert result.text == "zwei 鳥 sehen Straßen"
     decomposed = translator.align(["two"], ["Ha\u0308user"])[0]
     assert decomposed.text == "Häuser"
 
 
 def test_what_a_search_reports(translator: Translator) -> None:
     search = BeamConfig(beam_size=4, n_best=3)
-    found, blank = translator.n_best(["the big cats see houses", ""], search=search)
-    assert len(found) == len({translation.tokens for translation in found}) == 3
-    assert [t.score for t in found] == sorted((t.score for t in found), reverse=True)
-    assert found[0].text == translator.translate(["the big cats see houses"], search)[0].text
+    result, blank = translator.n_best(["the big cats see houses", ""], search=search)
+    assert len(result) == len({translation.tokens for translation in result}) == 3
+    assert [t.score for t in result] == sorted((t.score for t in result), reverse=True)
+    assert result[0].text == translator.translate(["the big cats see houses"], search)[0].text
     assert [translation.text for translation in blank] == [""]
 
 
 @pytest.mark.parametrize("search", [None, GREEDY, BeamConfig(beam_size=2, n_best=2)], ids=str)
 def test_n_best_is_a_beam_search_that_is_wide_enough(search: SearchConfig | None, translator: Translator) -> None:
-    found, blank = translator.n_best(["the big cats see houses", ""], 6, search)
-    assert len(found) == len({translation.tokens for translation in found}) == 6
-    assert [t.score for t in found] == sorted((t.score for t in found), reverse=True)
+    result, blank = translator.n_best(["the big cats see houses", ""], 6, search)
+    assert len(result) == len({translation.tokens for translation in result}) == 6
+    assert [t.score for t in result] == sorted((t.score for t in result), reverse=True)
     assert [translation.text for translation in blank] == [""]
     few = translator.n_best(["the big cats see houses"], n=2, search=search)[0]
     assert len(few) == 2
@@ -104,23 +104,23 @@ def test_ids_at_hand_are_not_made_again(translator: Translator, corpus: Corpus) 
     split = corpus.split("test")
     ids = [source.tolist() for source, _ in split.ids(range(len(split)))]
     expected = translator.translate(split.column("source"))
-    found = translator.decode(ids, texts=["another text"] * len(ids))
-    assert [best.ids for (best,) in found] == [wanted.ids for wanted in expected]
+    actual = translator.decode(ids, texts=["another text"] * len(ids))
+    assert [best.ids for (best,) in actual] == [wanted.ids for wanted in expected]
 
 
 @pytest.mark.parametrize("hard_mode", [None, False, True])
 def test_forced_alignment_follows_the_run_or_what_is_asked(hard: Translator, hard_mode: bool | None) -> None:
-    (found,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=hard_mode)
+    (result,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=hard_mode)
     (own,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=hard_mode is not False)
-    assert np.array_equal(found.alignment, own.alignment)
+    assert np.array_equal(result.alignment, own.alignment)
     # A hard MoChA of chunks of 2 has at most two weights in a row.
-    assert (np.count_nonzero(found.alignment, axis=1) <= 2).all() == (hard_mode is not False)
+    assert (np.count_nonzero(result.alignment, axis=1) <= 2).all() == (hard_mode is not False)
 
 
 def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> None:
     sources = ["the cats see houses", "two big dogs find green streets", "three birds leave bridges"]
     targets = ["die Katzen sehen Häuser", "zwei großen Hunde", "drei 鳥 verlassen grünen Brücken"]
-    for source, target, found in zip(sources, targets, translator.align(sources, targets), strict=True):
+    for source, target, result in zip(sources, targets, translator.align(sources, targets), strict=True):
         (ids,) = translator.tokenizers.source.encode([source])
         (wanted,) = translator.tokenizers.target.encode([target])
         batch = collate([(np.array(ids), np.array(wanted))])
@@ -133,9 +133,9 @@ def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> Non
                 step = translator.model.step(given[None], memory, state)
                 total, state = total + step.logits[0].log_softmax(-1)[token].item(), step.state
                 rows.append(step.weights[0])
-        np.testing.assert_allclose(found.alignment, torch.stack(rows), atol=1e-5)
-        assert found.score == pytest.approx(total, abs=1e-4)
-        assert found.text == target and found.stops is None
+        np.testing.assert_allclose(result.alignment, torch.stack(rows), atol=1e-5)
+        assert result.score == pytest.approx(total, abs=1e-4)
+        assert result.text == target and result.stops is None
 
 
 def test_forced_alignment_of_its_own_translation_has_its_score(translator: Translator) -> None:
@@ -147,23 +147,23 @@ def test_forced_alignment_of_its_own_translation_has_its_score(translator: Trans
 
 def test_hard_alignments_are_decisions(hard: Translator) -> None:
     sources = ["the big cats see houses", "two dogs"]
-    for found in hard.translate(sources, GreedyConfig(mode="hard")):
-        length = len(found.source_tokens)
-        assert found.stops is not None and found.stops.shape == (len(found.tokens),)
-        assert (np.diff(found.stops) >= 0).all() and found.stops.max() <= length
-        for row, stop in zip(found.alignment, found.stops, strict=True):
+    for result in hard.translate(sources, GreedyConfig(mode="hard")):
+        length = len(result.source_tokens)
+        assert result.stops is not None and result.stops.shape == (len(result.tokens),)
+        assert (np.diff(result.stops) >= 0).all() and result.stops.max() <= length
+        for row, stop in zip(result.alignment, result.stops, strict=True):
             read = set(np.flatnonzero(row))
             assert read <= {stop - 1, stop} and (stop == length) == (not read)
     soft = hard.translate(sources, GreedyConfig(mode="soft"))
-    assert all(found.stops is None for found in soft)
+    assert all(result.stops is None for result in soft)
     (forced,) = hard.align(["two dogs find houses"], ["zwei Hunde"], hard=True)
     assert (np.count_nonzero(forced.alignment, axis=1) <= 2).all()
 
 
 def test_online_decoding_reports_its_delays(hard: Translator) -> None:
-    (found,) = hard.translate(["the big cats see houses"], OnlineConfig())
-    assert found.delays is not None and (np.diff(found.delays) >= 0).all()
-    assert found.delays.min() >= 1 and found.delays.max() <= len(found.source_tokens)
+    (result,) = hard.translate(["the big cats see houses"], OnlineConfig())
+    assert result.delays is not None and (np.diff(result.delays) >= 0).all()
+    assert result.delays.min() >= 1 and result.delays.max() <= len(result.source_tokens)
 
 
 def test_hard_decoding_of_a_global_attention_is_refused(translator: Translator) -> None:

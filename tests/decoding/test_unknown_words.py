@@ -50,22 +50,22 @@ def expected(translation: Translation, words: list[str], dictionary: dict[str, s
 def test_by_what_is_attended_to_most(often_unknown: Translator, dictionary: dict[str, str]) -> None:
     unknown_words = UnknownWords(often_unknown, dictionary)
     for source, words in zip(LINES, (LINES[0].split(), [], ["the", "green", "birds", ",", "find", "x￭y"]), strict=True):
-        for found in often_unknown.n_best(source, search=BeamConfig(beam_size=4, n_best=4)):
-            replaced = unknown_words.replaced(found, source)
-            texts = expected(found, words, dictionary)
+        for actual in often_unknown.n_best(source, search=BeamConfig(beam_size=4, n_best=4)):
+            replaced = unknown_words.replaced(actual, source)
+            texts = expected(actual, words, dictionary)
             joined = " ".join(" ".join(texts).split()).replace(" ,", ",")
             assert replaced.text.replace(" ,", ",") == joined
             still = replaced.text.count("⁇")
-            assert replaced.replaced_unknown == found.ids.count(UNK) - still
-            assert len(replaced.target_units) == len(found.ids)
-            assert (replaced.ids, replaced.score, replaced.tokens) == (found.ids, found.score, found.tokens)
+            assert replaced.replaced_unknown == actual.ids.count(UNK) - still
+            assert len(replaced.target_units) == len(actual.ids)
+            assert (replaced.ids, replaced.score, replaced.tokens) == (actual.ids, actual.score, actual.tokens)
 
 
 def test_they_are_there_to_be_replaced(often_unknown: Translator) -> None:
     """What the test above is of."""
-    found = often_unknown.translate(LINES[0])
-    assert found.ids.count(UNK) > 1 and "⁇" in found.text
-    assert "⁇" not in UnknownWords(often_unknown).replaced(found, LINES[0]).text
+    result = often_unknown.translate(LINES[0])
+    assert result.ids.count(UNK) > 1 and "⁇" in result.text
+    assert "⁇" not in UnknownWords(often_unknown).replaced(result, LINES[0]).text
 
 
 def a_translation(translator: Translator, source: str, target: list[int], peaks: list[int]) -> Translation:
@@ -86,11 +86,11 @@ def test_the_marks_of_tokenizers_in_a_word_are_no_marks(trained: Path) -> None:
     source = "▁two ￭zzz▁ x"
     ids = [UNK, cats, UNK, UNK, 3]
     peaks = [0, 0, source_words(translator.tokenizers.source, source).index("x"), -1, 0]
-    found = UnknownWords(translator, {"x": "große ￭ Stadt"}).replaced(
+    result = UnknownWords(translator, {"x": "große ￭ Stadt"}).replaced(
         a_translation(translator, source, ids, peaks), source
     )
-    assert found.text == f"{source_words(translator.tokenizers.source, source)[0]} Katzen große ￭ Stadt ⁇"
-    assert found.replaced_unknown == 2 and found.target_units[-1] is None
+    assert result.text == f"{source_words(translator.tokenizers.source, source)[0]} Katzen große ￭ Stadt ⁇"
+    assert result.replaced_unknown == 2 and result.target_units[-1] is None
     replaced = {2: "große ￭ Stadt"}
     delays = word_delays(target, ids, np.array([1, 2, 3, 4, 5]), 9, replaced)
     assert delays == (2, 3, 4, 4, 4, 5) and len(delays) == len(target.decode(ids, replaced).split())
@@ -106,12 +106,12 @@ def test_the_marks_of_tokenizers_in_a_word_are_no_marks(trained: Path) -> None:
 )
 def test_words_of_pieces(kind: str, text: str, words: list[str | None] | None) -> None:
     source = tokenizers(kind).source
-    found = source_words(source, text)
+    result = source_words(source, text)
     if words is not None:
-        assert [word for word in found if word] == [word for word in words if word] and found[-1] is None
+        assert [word for word in result if word] == [word for word in words if word] and result[-1] is None
         return
     pieces = source.split(text)
-    for word, piece, token in zip(found[:-1], pieces[:-1], source.encode([text])[0], strict=False):
+    for word, piece, token in zip(result[:-1], pieces[:-1], source.encode([text])[0], strict=False):
         assert word == (piece if token == UNK else "towerzz" if pieces.index(piece) <= pieces.index("zz") else "talks")
 
 
@@ -119,11 +119,11 @@ def test_online_each_word_has_its_delay(trained_hard: Path) -> None:
     translator = mt.load(trained_hard, device="cpu")
     with torch.no_grad():
         translator.model.single.decoder.output.bias[UNK] += 12
-    found = UnknownWords(translator, {"two": "genau zwei"}).replaced(
+    result = UnknownWords(translator, {"two": "genau zwei"}).replaced(
         translator.translate(LINES[0], OnlineConfig()), LINES[0]
     )
-    assert found.replaced_unknown and found.word_delays is not None
-    assert len(found.word_delays) == len(found.text.split())
+    assert result.replaced_unknown and result.word_delays is not None
+    assert len(result.word_delays) == len(result.text.split())
 
 
 def test_a_dictionary(tmp_path: Path) -> None:

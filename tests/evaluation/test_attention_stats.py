@@ -22,9 +22,9 @@ def output(weights: list, alpha: list | None = None, p_choose: list | None = Non
     return AttentionOutput(torch.zeros(2, 3, 1), torch.tensor(weights), *as_tensors)
 
 
-def measured(found: AttentionOutput, source: Tensor = SOURCE, target: Tensor = TARGET) -> dict[str, float]:
+def measured(result: AttentionOutput, source: Tensor = SOURCE, target: Tensor = TARGET) -> dict[str, float]:
     stats = AttentionStats()
-    stats.add(found, source, target)
+    stats.add(result, source, target)
     return stats.scores()
 
 

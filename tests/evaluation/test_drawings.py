@@ -41,8 +41,8 @@ def test_links_are_of_the_words_that_hypothesis_and_target_share(hypothesis: str
 
 def test_weights_between_words_are_sums_over_the_source_and_means_over_the_target() -> None:
     weights = np.array([[0.1, 0.3, 0.6, 0], [0.5, 0.1, 0.4, 0], [0, 0, 0.2, 0.8]])
-    found = weights_between_words(weights, [0, 0, 1, None], [0, 0, None])
-    np.testing.assert_allclose(found, [[0.5, 0.5, 0], [0, 0.2, 0.8]], atol=1e-12)
+    result = weights_between_words(weights, [0, 0, 1, None], [0, 0, None])
+    np.testing.assert_allclose(result, [[0.5, 0.5, 0], [0, 0.2, 0.8]], atol=1e-12)
 
 
 @pytest.mark.parametrize(("configured", "chosen"), [(False, None), (True, None), (True, False)])

@@ -101,8 +101,8 @@ def test_latency_counts_words_of_a_reference_as_those_of_a_hypothesis(trained_ha
     plain = evaluate(translator, Referenced(split, texts), OnlineConfig())
     latency = {name: value for name, value in plain.values().items() if name in ("ap", "al", "laal", "dal", "yaal")}
     for form in (lambda text: text.replace(" ", "\u00a0"), lambda text: text.replace(" ", "\t\t")):
-        found = evaluate(translator, Referenced(split, [form(text) for text in texts]), OnlineConfig())
-        assert found.values() | latency == found.values()
+        result = evaluate(translator, Referenced(split, [form(text) for text in texts]), OnlineConfig())
+        assert result.values() | latency == result.values()
     decomposed = evaluate(
         translator,
         Referenced(split, [unicodedata.normalize("NFD", text) for text in texts]),

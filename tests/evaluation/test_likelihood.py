@@ -17,13 +17,13 @@ SOURCES = ["the big cats see two green houses", "two dogs find bridges", "birds 
 def test_a_beam_s_score_is_the_likelihood(run: str, exponent: float, request: pytest.FixtureRequest) -> None:
     translator = mt.load(request.getfixturevalue(run), device="cpu")
     search = BeamConfig(beam_size=4, n_best=4, length_penalty=exponent)
-    for source, found in zip(SOURCES, translator.n_best(SOURCES, search=search), strict=True):
-        given = likelihoods(translator, [source] * len(found), [one.ids for one in found], length_penalty=exponent)
-        assert [one.score for one in given] == pytest.approx([one.score for one in found], abs=1e-5)
-        assert [one.tokens for one in given] == [one.tokens for one in found]
+    for source, result in zip(SOURCES, translator.n_best(SOURCES, search=search), strict=True):
+        given = likelihoods(translator, [source] * len(result), [one.ids for one in result], length_penalty=exponent)
+        assert [one.score for one in given] == pytest.approx([one.score for one in result], abs=1e-5)
+        assert [one.tokens for one in given] == [one.tokens for one in result]
         lengths = np.array([len(one.token_log_probs) for one in given])
         scores = np.array([one.log_prob for one in given]) / ((5 + lengths) / 6) ** exponent
-        np.testing.assert_allclose(scores, [one.score for one in found], atol=1e-5)
+        np.testing.assert_allclose(scores, [one.score for one in result], atol=1e-5)
 
 
 def test_a_search_that_ended_at_its_longest(trained: Path) -> None:

@@ -73,18 +73,18 @@ def test_word_links_join_words_of_both_sides(trained: Path, texts: Path) -> None
 
 
 def test_gold_links_are_scored(trained: Path, corpus: Corpus, tmp_path: Path) -> None:
-    found = lines(trained / "alignments/test.pharaoh")
+    result = lines(trained / "alignments/test.pharaoh")
     table = corpus.split("test")._table
 
     def scored(links: list[str]) -> float:
         with_gold = Split(table.drop_columns("links").append_column("links", [links]))
         return report(load(trained, device="cpu"), with_gold, "test", tmp_path)["aer"]["score"]
 
-    assert scored(found) == 0
+    assert scored(result) == 0
     # One link of n is wrong: 1 - 2 (n - 1) / 2n.
-    count = sum(len(line.split()) for line in found)
-    wrong = " ".join(["98-99", *found[0].split()[1:]])
-    assert scored([wrong, *found[1:]]) == pytest.approx(100 / count)
+    count = sum(len(line.split()) for line in result)
+    wrong = " ".join(["98-99", *result[0].split()[1:]])
+    assert scored([wrong, *result[1:]]) == pytest.approx(100 / count)
 
 
 def test_hard_and_soft_reports_say_so(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:

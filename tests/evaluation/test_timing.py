@@ -48,9 +48,9 @@ def test_times_of_a_translation():
     online = Translation(
         "the tall tower", 0.0, (), (), EMPTY, stops=stops, words_read=read, source_words=420, ids=tuple(ids)
     )
-    found = _timed(tokenizer, online, "word", 40.0)
-    assert found.written == [200, 400, 410]
-    assert found.stops is not None and found.stops[:2] == [[20], [140]] and np.isnan(found.stops[2][0])
+    result = _timed(tokenizer, online, "word", 40.0)
+    assert result.written == [200, 400, 410]
+    assert result.stops is not None and result.stops[:2] == [[20], [140]] and np.isnan(result.stops[2][0])
 
 
 def test_the_unit_is_what_there_are_as_many_of():

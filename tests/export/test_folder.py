@@ -53,14 +53,14 @@ def test_narrow_weights_are_the_nearest_of_their_form(
 ) -> None:
     own = load_file(checkpoint.locate(trained, "best") / checkpoint.MODEL)
     model, _, _ = checkpoint.load_model(exported[form], "best")
-    found = model.state_dict()
+    result = model.state_dict()
     for name, tensor in own.items():
         if tensor.dim() < 2:
-            assert torch.equal(found[name], tensor)
+            assert torch.equal(result[name], tensor)
             continue
-        assert found[name].dtype == torch.float32 and not torch.equal(found[name], tensor)
+        assert result[name].dtype == torch.float32 and not torch.equal(result[name], tensor)
         largest = tensor.abs() if form == "bfloat16" else tensor.flatten(1).abs().amax(1)[:, None]
-        assert ((found[name] - tensor).abs() <= 0.5001 * steps * largest).all()
+        assert ((result[name] - tensor).abs() <= 0.5001 * steps * largest).all()
 
 
 def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
@@ -68,19 +68,19 @@ def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
     small = weights.narrowed(tensors, "int8", {"a"})
     assert small["a"].tolist() == [[0, 0], [64, -127]] and small["a:scale"].tolist() == [0, pytest.approx(2 / 127)]
     save_file(small, tmp_path / "x.safetensors")
-    found = weights.read(tmp_path / "x.safetensors", "copy it")
-    assert found.keys() == tensors.keys() and torch.equal(found["bands"], tensors["bands"]) and found["n"] == 7
-    assert found["a"].tolist() == [[0, 0], [pytest.approx(1, abs=0.01), -2]]
+    result = weights.read(tmp_path / "x.safetensors", "copy it")
+    assert result.keys() == tensors.keys() and torch.equal(result["bands"], tensors["bands"]) and result["n"] == 7
+    assert result["a"].tolist() == [[0, 0], [pytest.approx(1, abs=0.01), -2]]
 
 
 def test_a_stream_of_an_export(trained_hard: Path, tmp_path: Path) -> None:
     export(trained_hard, tmp_path / "export")
     run, copy = (mt.load(folder, device="cpu") for folder in (trained_hard, tmp_path / "export"))
-    found = []
+    result = []
     for translator in (run, copy):
         session = translator.stream(OnlineConfig())
-        found.append([*session.read("two"), *session.read("cats"), *session.finish()])
-    assert found[0] == found[1] and found[0]
+        result.append([*session.read("two"), *session.read("cats"), *session.finish()])
+    assert result[0] == result[1] and result[0]
 
 
 def test_the_card_has_data_scores_and_signatures(trained: Path, exported: dict[str, Path]) -> None:

@@ -164,10 +164,10 @@ def test_padding_that_is_computed_counts_for_nothing(smoothing: float) -> None:
     expected, each = token_losses(readouts, weight, bias, targets, mask, smoothing=smoothing)
     gradients = torch.autograd.grad(expected, leaves)
     given = readouts.flatten(0, 1), weight, bias, targets.flatten(), mask.flatten().float()
-    found, own = _TokenLosses.apply(*given, None, None, smoothing, 0.0, True)
-    torch.testing.assert_close(found, expected)
+    actual, own = _TokenLosses.apply(*given, None, None, smoothing, 0.0, True)
+    torch.testing.assert_close(actual, expected)
     torch.testing.assert_close(own.view(mask.shape), each)
-    for mine, theirs in zip(torch.autograd.grad(found, leaves), gradients, strict=True):
+    for mine, theirs in zip(torch.autograd.grad(actual, leaves), gradients, strict=True):
         torch.testing.assert_close(mine, theirs)
 
 
@@ -229,10 +229,10 @@ def test_padding_that_is_computed_has_no_part_in_a_mixture() -> None:
     given = output.weight, output.bias
     expected, _ = token_losses(readouts, *given, targets, mask, smoothing=0.1, mixture=Mixture(*mixture))
     real = mask.flatten().float()
-    found, each = _TokenLosses.apply(
+    actual, each = _TokenLosses.apply(
         readouts.flatten(0, 1), *given, targets.flatten(), real, None, mixture.flatten(1), 0.1, 0.0, True
     )
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     assert not each[~mask.flatten()].any()
-    for ours, theirs in zip(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves), strict=True):
+    for ours, theirs in zip(torch.autograd.grad(actual, leaves), torch.autograd.grad(expected, leaves), strict=True):
         torch.testing.assert_close(ours, theirs)

@@ -102,10 +102,10 @@ def test_padding_that_is_computed_has_no_part_in_it() -> None:
     leaves = [readouts.requires_grad_(), output.weight, output.bias]
     expected, _ = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, agreement=4.0)
     rows, wanted, real = (_side_by_side(each).flatten(0, 1) for each in (readouts, targets, mask))
-    found, each = _TokenLosses.apply(rows, *leaves[1:], wanted, real.float(), None, None, 0.1, 4.0, True)
-    torch.testing.assert_close(found, expected)
+    actual, each = _TokenLosses.apply(rows, *leaves[1:], wanted, real.float(), None, None, 0.1, 4.0, True)
+    torch.testing.assert_close(actual, expected)
     assert not each[~real].any()
-    for ours, theirs in zip(torch.autograd.grad(found, leaves), torch.autograd.grad(expected, leaves), strict=True):
+    for ours, theirs in zip(torch.autograd.grad(actual, leaves), torch.autograd.grad(expected, leaves), strict=True):
         torch.testing.assert_close(ours, theirs)
 
 

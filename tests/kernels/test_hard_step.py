@@ -107,8 +107,8 @@ def test_queries_of_all_steps_may_lie_anyhow_in_memory():
     for other in (queries.transpose(0, 1).contiguous().transpose(0, 1), torch.stack((queries, queries), -1)[..., 0]):
         energies = tuple(energy._replace(query=other) for energy in chosen.energies)
         for values in (source.values, wide[..., ::2]):
-            found = hard_steps(energies, source._replace(values=values), 3, True)
-            assert all(torch.equal(*parts) for parts in zip(found, expected, strict=True))
+            actual = hard_steps(energies, source._replace(values=values), 3, True)
+            assert all(torch.equal(*parts) for parts in zip(actual, expected, strict=True))
 
 
 def test_each_row_is_as_alone():

@@ -68,11 +68,11 @@ def literal(
 def test_it_is_the_loop_of_steps_with_its_gradients(steps_mask: bool, dropped: bool) -> None:
     given = made(steps_mask=steps_mask, dropped=dropped)
     leaves = tuple(given[:10])
-    found = run(input_feeding, given, leaves)
+    actual = run(input_feeding, given, leaves)
     expected = run(literal, given, leaves)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     for chosen in ([0], [1], [2], [0, 1, 2]):  # also where one output alone is used
-        sums = [sum(outputs[i].sin().sum() for i in chosen) for outputs in (found, expected)]
+        sums = [sum(outputs[i].sin().sum() for i in chosen) for outputs in (actual, expected)]
         gradients = [torch.autograd.grad(one, leaves, retain_graph=True, allow_unused=True) for one in sums]
         for ours, theirs in zip(*gradients, strict=True):
             torch.testing.assert_close(ours, torch.zeros_like(ours) if theirs is None else theirs)

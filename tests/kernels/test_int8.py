@@ -47,13 +47,13 @@ def test_a_product_is_that_of_the_rounded_numbers(rows: int) -> None:
     exact = (left.long() @ right.long().T).double() * left_scale.double() * right_scale.double().T + bias
     with torch.no_grad():
         matrix = Int8Matrix(weight)
-        found = matrix(given, bias)
-        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(matrix(given[:, None], None)[:, 0], found - bias, rtol=1e-5, atol=1e-5)
+        result = matrix(given, bias)
+        torch.testing.assert_close(result.double(), exact, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(matrix(given[:, None], None)[:, 0], result - bias, rtol=1e-5, atol=1e-5)
         sides = Int8Matrix(weight[:, :20], weight[:, 20:])
-        assert torch.equal(sides(given, bias), found)
-    error = (found - linear(given, weight, bias)).abs().max()
-    assert 0 < error < 0.02 * found.abs().max()
+        assert torch.equal(sides(given, bias), result)
+    error = (result - linear(given, weight, bias)).abs().max()
+    assert 0 < error < 0.02 * result.abs().max()
 
 
 @pytest.mark.parametrize("rows", ROWS)
@@ -92,10 +92,10 @@ def test_without_packed_matrices_products_are_alike(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(torch.ops, "onednn", None)
         steps_of_matrices.cache_clear()  # whose answer is another one for `_int_mm` on some processors
         try:
-            found = Int8Matrix(weight)(given, bias)
+            result = Int8Matrix(weight)(given, bias)
         finally:
             steps_of_matrices.cache_clear()
-    torch.testing.assert_close(found, packed, rtol=0, atol=0.02 * float(packed.abs().max()))
+    torch.testing.assert_close(result, packed, rtol=0, atol=0.02 * float(packed.abs().max()))
 
 
 @pytest.mark.parametrize("rows", ROWS)

@@ -33,9 +33,9 @@ def layouts(rows: int, columns: int) -> list[Tensor]:
 def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
     for weight, given, bias in itertools.product(layouts(outputs, 7), layouts(rows, 7), (None, drawn(outputs))):
         expected = nn.functional.linear(given.double(), weight.double(), None if bias is None else bias.double())
-        found = compute(given, weight, bias)
-        assert found.shape == (rows, outputs)
-        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+        actual = compute(given, weight, bias)
+        assert actual.shape == (rows, outputs)
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)
 
 
 @compiled
@@ -70,15 +70,15 @@ def test_blocks_and_their_gradients(shape: tuple[int, ...], bias: bool) -> None:
     layer = nn.Linear(24, 40, bias=bias)
     rows = torch.randn(*shape, 24, requires_grad=True)
     grad = torch.randn(*shape, 40).bfloat16()
-    found = in_blocks(rows, layer.weight, layer.bias)
-    assert found.dtype == torch.bfloat16 and found.shape == grad.shape
+    actual = in_blocks(rows, layer.weight, layer.bias)
+    assert actual.dtype == torch.bfloat16 and actual.shape == grad.shape
     leaves = [rows, *layer.parameters()]
-    gradients = torch.autograd.grad(found, leaves, grad)
+    gradients = torch.autograd.grad(actual, leaves, grad)
 
     exact = [leaf.detach().bfloat16().double().requires_grad_() for leaf in leaves]
     wanted = nn.functional.linear(*exact)
     expected = (wanted.detach(), *torch.autograd.grad(wanted, exact, grad.double()))
-    for ours, theirs in zip((found, *gradients), expected, strict=True):
+    for ours, theirs in zip((actual, *gradients), expected, strict=True):
         assert ours.shape == theirs.shape
         torch.testing.assert_close(ours.double(), theirs, rtol=ROUNDING, atol=ROUNDING * float(theirs.abs().max()))
     # What is summed over the rows is summed in float32, and not rounded to bfloat16 but for what a block adds.
@@ -92,9 +92,9 @@ def test_matrix_products(product, rows: int, inner: int, columns: int) -> None:
         for bias in (None, drawn(columns)):
             before = left.clone(), right.clone()
             expected = left.double() @ right.double() + (0 if bias is None else bias)
-            for found in (product(left, right, bias), matrix_product(left, right, bias)):
-                assert found.dtype == torch.float32
-                torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-4)
+            for actual in (product(left, right, bias), matrix_product(left, right, bias)):
+                assert actual.dtype == torch.float32
+                torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-4)
             assert torch.equal(left, before[0]) and torch.equal(right, before[1])
 
 

@@ -72,16 +72,16 @@ def test_strategies(cell: str, name: str, lengths: list[int], goes_on: bool, bot
     inputs, state, mask = example(cell, count, lengths)
     inputs.requires_grad_()
     before = state if goes_on else None
-    found, after = getattr(layers, name)(inputs, before, mask)
+    actual, after = getattr(layers, name)(inputs, before, mask)
     plain = by_torch(layers)
     expected, states = alone(plain, inputs, before, mask)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     for ours, theirs in zip(after, states, strict=not both):
         # Of both directions, the hidden vectors of the top layer are known.
         torch.testing.assert_close(*((part[:, -2:] if both else part) for part in (ours, theirs)))
         if both:
             break
-    gradients = torch.autograd.grad(found.square().sum(), [inputs, *layers.parameters()])
+    gradients = torch.autograd.grad(actual.square().sum(), [inputs, *layers.parameters()])
     expected_gradients = torch.autograd.grad(expected.square().sum(), [inputs, *plain.parameters()])
     torch.testing.assert_close(gradients, expected_gradients)
 
@@ -101,16 +101,16 @@ def test_dropped_weights(cell: str, name: str, lengths: list[int], goes_on: bool
     whole = getattr(layers, name)(inputs, before, mask)[0]
     torch.testing.assert_close(whole, alone(by_torch(layers), inputs, before, mask)[0])
     torch.manual_seed(8)
-    found, _ = getattr(layers.train(), name)(inputs, before, mask)
+    actual, _ = getattr(layers.train(), name)(inputs, before, mask)
     plain = by_torch(layers)
     torch.manual_seed(8)
     kept = {}
     for weight in (weight for weight in plain._flat_weights_names if weight.startswith("weight_hh")):
         kept[weight] = dropout(torch.ones_like(getattr(plain, weight)), 0.4)
         getattr(plain, weight).data *= kept[weight]
-    assert not torch.equal(found, whole)
-    torch.testing.assert_close(found, alone(plain, inputs, before, mask)[0])
-    gradients = torch.autograd.grad(found.square().sum(), [*layers.parameters()])
+    assert not torch.equal(actual, whole)
+    torch.testing.assert_close(actual, alone(plain, inputs, before, mask)[0])
+    gradients = torch.autograd.grad(actual.square().sum(), [*layers.parameters()])
     expected = torch.autograd.grad(alone(plain, inputs, before, mask)[0].square().sum(), [*plain.parameters()])
     for (weight, _), ours, theirs in zip(layers.named_parameters(), gradients, expected, strict=True):
         torch.testing.assert_close(ours, theirs * kept.get(weight, 1))
@@ -159,9 +159,9 @@ def few_rows_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cells_of_few_rows(cell: str, rows: int) -> None:
     layers = layers_of(cell, 2, dtype=torch.float32)
     inputs, state, mask = example(cell, 2, [3] * rows, torch.float32)
-    found, after = layers.cell_by_cell(inputs, state)
+    actual, after = layers.cell_by_cell(inputs, state)
     expected, states = alone(by_torch(layers), inputs.double(), tuple(part.double() for part in state), mask)
-    torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(actual.double(), expected, atol=1e-6, rtol=1e-5)
     for ours, theirs in zip(after, states, strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
 
@@ -176,15 +176,15 @@ def test_one_step_of_few_rows(rows: int, layers: int, monkeypatch: pytest.Monkey
     lstms = layers_of("lstm", layers, dtype=torch.float32)
     inputs, state, mask = example("lstm", layers, [1] * rows, torch.float32)
     expected, states = alone(by_torch(lstms), inputs.double(), tuple(part.double() for part in state), mask)
-    found, after = lstms.cell_by_cell(inputs, state)
-    for ours, theirs in zip((found, *after), (expected, *states), strict=True):
+    actual, after = lstms.cell_by_cell(inputs, state)
+    for ours, theirs in zip((actual, *after), (expected, *states), strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
     monkeypatch.setattr(lstm_step, "THREAD", 1)
     scattered = tuple(torch.stack((part, part), -1)[..., 0] for part in state)
     again, after_again = lstms.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
-    assert all(torch.equal(*parts) for parts in zip((found, *after), (again, *after_again), strict=True))
+    assert all(torch.equal(*parts) for parts in zip((actual, *after), (again, *after_again), strict=True))
     exact, _ = lstms.cell_by_cell(inputs, tuple(part.double() for part in state))
-    assert torch.equal(exact, found)
+    assert torch.equal(exact, actual)
 
 
 @pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
@@ -228,8 +228,8 @@ def test_cells_lose_nothing_to_autocast(cell: str) -> None:
     inputs, state, _ = example(cell, 1, [3, 3], torch.float32)
     expected, _ = layers.whole(inputs, state)
     with torch.autocast("cpu", torch.bfloat16):
-        found, _ = layers(inputs.bfloat16().float(), state)
+        actual, _ = layers(inputs.bfloat16().float(), state)
         rounded, _ = layers(inputs.bfloat16(), state)
-    assert found.dtype == rounded.dtype == torch.float32
-    assert torch.equal(found, rounded)
-    torch.testing.assert_close(found, expected, atol=0.02, rtol=0.02)
+    assert actual.dtype == rounded.dtype == torch.float32
+    assert torch.equal(actual, rounded)
+    torch.testing.assert_close(actual, expected, atol=0.02, rtol=0.02)

@@ -29,8 +29,8 @@ def test_sequences_count_by_their_weights(rows: int, mixing: bool, smoothing: fl
     expected = sum(weight * total for weight, (total, _) in zip(weights, alone, strict=True))
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-3)
     torch.testing.assert_close(each, torch.cat([one for _, one in alone]))
-    found = torch.autograd.grad(loss, leaves)
-    for ours, theirs in zip(found, torch.autograd.grad(expected, leaves), strict=True):
+    actual = torch.autograd.grad(loss, leaves)
+    for ours, theirs in zip(actual, torch.autograd.grad(expected, leaves), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=2e-4)
         assert ours.abs().max() > 0.01
 
@@ -43,7 +43,7 @@ def test_padding_that_is_computed_has_no_part_in_a_weighted_sum() -> None:
     expected, _ = token_losses(readouts, *given, targets, mask, weights, smoothing=0.1)
     rows = (weights[:, None] * mask).flatten()
     computed = (readouts.flatten(0, 1), *given, targets.flatten(), mask.flatten().float(), rows, None, 0.1, 0.0, True)
-    found, _ = _TokenLosses.apply(*computed)
-    torch.testing.assert_close(found, expected)
-    for ours, theirs in zip(*(torch.autograd.grad(loss, [readouts]) for loss in (found, expected)), strict=True):
+    actual, _ = _TokenLosses.apply(*computed)
+    torch.testing.assert_close(actual, expected)
+    for ours, theirs in zip(*(torch.autograd.grad(loss, [readouts]) for loss in (actual, expected)), strict=True):
         torch.testing.assert_close(ours, theirs)

@@ -90,8 +90,8 @@ def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
 def test_for_tensors_on_a_gpu():
     p = torch.rand(2, 3, 40, generator=torch.Generator().manual_seed(1))
     start = torch.eye(40)[:2]
-    found = expected_alignment(p.cuda(), start.cuda())
-    torch.testing.assert_close(found.cpu(), expected_alignment(p, start))
+    result = expected_alignment(p.cuda(), start.cuda())
+    torch.testing.assert_close(result.cpu(), expected_alignment(p, start))
 
 
 def test_block_sizes():

@@ -64,11 +64,11 @@ def test_bleu_is_indeed_0_where_it_is_said() -> None:
     ],
 )
 def test_what_the_references_say_against_a_metric(references, expected) -> None:
-    found = {metric.name: metric.unsuited(references) for metric in EVERY}
-    assert {name: reason for name, reason in found.items() if reason} == expected | (
+    actual = {metric.name: metric.unsuited(references) for metric in EVERY}
+    assert {name: reason for name, reason in actual.items() if reason} == expected | (
         {} if "circle" in references[0][0] else SCENES
     )
-    assert notes(EVERY, references) == [reason for reason in found.values() if reason]
+    assert notes(EVERY, references) == [reason for reason in actual.values() if reason]
 
 
 def test_a_tokenizer_of_the_language_suits() -> None:
@@ -93,15 +93,15 @@ THAI = [["ฝนจะตกหนักในกรุงเทพวันน�
     ],
 )
 def test_what_a_tokenizer_cannot_cut(tokenizer, references, reason):
-    for found in (Bleu(Settings(None, tokenizer)), Rouge(Settings(rouge=RougeProtocol(tokenizer=tokenizer)))):
-        objection = found.unsuited(references)
+    for result in (Bleu(Settings(None, tokenizer)), Rouge(Settings(rouge=RougeProtocol(tokenizer=tokenizer)))):
+        objection = result.unsuited(references)
         assert (objection is None) if reason is None else reason in objection and f"tokenizer {tokenizer} " in objection
 
 
 @pytest.mark.skipif(find_spec("mecab_ko") is None, reason="needs sacrebleu[ko]")
 def test_a_tokenizer_of_another_language() -> None:
-    found = Bleu(Settings("kr")).unsuited([["the cat sat on the mat ."]])
-    assert found is not None and "ko-mecab is for Korean, and most references have no letter of it" in found
+    result = Bleu(Settings("kr")).unsuited([["the cat sat on the mat ."]])
+    assert result is not None and "ko-mecab is for Korean, and most references have no letter of it" in result
 
 
 def test_words_of_latency() -> None:

@@ -31,9 +31,9 @@ def chrf(hypotheses, references):
 def test_as_sacrebleu_has_it(metric, theirs, seed, random_corpus):
     hypotheses, references = random_corpus(seed, most=1 + seed % 3)
     streams = [[group[n] if n < len(group) else None for group in references] for n in range(max(map(len, references)))]
-    [found] = metric.score(hypotheses, references).values()
-    assert found.score == theirs.corpus_score(hypotheses, streams).score
-    assert found.signature == theirs.get_signature().format()
+    [result] = metric.score(hypotheses, references).values()
+    assert result.score == theirs.corpus_score(hypotheses, streams).score
+    assert result.signature == theirs.get_signature().format()
 
 
 def test_identical_text_scores_100_with_sacrebleus_own_signature():
@@ -104,22 +104,22 @@ def test_systems_beside_the_first_as_sacrebleu_has_them(metric, theirs):
     first = sentences(0, 0.0)
     second = [line if i % 2 else None for i, line in enumerate(sentences(4, 0.05))]
     references = [[text for text in pair if text] for pair in zip(first, second, strict=True)]
-    [found] = metric.compare(systems, references).values()
+    [results] = metric.compare(systems, references).values()
     signatures, table = PairedTest(list(systems.items()), {"": theirs}, [first, second], "bs", 1000)()
     [name] = signatures
-    assert list(found) == list(systems)
-    for result, other in zip(found.values(), table[name], strict=True):
+    assert list(results) == list(systems)
+    for result, other in zip(results.values(), table[name], strict=True):
         assert (result.score, result.mean, result.ci) == (other.score, other.mean, other.ci)
         assert result.signature == signatures[name].format()
     assert result.signature.startswith("nrefs:var|bs:1000|seed:12345|")
-    assert [found[system].p_value for system in ("base", "near", "good")] == [
+    assert [results[system].p_value for system in ("base", "near", "good")] == [
         None,
         *(r.p_value for r in table[name][1:3]),
     ]
-    assert found["near"].p_value > 0.05 and not found["near"].significant
-    assert found["good"].significant
+    assert results["near"].p_value > 0.05 and not results["near"].significant
+    assert results["good"].significant
     # sacreBLEU would give 0.001 here.
-    assert found["again"].p_value == 1.0 and found["again"].score == found["base"].score
+    assert results["again"].p_value == 1.0 and results["again"].score == results["base"].score
 
 
 def test_one_system_alone_has_its_interval():

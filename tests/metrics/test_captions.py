@@ -31,12 +31,12 @@ def corpus() -> tuple[list[str], list[list[str]]]:
 
 
 def ours(captions: list[str], references: list[list[str]]) -> list[float]:
-    found = {
+    result = {
         name: score.score
         for m in (CocoBleu(), CocoRouge(), Cider())
         for name, score in m.score(captions, references).items()
     }
-    return [found[name] for name in NAMES]
+    return [result[name] for name in NAMES]
 
 
 def theirs(captions: list[str], references: list[list[str]]) -> list[float]:
@@ -116,8 +116,8 @@ def test_the_signature_tells_what_the_references_are():
 def test_a_system_is_compared_on_the_same_samples():
     captions, references = corpus()
     worse = ["a thing", *captions[1:500], *("nothing of the kind",) * 500]
-    found = CocoBleu().compare({"base": captions, "worse": worse}, references)
-    assert list(found) == list(NAMES[:4])
-    for name, results in found.items():
+    result = CocoBleu().compare({"base": captions, "worse": worse}, references)
+    assert list(result) == list(NAMES[:4])
+    for name, results in result.items():
         assert results["base"].score == CocoBleu().score(captions, references)[name].score > results["worse"].score
         assert results["worse"].significant and results["base"].mean == pytest.approx(results["base"].score, abs=0.5)

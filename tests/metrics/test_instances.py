@@ -42,9 +42,9 @@ def test_other_units_and_speech_are_read(tmp_path: Path):
     spoken = {"delays": [120.5, 300], "source": ["a.wav", "samplerate: 16000"], "source_length": 3000.25}
     line = {"index": 7, "prediction": "a b", "reference": None, "elapsed": [130.2, 340.1]} | spoken
     (tmp_path / LOG).write_text(json.dumps(line) + "\n")
-    [found] = read_log(tmp_path / LOG)
-    assert (found.delays, found.source_length, found.reference) == ((120.5, 300), 3000.25, None)
-    assert score_latency([found])["al"].score == pytest.approx((120.5 + 300 - 3000.25 / 2) / 2)
+    [result] = read_log(tmp_path / LOG)
+    assert (result.delays, result.source_length, result.reference) == ((120.5, 300), 3000.25, None)
+    assert score_latency([result])["al"].score == pytest.approx((120.5 + 300 - 3000.25 / 2) / 2)
 
 
 GOOD = {"index": 1, "prediction": "a b", "delays": [1, 2], "reference": "a\n", "source": "x y", "source_length": 2}

@@ -126,5 +126,5 @@ def test_equals_pycocoevalcap() -> None:
     assert ours.score_of_sums(counts) == pytest.approx(100 * np.array(each), abs=1e-6)
     score = ours.score(CAPTIONS, REFERENCES)["meteor"]
     assert score.score == pytest.approx(100 * expected, abs=1e-6) and "meteor:1.5" in score.signature
-    found = ours.compare({"one": CAPTIONS, "other": CAPTIONS[::-1]}, REFERENCES)["meteor"]
-    assert found["one"].score == score.score > found["other"].score
+    actual = ours.compare({"one": CAPTIONS, "other": CAPTIONS[::-1]}, REFERENCES)["meteor"]
+    assert actual["one"].score == score.score > actual["other"].score

@@ -38,9 +38,9 @@ def test_systems_beside_the_first(metric) -> None:
     base = spoilt(1, 0.4)
     near = [TEXT[0], *base[1:50], *spoilt(2, 0.6)[50:]]
     systems = {"base": base, "again": list(base), "near": near, "good": spoilt(3, 0.1)}
-    found = metric.compare(systems, references)
-    assert metric.main() in found and set(found) <= set(metric.headings())
-    for name, results in found.items():
+    compared = metric.compare(systems, references)
+    assert metric.main() in compared and set(compared) <= set(metric.headings())
+    for name, results in compared.items():
         assert list(results) == list(systems)
         for system, result in results.items():
             assert result.score == pytest.approx(metric.score(systems[system], references)[name].score)

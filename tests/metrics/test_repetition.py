@@ -46,9 +46,9 @@ def test_equals_the_definitions(seed: int):
 
 def test_repetition_is_counted_beside_that_of_the_references():
     again = "he said that he said that he said so"
-    found = text_statistics([again, "fine", "", again], ["fine", again, "fine", "fine"], None)
-    assert found == {"repeated_trigrams": 50.0, "repeated_trigrams_of_references": 25.0}
-    assert text_statistics(["x"] * 4, ["some", "other", "words", "here"], SOURCES).keys() == found.keys()
+    result = text_statistics([again, "fine", "", again], ["fine", again, "fine", "fine"], None)
+    assert result == {"repeated_trigrams": 50.0, "repeated_trigrams_of_references": 25.0}
+    assert text_statistics(["x"] * 4, ["some", "other", "words", "here"], SOURCES).keys() == result.keys()
 
 
 def test_characters_are_counted_where_nothing_stands_between_words():
@@ -57,8 +57,8 @@ def test_characters_are_counted_where_nothing_stands_between_words():
 
 def test_what_deletion_keeps_is_counted_where_the_references_delete():
     outputs = ["the old man saw", "a dog", "one two and six", ""]
-    found = text_statistics(outputs, SHORT, SOURCES)
-    assert found == {
+    result = text_statistics(outputs, SHORT, SOURCES)
+    assert result == {
         "repeated_trigrams": 0.0,
         "deletions": 50.0,
         "prefixes": 50.0,

@@ -25,8 +25,8 @@ def scores(hypotheses, references, protocol=PLAIN):
 
 def test_by_hand():
     # 5 of 6 words in common, 3 of 5 bigrams, and a common subsequence of 5 words.
-    found = scores(["the cat sat on the mat"], [["the cat lay on the mat"]])
-    assert found == pytest.approx({"rouge1": 500 / 6, "rouge2": 60, "rougeL": 500 / 6, "rougeLsum": 500 / 6})
+    result = scores(["the cat sat on the mat"], [["the cat lay on the mat"]])
+    assert result == pytest.approx({"rouge1": 500 / 6, "rouge2": 60, "rougeL": 500 / 6, "rougeLsum": 500 / 6})
 
 
 def test_f1_weighs_precision_and_recall_alike():
@@ -36,10 +36,10 @@ def test_f1_weighs_precision_and_recall_alike():
 
 def test_the_best_reference_counts_for_each_kind_by_itself():
     # The first has all the words in another order, the second one bigram only.
-    found = scores(["a b c d"], [["d c b a", "a b x y"]])
-    assert found["rouge1"] == pytest.approx(100)
-    assert found["rouge2"] == pytest.approx(100 / 3)
-    assert found["rougeL"] == pytest.approx(50)
+    result = scores(["a b c d"], [["d c b a", "a b x y"]])
+    assert result["rouge1"] == pytest.approx(100)
+    assert result["rouge2"] == pytest.approx(100 / 3)
+    assert result["rougeL"] == pytest.approx(50)
 
 
 def test_the_score_is_the_mean_over_examples():
@@ -49,9 +49,9 @@ def test_the_score_is_the_mean_over_examples():
 def test_only_newlines_separate_the_sentences_of_lsum():
     one_line = scores(["c d. a b."], [["a b. c d."]])
     assert one_line["rougeLsum"] == one_line["rougeL"] == pytest.approx(50)
-    found = scores(["c d.\na b."], [["a b.\nc d."]])
-    assert found["rougeLsum"] == pytest.approx(100)
-    assert found["rougeL"] == pytest.approx(50)
+    result = scores(["c d.\na b."], [["a b.\nc d."]])
+    assert result["rougeLsum"] == pytest.approx(100)
+    assert result["rougeL"] == pytest.approx(50)
 
 
 def test_stems():
@@ -81,8 +81,8 @@ def test_recall_at_75_bytes():
     # 14 words of five bytes with their blank, and five bytes of the next: "xxxxxab" is cut to "xxxxx".
     words = [letter * 4 for letter in "abcdefghijklmn"]
     hypothesis = " ".join([*words, "xxxxxab", "zzzz"])
-    found = scores([hypothesis], [[" ".join([*words, "xxxxx", "zzzz"])]], PROTOCOLS["duc"])
-    assert found["rouge1"] == pytest.approx(100 * 15 / 16)
+    result = scores([hypothesis], [[" ".join([*words, "xxxxx", "zzzz"])]], PROTOCOLS["duc"])
+    assert result["rouge1"] == pytest.approx(100 * 15 / 16)
     # The 75th byte is the first of the two of "ä", of which nothing is left.
     assert scores(["a" * 74 + "ä"], [["a" * 74]], PROTOCOLS["duc"])["rouge1"] == pytest.approx(100)
 
@@ -95,9 +95,9 @@ def test_the_reference_with_the_highest_recall_counts():
 
 
 def test_the_mean_over_references():
-    found = scores(["a b c d"], [["a b c d", "a b x y", "x y"]], RougeProtocol(multi="mean"))
-    assert found["rouge1"] == pytest.approx(100 * (1 + 0.5 + 0) / 3)
-    assert found["rouge2"] == pytest.approx(100 * (1 + 1 / 3 + 0) / 3)
+    result = scores(["a b c d"], [["a b c d", "a b x y", "x y"]], RougeProtocol(multi="mean"))
+    assert result["rouge1"] == pytest.approx(100 * (1 + 0.5 + 0) / 3)
+    assert result["rouge2"] == pytest.approx(100 * (1 + 1 / 3 + 0) / 3)
 
 
 def test_gigawords_digits_are_no_words():
@@ -132,49 +132,49 @@ def test_duc_2003_as_rouge_score_has_it(system):
     groups = list(zip(*(read(f"ref{n}") for n in range(4)), strict=True))
     scorer = RougeScorer(KINDS, use_stemmer=True)
     multi = [scorer.score_multi(group, text) for group, text in zip(groups, hypotheses, strict=True)]
-    found = scores(hypotheses, groups)
+    result = scores(hypotheses, groups)
     recalls = scores(hypotheses, groups, PROTOCOLS["duc"])
     cut = [text.encode()[:75].decode() for text in hypotheses]
     assert (cut == hypotheses) == (system == "prefix75")
     for kind in KINDS:
-        assert found[kind] == pytest.approx(100 * fmean(scores[kind].fmeasure for scores in multi))
+        assert result[kind] == pytest.approx(100 * fmean(scores[kind].fmeasure for scores in multi))
         best = [max(scorer.score(r, text)[kind].recall for r in g) for g, text in zip(groups, cut, strict=True)]
         assert recalls[kind] == pytest.approx(100 * fmean(best))
-    assert 25 < found["rouge1"] < 40 and 25 < recalls["rouge1"] < 40
+    assert 25 < result["rouge1"] < 40 and 25 < recalls["rouge1"] < 40
 
 
 def test_systems_beside_the_first():
     references = [[f"alpha beta {word}"] for word in ("one", "two", "three", "four", "five", "six")]
     perfect = [group[0] for group in references]
     systems = {"base": ["alpha"] * 6, "perfect": perfect, "again": ["alpha"] * 6}
-    found = Rouge().compare(systems, references)
-    assert list(found) == KINDS[:3] and list(found["rouge1"]) == list(systems)
+    results = Rouge().compare(systems, references)
+    assert list(results) == KINDS[:3] and list(results["rouge1"]) == list(systems)
     assert list(Rouge().compare({"base": ["a\nb"]}, [["b\na"]])) == KINDS  # now L and Lsum differ
-    assert {name: result.score for name, result in found["rouge1"].items()} == pytest.approx(
+    assert {name: result.score for name, result in results["rouge1"].items()} == pytest.approx(
         {"base": 50, "perfect": 100, "again": 50}
     )
-    assert [found["rouge1"][name].p_value for name in systems] == [None, pytest.approx(1 / 1001), 1.0]
-    assert found["rougeL"]["perfect"].significant
-    assert found["rouge2"]["base"].signature.startswith("nrefs:1|bs:1000|seed:12345|measure:f1|")
+    assert [results["rouge1"][name].p_value for name in systems] == [None, pytest.approx(1 / 1001), 1.0]
+    assert results["rougeL"]["perfect"].significant
+    assert results["rouge2"]["base"].signature.startswith("nrefs:1|bs:1000|seed:12345|measure:f1|")
 
 
 CHINESE = "今天从早上开始下雨，气温3度。"
 
 
 def test_tokenizers_of_other_scripts() -> None:
-    def found(tokenizer, hypothesis, reference):
+    def result(tokenizer, hypothesis, reference):
         return scores([hypothesis], [[reference]], RougeProtocol(tokenizer=tokenizer))
 
     # One digit in common, of which rouge-score makes everything.
-    assert found("a-z0-9", "他们昨天卖了3本书", CHINESE)["rouge1"] == 100
-    assert found("zh", "他们昨天卖了3本书", CHINESE)["rouge1"] == pytest.approx(100 * 2 * 2 / (9 + 13))
-    assert found("char", CHINESE, CHINESE) == pytest.approx(dict.fromkeys(KINDS, 100))
+    assert result("a-z0-9", "他们昨天卖了3本书", CHINESE)["rouge1"] == 100
+    assert result("zh", "他们昨天卖了3本书", CHINESE)["rouge1"] == pytest.approx(100 * 2 * 2 / (9 + 13))
+    assert result("char", CHINESE, CHINESE) == pytest.approx(dict.fromkeys(KINDS, 100))
     # Punctuation is no word, and case does not count.
-    assert found("intl", "Größe , Мир !", "größe мир")["rouge2"] == pytest.approx(100)
-    assert found("intl", "Größe", "Grüße")["rouge1"] == 0
-    assert found("char", "हिन्दी", "हन्द")["rouge1"] < 100  # the marks of vowels count
+    assert result("intl", "Größe , Мир !", "größe мир")["rouge2"] == pytest.approx(100)
+    assert result("intl", "Größe", "Grüße")["rouge1"] == 0
+    assert result("char", "हिन्दी", "हन्द")["rouge1"] < 100  # the marks of vowels count
     # Stems are English.
-    assert found("intl", "she walked", "she walks")["rouge1"] == pytest.approx(50)
+    assert result("intl", "she walked", "she walks")["rouge1"] == pytest.approx(50)
     signature = rouge(["a"], [["a"]], RougeProtocol(tokenizer="intl"))["rouge1"].signature
     assert "|case:lower|tok:intl|stem:no|" in signature
 

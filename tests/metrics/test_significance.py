@@ -39,43 +39,43 @@ def test_as_sacrebleu_defines_it(shift):
     other = np.clip(base + draw.normal(shift, 12, 80), 0, 100)
     texts = [(name, [repr(float(value)) for value in values]) for name, values in (("base", base), ("other", other))]
     _, table = PairedTest(texts, {"average_checkpoints": Average()}, [["reference"] * 80], "bs", 1000)()
-    found = paired_bootstrap({"base": mean_of(base), "other": mean_of(other)}, "signature")
-    for result, theirs in zip(found.values(), table["average"], strict=True):
+    results = paired_bootstrap({"base": mean_of(base), "other": mean_of(other)}, "signature")
+    for result, theirs in zip(results.values(), table["average"], strict=True):
         assert (result.score, result.mean, result.ci) == pytest.approx((theirs.score, theirs.mean, theirs.ci), rel=1e-5)
         assert result.p_value == theirs.p_value
-    assert 0 < found["other"].p_value <= 1
+    assert 0 < results["other"].p_value <= 1
 
 
 def test_by_hand():
     # Every sample of equal values has the same score, so no sample is as far from the baseline as the scores are.
     values = {"base": 40.0, "better": 50.0, "same": 40.0}
-    found = paired_bootstrap({name: mean_of(np.full(5, value)) for name, value in values.items()}, "s")
-    assert found["base"] == Paired(40.0, "s", 40.0, 0.0, None)
-    assert found["better"] == Paired(50.0, "s", 50.0, 0.0, 1 / 1001)
-    assert found["same"] == Paired(40.0, "s", 40.0, 0.0, 1.0)
+    result = paired_bootstrap({name: mean_of(np.full(5, value)) for name, value in values.items()}, "s")
+    assert result["base"] == Paired(40.0, "s", 40.0, 0.0, None)
+    assert result["better"] == Paired(50.0, "s", 50.0, 0.0, 1 / 1001)
+    assert result["same"] == Paired(40.0, "s", 40.0, 0.0, 1.0)
 
 
 def test_the_interval_holds_95_percent_of_the_samples():
     # The mean of n values 0 and 100 has a standard deviation of 50 / sqrt(n); 1.96 of them on either side.
-    found = paired_bootstrap({"coin": mean_of(np.tile([0.0, 100.0], 200))}, "s")["coin"]
-    assert found.ci == pytest.approx(1.96 * 50 / np.sqrt(400), rel=0.05)
+    result = paired_bootstrap({"coin": mean_of(np.tile([0.0, 100.0], 200))}, "s")["coin"]
+    assert result.ci == pytest.approx(1.96 * 50 / np.sqrt(400), rel=0.05)
 
 
 def test_ratios_are_of_the_sums_over_each_sample():
     draw = np.random.default_rng(3)
     counts = {name: np.column_stack([draw.integers(0, 9, 30), draw.integers(0, 12, 30)]) for name in ("base", "other")}
-    found = paired_bootstrap(counts, "s")
+    result = paired_bootstrap(counts, "s")
     samples = {name: [] for name in counts}
     drawn = np.random.default_rng(12345).choice(30, size=(1000, 30), replace=True)  # as sacreBLEU draws
     for name, own in counts.items():
         for indices in drawn:
             errors, words = own[indices].sum(0)
             samples[name].append(100 * errors / words)
-        assert found[name].score == pytest.approx(100 * own[:, 0].sum() / own[:, 1].sum())
-        assert found[name].mean == pytest.approx(np.mean(samples[name]))
+        assert result[name].score == pytest.approx(100 * own[:, 0].sum() / own[:, 1].sum())
+        assert result[name].mean == pytest.approx(np.mean(samples[name]))
     gaps = np.abs(np.array(samples["other"]) - samples["base"])
-    larger = gaps - gaps.mean() > abs(found["other"].score - found["base"].score)
-    assert found["other"].p_value == (larger.sum() + 1) / 1001
+    larger = gaps - gaps.mean() > abs(result["other"].score - result["base"].score)
+    assert result["other"].p_value == (larger.sum() + 1) / 1001
 
 
 def test_a_better_system_is_found_as_often_as_it_should_be():
@@ -86,8 +86,8 @@ def test_a_better_system_is_found_as_often_as_it_should_be():
     for _ in range(40):
         base, other = (mean_of(100.0 * (draw.random(200) < 0.5)) for _ in range(2))
         better = mean_of(100.0 * (draw.random(200) < 0.75))
-        found = paired_bootstrap({"base": base, "other": other, "better": better}, "s")
-        alike, apart = alike + found["other"].significant, apart + found["better"].significant
+        result = paired_bootstrap({"base": base, "other": other, "better": better}, "s")
+        alike, apart = alike + result["other"].significant, apart + result["better"].significant
     assert alike <= 6 and apart == 40
 
 

@@ -17,8 +17,8 @@ def joined(texts: list[str]) -> list[str]:
 
 
 def score(metric, hypotheses, references) -> float:
-    [found] = metric.score(hypotheses, references).values()
-    return found.score
+    [result] = metric.score(hypotheses, references).values()
+    return result.score
 
 
 @BOTH
@@ -35,12 +35,12 @@ def test_as_jiwer_has_it(metric, oracle, seed, random_corpus) -> None:
 def test_a_thousand_pairs_and_the_kinds_of_their_errors(metric, process, random_corpus) -> None:
     hypotheses, references = random_corpus(7, count=1_000)
     expected = process(joined([group[0] for group in references]), joined(hypotheses))
-    [found] = metric.score(hypotheses, references).values()
-    assert found.score == pytest.approx(100 * (expected.wer if metric.name == "wer" else expected.cer), abs=1e-9)
-    kinds = found.substitutions, found.deletions, found.insertions
+    [actual] = metric.score(hypotheses, references).values()
+    assert actual.score == pytest.approx(100 * (expected.wer if metric.name == "wer" else expected.cer), abs=1e-9)
+    kinds = actual.substitutions, actual.deletions, actual.insertions
     assert kinds == (expected.substitutions, expected.deletions, expected.insertions)
-    assert all(kinds) and found.units == sum(map(len, expected.references))
-    assert found.signature.endswith(f"|n:1000|version:jiwer.{version('jiwer')}")
+    assert all(kinds) and actual.units == sum(map(len, expected.references))
+    assert actual.signature.endswith(f"|n:1000|version:jiwer.{version('jiwer')}")
 
 
 @BOTH
@@ -60,8 +60,8 @@ def test_the_best_reference_counts(metric, oracle, random_corpus) -> None:
 
 
 def test_by_hand() -> None:
-    [found] = Wer().score(["the cat sat down", "x"], [["a cat sat"], ["x y z"]]).values()
-    assert (found.substitutions, found.insertions, found.deletions, found.units) == (1, 1, 2, 6)
+    [result] = Wer().score(["the cat sat down", "x"], [["a cat sat"], ["x y z"]]).values()
+    assert (result.substitutions, result.insertions, result.deletions, result.units) == (1, 1, 2, 6)
     # "the cat sat down" against "a cat sat": a substitution and an insertion; then a deletion of two words.
     assert score(Wer(), ["the cat sat down"], [["a cat sat"]]) == pytest.approx(200 / 3)
     assert score(Wer(), ["the cat sat down", "x"], [["a cat sat"], ["x y z"]]) == pytest.approx(400 / 6)
@@ -85,6 +85,6 @@ def test_signatures() -> None:
 
 def test_accuracy() -> None:
     references = [["Anna"], ["Otto", "otto "], ["Eva"], ["a  b"]]
-    found = Accuracy().score(["Anna", "otto", "eva", " a b"], references)["accuracy"]
-    assert found.score == pytest.approx(75)
-    assert found.signature == "nrefs:var|multi:any|case:mixed|space:joined|n:4"
+    result = Accuracy().score(["Anna", "otto", "eva", " a b"], references)["accuracy"]
+    assert result.score == pytest.approx(75)
+    assert result.signature == "nrefs:var|multi:any|case:mixed|space:joined|n:4"

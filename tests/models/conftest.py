@@ -62,8 +62,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for case, name in cases()
             if fixture == "case" or (case.hard and ATTENTIONS[case.config.name].monotonic)
         ]
-        found, names = zip(*chosen, strict=True)
-        metafunc.parametrize(fixture, found, ids=names)
+        result, names = zip(*chosen, strict=True)
+        metafunc.parametrize(fixture, result, ids=names)
 
 
 class Batch(NamedTuple):

@@ -81,5 +81,5 @@ def test_transcripts_are_what_it_is_of_where_there_are_any():
     encoded = network.encoder(*network.frontend(batch.source, batch.source_mask))
     logits = torch.nn.functional.linear(encoded.values, network.ctc.weight, network.ctc.bias)
     each = ctc_losses(logits, batch.source_mask, transcript[:, :-1], mask[:, 1:])
-    found = network(batch._replace(transcript=transcript, transcript_mask=mask)).auxiliary
-    assert found.item() == pytest.approx(0.5 * (each[0] + each[2]).item(), rel=1e-5), "the second has none"
+    result = network(batch._replace(transcript=transcript, transcript_mask=mask)).auxiliary
+    assert result.item() == pytest.approx(0.5 * (each[0] + each[2]).item(), rel=1e-5), "the second has none"

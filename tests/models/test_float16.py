@@ -94,13 +94,13 @@ def picture() -> tuple[nn.Module, Tensor]:
 
 @pytest.mark.parametrize("build", [sound, picture])
 def test_frontends(build: Any) -> None:
-    found = {}
+    result = {}
     for precision in ("fp32", "fp16"):
         frontend, source = build()
         frontend.eval()
         with autocast(CPU, precision):
             vectors, _ = frontend(source, torch.ones(source.shape[:2], dtype=torch.bool))
         vectors.float().square().mean().backward()
-        found[precision] = vectors.detach().float(), gradient(frontend)
-    for exact, near in zip(*found.values(), strict=True):
+        result[precision] = vectors.detach().float(), gradient(frontend)
+    for exact, near in zip(*result.values(), strict=True):
         assert 0 < (near - exact).norm() < 0.02 * exact.norm()

@@ -110,8 +110,8 @@ def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest)
             return model.step(tokens, memory, state, hard=True)
 
     with largest(*kept) as made:
-        (found,) = greedy(Verbs(), memory, 1, max_lengths=torch.tensor([40]))
-    assert len(found.tokens) == 40
-    assert found.stops.max() > 40 or attention.name != "monotonic"
+        (result,) = greedy(Verbs(), memory, 1, max_lengths=torch.tensor([40]))
+    assert len(result.tokens) == 40
+    assert result.stops.max() > 40 or attention.name != "monotonic"
     assert 0 < made.elements < length
-    assert len(found.windows.weights) <= 40 * (int(found.stops.max()) + 1)
+    assert len(result.windows.weights) <= 40 * (int(result.stops.max()) + 1)

@@ -74,14 +74,14 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     options = {"input_feeding": True} if decoder == "luong-fed" else {}
     model = shake(Seq2Seq(config(SOFT[attention], encoder, decoder.removesuffix("-fed"), **options), 20, 14), scale=0.5)
     assert model.supports_wait_k
-    found = model(pairs, wait_k=k)
+    actual = model(pairs, wait_k=k)
     (losses, weights) = prefixes(model, pairs, k)
-    torch.testing.assert_close(found.token_losses, losses, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(actual.token_losses, losses, atol=1e-5, rtol=1e-5)
     for step, expected in enumerate(weights):
-        torch.testing.assert_close(found.attention.weights[:, step, : expected.shape[1]], expected, atol=3e-6, rtol=0)
-        assert not found.attention.weights[:, step, expected.shape[1] :].any()
+        torch.testing.assert_close(actual.attention.weights[:, step, : expected.shape[1]], expected, atol=3e-6, rtol=0)
+        assert not actual.attention.weights[:, step, expected.shape[1] :].any()
     usual = model(pairs).token_losses
-    assert (found.token_losses - usual).abs().max() > 1e-3, "a mask without effect tests nothing"
+    assert (actual.token_losses - usual).abs().max() > 1e-3, "a mask without effect tests nothing"
     assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
 
 

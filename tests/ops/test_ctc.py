@@ -39,9 +39,9 @@ def batch() -> tuple[torch.Tensor, ...]:
 
 def test_as_the_sum_over_all_paths():
     logits, source_mask, targets, target_mask = batch()
-    found = ctc_losses(logits, source_mask, targets, target_mask)
+    actual = ctc_losses(logits, source_mask, targets, target_mask)
     expected = [by_definition(row[:n], wanted) for row, n, wanted in zip(logits, LENGTHS, TARGETS, strict=True)]
-    assert found.tolist() == pytest.approx(expected, rel=1e-5)
+    assert actual.tolist() == pytest.approx(expected, rel=1e-5)
     assert expected[4] == 0 and min(expected[:4]) > 0
 
 

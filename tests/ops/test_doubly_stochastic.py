@@ -15,8 +15,8 @@ def weights() -> torch.Tensor:
 
 
 def test_it_is_the_equation():
-    found = doubly_stochastic_loss(weights(), SOURCE, TARGET)
-    for loss, alpha, length, steps in zip(found.tolist(), weights().tolist(), (5, 2, 4), (3, 6, 1), strict=True):
+    actual = doubly_stochastic_loss(weights(), SOURCE, TARGET)
+    for loss, alpha, length, steps in zip(actual.tolist(), weights().tolist(), (5, 2, 4), (3, 6, 1), strict=True):
         expected = sum((1 - sum(alpha[t][i] for t in range(steps))) ** 2 for i in range(length))
         assert loss == pytest.approx(expected, rel=1e-6)
 

@@ -13,13 +13,13 @@ def features(seed: int = 0) -> torch.Tensor:
 
 
 def test_every_source_by_itself():
-    found = normalize(features(), MASK)
-    for row, raw, length in zip(found, features(), LENGTHS.tolist(), strict=True):
+    result = normalize(features(), MASK)
+    for row, raw, length in zip(result, features(), LENGTHS.tolist(), strict=True):
         real = raw[:length].double()
         std = real.std(0, unbiased=False).clamp(min=1e-5)
         torch.testing.assert_close(row[:length].double(), (real - real.mean(0)) / std, atol=1e-4, rtol=1e-4)
         assert not row[length:].any()
-    assert not found[1].any() and not found[..., 3].any(), "no variance"
+    assert not result[1].any() and not result[..., 3].any(), "no variance"
 
 
 def test_statistics_of_a_training_set_are_added_up():
@@ -29,10 +29,10 @@ def test_statistics_of_a_training_set_are_added_up():
     torch.testing.assert_close(known.mean[0], everything.mean(0))
     torch.testing.assert_close(known.std[0], everything.std(0, unbiased=False).clamp(min=1e-5), atol=1e-6, rtol=1e-6)
     stored = Moments.worth(1, known.mean[0].float(), known.std[0].float())
-    for found in (normalize(features(), MASK, known), normalize(features(), MASK, stored)):
+    for actual in (normalize(features(), MASK, known), normalize(features(), MASK, stored)):
         expected = (features()[MASK].double() - known.mean) / known.std
-        torch.testing.assert_close(found[MASK][:, :3].double(), expected[:, :3], atol=1e-2, rtol=1e-3)
-        assert not found[~MASK].any()
+        torch.testing.assert_close(actual[MASK][:, :3].double(), expected[:, :3], atol=1e-2, rtol=1e-3)
+        assert not actual[~MASK].any()
 
 
 def test_running_sees_the_past_alone_and_goes_on():

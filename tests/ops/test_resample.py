@@ -18,11 +18,11 @@ def tone(hertz: float, rate: int, seconds: float = 0.5) -> torch.Tensor:
 def test_a_tone_is_the_same_tone_at_the_new_rate(rate: int, new: int):
     seconds = 0.5 if rate > 100 else 200.0
     hertz = 0.35 * min(rate, new)
-    found = resample(tone(hertz, rate, seconds), rate, new)
+    actual = resample(tone(hertz, rate, seconds), rate, new)
     expected = tone(hertz, new, seconds)
-    assert len(found) == len(expected)
-    edge = len(found) // 10  # where the filter reaches beyond the sound
-    torch.testing.assert_close(found[edge:-edge], expected[edge:-edge], atol=2e-3, rtol=0)
+    assert len(actual) == len(expected)
+    edge = len(actual) // 10  # where the filter reaches beyond the sound
+    torch.testing.assert_close(actual[edge:-edge], expected[edge:-edge], atol=2e-3, rtol=0)
 
 
 def test_what_is_too_high_for_the_new_rate_is_filtered_out():
@@ -36,16 +36,16 @@ def test_what_is_too_high_for_the_new_rate_is_filtered_out():
 def test_pieces_of_a_sound_become_the_whole(rate: int, new: int, seed: int):
     draw = random.Random(seed)
     sound = torch.randn(draw.randint(1, 4000), generator=torch.Generator().manual_seed(seed))
-    found = []
+    result = []
     state = None
     begin = 0
     while begin < len(sound):
         end = min(begin + draw.choice((0, 1, 13, 441, 999)), len(sound))
         part, state = resample_extend(sound[begin:end], state, complete=end == len(sound), rate=rate, new_rate=new)
-        found.append(part)
+        result.append(part)
         assert len(state.samples) < 1000 + 40 * max(rate / new, 1) * 16
         begin = end
-    torch.testing.assert_close(torch.cat(found), resample(sound, rate, new), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(torch.cat(result), resample(sound, rate, new), atol=1e-5, rtol=1e-4)
 
 
 def test_a_sample_comes_when_its_filter_has_heard_enough():
@@ -67,9 +67,9 @@ def test_a_constant_stays_and_lengths_are_rounded_up():
 def test_a_faster_sound_is_shorter_and_higher():
     sound = tone(200, 8_000, 1.0)
     for factor, length in ((0.9, 8889), (1.0, 8000), (1.1, 7273)):
-        found = perturb_speed(sound, torch.Generator(), (factor,))
-        assert len(found) == length
-        assert torch.fft.rfft(found, 80_000).abs().argmax() == pytest.approx(2000 * factor, abs=1)
+        result = perturb_speed(sound, torch.Generator(), (factor,))
+        assert len(result) == length
+        assert torch.fft.rfft(result, 80_000).abs().argmax() == pytest.approx(2000 * factor, abs=1)
 
 
 def test_speeds_are_equally_likely_and_follow_the_generator():

@@ -17,9 +17,9 @@ def runs(hidden: torch.Tensor) -> list[int]:
 
 
 def test_one_mask_of_bands_has_every_width_and_place():
-    found = [runs(masked(seed, frequency_masks=1, frequency_width=5, time_masks=0)[0, 0]) for seed in range(400)]
-    widths = [sum(each) for each in found]
-    assert {len(each) for each in found} == {0, 1}
+    result = [runs(masked(seed, frequency_masks=1, frequency_width=5, time_masks=0)[0, 0]) for seed in range(400)]
+    widths = [sum(each) for each in result]
+    assert {len(each) for each in result} == {0, 1}
     assert set(widths) == {0, 1, 2, 3, 4, 5} and min(map(widths.count, range(6))) > 30
     somewhere = torch.stack([masked(s, frequency_masks=1, frequency_width=5, time_masks=0)[0, 0] for s in range(400)])
     assert somewhere.any(0).all()
@@ -36,19 +36,19 @@ def test_time_masks_lie_within_the_source_and_its_share():
 
 
 def test_several_masks():
-    found = [masked(seed, frequency_masks=2, frequency_width=8, time_masks=3, time_width=20)[0] for seed in range(60)]
-    assert max(len(runs(hidden.all(0))) for hidden in found) == 2
-    assert max(len(runs(hidden.all(1))) for hidden in found) == 3
-    for hidden in found:
+    result = [masked(seed, frequency_masks=2, frequency_width=8, time_masks=3, time_width=20)[0] for seed in range(60)]
+    assert max(len(runs(hidden.all(0))) for hidden in result) == 2
+    assert max(len(runs(hidden.all(1))) for hidden in result) == 3
+    for hidden in result:
         assert torch.equal(hidden, hidden.all(0) | hidden.all(1)[:, None]), "masks are bands and frames"
 
 
 def test_what_is_not_hidden_stays_and_rows_differ():
     features = torch.randn(4, 200, 40, generator=torch.Generator().manual_seed(1))
     before = features.clone()
-    found = spec_augment(features, LENGTHS, torch.Generator().manual_seed(1))
+    result = spec_augment(features, LENGTHS, torch.Generator().manual_seed(1))
     assert torch.equal(features, before)
-    assert torch.equal(found[found != 0], features[found != 0])
-    assert not torch.equal(found[0] == 0, found[3] == 0)
-    assert torch.equal(found, spec_augment(features, LENGTHS, torch.Generator().manual_seed(1)))
+    assert torch.equal(result[result != 0], features[result != 0])
+    assert not torch.equal(result[0] == 0, result[3] == 0)
+    assert torch.equal(result, spec_augment(features, LENGTHS, torch.Generator().manual_seed(1)))
     assert torch.equal(features, spec_augment(features, LENGTHS, torch.Generator(), frequency_masks=0, time_masks=0))

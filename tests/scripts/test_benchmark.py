@@ -54,13 +54,13 @@ def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # As a command: thousands of small steps take three times as long where all shapes are checked.
     small = ("--lengths", "10", "40", "33", "--size", "8", "--vocabulary", "20", "--rounds", "2")
     command = [sys.executable, SCRIPTS / "benchmark.py", "online", *small, "--json", "--plot", tmp_path / "speedup.png"]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert (tmp_path / "speedup.png").read_bytes().startswith(b"\x89PNG")
     hard = ["monotonic", "mocha_2", "mocha_4", "mocha_8"]
     alone = ("attention", "concat", "attention_at_once", "concat_at_once")
     soft = {part: ["softmax", "torch", "compiled"] for part in alone} | {"decoder": ["softmax"]}
-    assert {part: list(rows) for part, rows in found.items()} == {part: [*own, *hard] for part, own in soft.items()}
-    for part, rows in found.items():
+    assert {part: list(rows) for part, rows in result.items()} == {part: [*own, *hard] for part, own in soft.items()}
+    for part, rows in result.items():
         baselines = soft[part][1:] or ["softmax"]
         for name, own in rows.items():
             assert own["lengths"] == [10, 33, 40] and own["fitted"] == [10, 40]
@@ -73,7 +73,7 @@ def test_online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
     from benchmarks.online import table
 
-    heading, names, *rows = table(found, [10, 33, 40]).splitlines()
+    heading, names, *rows = table(result, [10, 33, 40]).splitlines()
     assert heading.startswith("attention alone, dot products, step by step: ms a sentence (times as fast as torch and")
     assert names.split() == ["S", "=", "T", *soft["attention"], *hard]
     assert re.fullmatch(r" +10( +\d+\.\d\d \(\d+\.\d\d, \d+\.\d\d\)){7}", rows[0])
@@ -87,30 +87,30 @@ def test_growth(run: Run, monkeypatch: pytest.MonkeyPatch):
     small = {"BATCHES": (50, 100), "LENGTHS": (5, 10), "BEAMS": (1, 2), "SOURCES": (10, 50), "BATCH_TOKENS": 50}
     for name, sizes in small.items():
         monkeypatch.setattr(growth, name, sizes)
-    found = json.loads("\n".join(run("growth", "--size", "8", "--rounds", "1", "--json")))
-    groups = {name.rpartition(" ")[0]: row for name, row in found.items()}
+    result = json.loads("\n".join(run("growth", "--size", "8", "--rounds", "1", "--json")))
+    groups = {name.rpartition(" ")[0]: row for name, row in result.items()}
     assert list(groups) == [
         "training, tokens of a batch", "training, length", "decoding, beam", "decoding, length", "memory, source",
     ]  # fmt: skip
     assert all("exponent" in last for last in groups.values())
-    assert all(row.get("tokens_per_second", 1) > 0 and row.get("peak_mb", 0) >= 0 for row in found.values())
+    assert all(row.get("tokens_per_second", 1) > 0 and row.get("peak_mb", 0) >= 0 for row in result.values())
 
 
 @pytest.mark.exhaustive
 def test_train(run: Run):
-    found = json.loads("\n".join(run("train", "--size", "8", "--rounds", "1", "--ssru", "--json")))
+    result = json.loads("\n".join(run("train", "--size", "8", "--rounds", "1", "--ssru", "--json")))
     rows = ["input_feeding_bf16", "input_feeding_fp32", "bf16", "fp32", "ssru_bf16", "ssru_fp32"]
-    assert list(found) == rows
-    assert all(list(row) == ["ratio", "tokens_per_second", "peak_mb"] for row in found.values())
-    assert all(value > 0 for row in found.values() for value in row.values())
+    assert list(result) == rows
+    assert all(list(row) == ["ratio", "tokens_per_second", "peak_mb"] for row in result.values())
+    assert all(value > 0 for row in result.values() for value in row.values())
 
 
 @pytest.mark.exhaustive
 def test_decode(run: Run):
-    found = json.loads("\n".join(run("decode", "--size", "8", "--rounds", "1", "--updates", "2", "--ssru", "--json")))
+    result = json.loads("\n".join(run("decode", "--size", "8", "--rounds", "1", "--updates", "2", "--ssru", "--json")))
     tasks = ["beam5_batch", "beam5_single", "greedy_batch", "greedy_single"]
-    assert list(found) == [f"{model}{task}" for task in tasks for model in ("", "parallel_", "ssru_")]
-    for row in found.values():
+    assert list(result) == [f"{model}{task}" for task in tasks for model in ("", "parallel_", "ssru_")]
+    for row in result.values():
         ratios = [value for name, value in row.items() if name.endswith("_ratio")]
         assert row["ratio"] == max(ratios) and row["tokens_per_second"] > 0
 

@@ -91,7 +91,7 @@ def test_translate_tells_how_many_were_cut(call, trained: Path, options: list[An
     text = "".join(f"{line}\n" for line in LINES)
     translator = mt.load(trained)
     search = revised_search(translator.config.search, changes | {"max_length": 2})
-    count = sum(best.cut for found in translator.n_best(LINES, search=search) for best in found)
+    count = sum(best.cut for result in translator.n_best(LINES, search=search) for best in result)
     done = call("translate", trained, *options, "--max-length", 2, stdin=text)
     assert count > 1 and done.err == (
         f"note: {count} hypotheses were cut at the longest that is allowed, 2 tokens; unless they repeat "

@@ -67,8 +67,8 @@ def test_protocols_of_rouge(write, capsys):
 
     def scored(*options):
         main(["--task", "summarization", "--json", *options, *files])
-        found = json.loads(capsys.readouterr().out)["rouge1"]
-        return found["score"], found["signature"]
+        result = json.loads(capsys.readouterr().out)["rouge1"]
+        return result["score"], result["signature"]
 
     # The second: 3 words in the hypothesis, of which "5" is none of the reference's 2.
     assert scored()[0] == pytest.approx((100 + 100 * 2 * 2 / 5) / 2)

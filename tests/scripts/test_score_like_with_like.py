@@ -55,8 +55,8 @@ def test_files_are_compared_in_one_form_and_without_case_where_that_is_asked(wri
     upper = write("upper", text.upper())
 
     def scored(*arguments):
-        found = json.loads(call("score", "--metrics", "bleu,wer,cer,accuracy", "--json", hypotheses, *arguments).out)
-        return [entry["score"] for entry in found.values()], [entry["signature"] for entry in found.values()]
+        result = json.loads(call("score", "--metrics", "bleu,wer,cer,accuracy", "--json", hypotheses, *arguments).out)
+        return [entry["score"] for entry in result.values()], [entry["signature"] for entry in result.values()]
 
     values, signatures = scored(spaced)
     assert values == pytest.approx([100, 0, 0, 100]) and all("|unicode:nfc" in signature for signature in signatures)
@@ -107,9 +107,9 @@ def test_a_log_is_compared_as_files_are(write, call):
     text = "Žluťoučký kůň úpěl ďábelské ódy"
     path = log(write, (text, unicodedata.normalize("NFD", text.upper()).replace(" ", "\u3000")))
     scoring = ["--task", "simultaneous", "--metrics", "bleu,wer", "--json", path]
-    found = json.loads(call("score", *scoring, "--lowercase").out)
-    assert (found["bleu"]["score"], found["wer"]["score"]) == (pytest.approx(100), 0)
-    assert "|case:lc|" in found["wer"]["signature"] and "|unicode:nfc|" in found["wer"]["signature"]
+    result = json.loads(call("score", *scoring, "--lowercase").out)
+    assert (result["bleu"]["score"], result["wer"]["score"]) == (pytest.approx(100), 0)
+    assert "|case:lc|" in result["wer"]["signature"] and "|unicode:nfc|" in result["wer"]["signature"]
     assert json.loads(call("score", *scoring).out)["wer"]["score"] == 100
 
 

@@ -13,21 +13,21 @@ SOURCES = ["the big cats see two green houses", "two dogs find bridges"]
 @pytest.fixture
 def files(trained: Path, tmp_path: Path) -> tuple[Path, Path]:
     """What a beam made of two sources."""
-    found = mt.load(trained, device="cpu").translate(SOURCES)
-    for name, lines in {"source": SOURCES, "target": [one.text for one in found]}.items():
+    result = mt.load(trained, device="cpu").translate(SOURCES)
+    for name, lines in {"source": SOURCES, "target": [one.text for one in result]}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return tmp_path / "source", tmp_path / "target"
 
 
 def test_the_score_is_the_beam_s(call, trained: Path, files: tuple[Path, Path]) -> None:
-    found = mt.load(trained, device="cpu").translate(SOURCES)
+    result = mt.load(trained, device="cpu").translate(SOURCES)
     done = call("score", "--task", "likelihood", "--device", "cpu", trained, *files)
     rows = [line.split(" ||| ") for line in done.out.splitlines()]
-    for (score, log_prob, pieces, each), one in zip(rows, found, strict=True):
+    for (score, log_prob, pieces, each), one in zip(rows, result, strict=True):
         assert float(score) == pytest.approx(one.score, abs=1e-5) and tuple(pieces.split()) == one.tokens
         assert float(log_prob) == pytest.approx(sum(map(float, each.split())), abs=1e-5)
         assert float(score) == pytest.approx(float(log_prob) / ((5 + len(one.tokens)) / 6) ** 0.6, abs=1e-5)
-    assert done.err.startswith(f"2 pairs, {sum(len(one.tokens) for one in found)} pieces: -")
+    assert done.err.startswith(f"2 pairs, {sum(len(one.tokens) for one in result)} pieces: -")
     plain = call("score", "--task", "likelihood", "--length-penalty", 0, "--json", trained, trained, *files)
     for line, (_, log_prob, _, each) in zip(map(json.loads, plain.out.splitlines()), rows, strict=True):
         assert line["score"] == line["log_prob"] == pytest.approx(float(log_prob), abs=1e-5)

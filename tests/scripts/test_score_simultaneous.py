@@ -35,9 +35,9 @@ def log(tmp_path):
 def test_a_log_of_simultaneous_translation(call, log):
     scores = json.loads(call("score", "--task", "simultaneous", "--json", log).out)
     assert list(scores) == ["bleu", "chrf", "ap", "al", "laal", "dal", "yaal", "swf", "efsw"]
-    found = [scores[name]["score"] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw")]
+    actual = [scores[name]["score"] for name in ("ap", "al", "laal", "dal", "yaal", "swf", "efsw")]
     expected = [(0.9375 + 1 + 2 / 3) / 3, (3 + 2.7 + 2) / 3, 8 / 3, 8 / 3, 3, 100 / 3, 40]
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert actual == pytest.approx(expected, abs=1e-9)
     assert scores["al"]["signature"].startswith("n:3|empty:1|unit:word|length:reference|")
     lines = call("score", "--task", "simultaneous", "--metrics", "chrf", "--no-use-ref-len", log).out.splitlines()
     assert [line.split()[:2] for line in lines[1:3]] == [["ap", "0.92"], ["al", "2.67"]]

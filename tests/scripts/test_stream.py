@@ -80,12 +80,12 @@ def start(trained_hard: Path, foreground: None) -> Iterator[Callable[..., subpro
 
 def available(number: int, enough: Callable[[bytes], bool], seconds: float = 100) -> bytes:
     """What can be read, until it is enough."""
-    found = b""
+    result = b""
     end = time.monotonic() + seconds
-    while not enough(found):
-        assert select.select([number], [], [], max(0, end - time.monotonic()))[0], f"only {found!r} came"
-        found += os.read(number, 1 << 16)
-    return found
+    while not enough(result):
+        assert select.select([number], [], [], max(0, end - time.monotonic()))[0], f"only {result!r} came"
+        result += os.read(number, 1 << 16)
+    return result
 
 
 def test_what_is_certain_is_written_before_the_next_word_comes(start, translator: Translator) -> None:
@@ -119,7 +119,7 @@ def test_what_is_certain_is_written_before_the_next_word_comes(start, translator
 
 def test_the_lines_are_those_of_translate(stream, translator: Translator) -> None:
     done = stream("\n".join(SENTENCES).encode())
-    assert done.out == "".join(f"{found.text}\n" for found in translator.translate(SENTENCES))
+    assert done.out == "".join(f"{result.text}\n" for result in translator.translate(SENTENCES))
     assert (done.err, done.status) == ("", 0)
     assert stream(b"").out == "" and stream(b"\n\n").out == "\n\n"
     short = stream(b"two cats see houses\n", "--max-length", 2, "--no-repeat-ngram-size", 1)
@@ -214,7 +214,7 @@ def test_nobody_reads_any_more(start) -> None:
 def test_ctrl_c_while_it_waits(start) -> None:
     process = start()
     process.stdin.write(b"two cats\ntwo ")
-    available(process.stdout.fileno(), lambda found: b"\n" in found)
+    available(process.stdout.fileno(), lambda result: b"\n" in result)
     process.send_signal(signal.SIGINT)
     assert (process.wait(100), process.stderr.read()) == (130, b"interrupted\n")
 
@@ -233,7 +233,7 @@ def test_a_keyboard(start, translator: Translator, end: bytes) -> None:
     session.read("two cats")
     session.finish()
     line = f"{session.text}\n".encode()
-    assert available(process.stdout.fileno(), lambda found: b"\n" in found) == line
+    assert available(process.stdout.fileno(), lambda result: b"\n" in result) == line
     shown = available(controller, lambda shown: b"three" in shown)
     assert b"two" in shown and "cä".encode() in shown and b"ats" in shown
     os.write(controller, end)

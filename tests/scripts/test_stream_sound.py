@@ -176,13 +176,13 @@ def test_how_late_letters_are_and_where_attention_was(translator: Translator, so
     hits = []
     texts = []
     times = []
-    for [found] in translator.decode(rows, search):
-        count = len("".join(found.text.split()))
-        texts.append(found.text)
+    for [result] in translator.decode(rows, search):
+        count = len("".join(result.text.split()))
+        texts.append(result.text)
         times.append(" ".join(f"0-{10 * (i + 1)}" for i in range(count)))
         target = TargetWords(translator.tokenizers.target, "char")
         number = 0
-        for token, read, stop in zip(found.ids, found.words_read, found.stops, strict=True):
+        for token, read, stop in zip(result.ids, result.words_read, result.stops, strict=True):
             if target.add(token):
                 number += 1
                 late.append(read - 10 * number)
@@ -204,9 +204,9 @@ def test_the_real_time_factor(run: Path, sound, capsys, monkeypatch: pytest.Monk
     from benchmarks.stream import main
 
     main(["--run", str(run), "--audio", str(sound[0]), "--json"])
-    found = json.loads(capsys.readouterr().out)
-    assert found["sound_seconds"] == pytest.approx(len(sound[1]) / morse.RATE, abs=0.01)
-    assert found["real_time_factor"] == pytest.approx(found["processor_seconds"] / found["sound_seconds"])
-    assert 0 < found["longest_piece"] <= found["processor_seconds"]
+    result = json.loads(capsys.readouterr().out)
+    assert result["sound_seconds"] == pytest.approx(len(sound[1]) / morse.RATE, abs=0.01)
+    assert result["real_time_factor"] == pytest.approx(result["processor_seconds"] / result["sound_seconds"])
+    assert 0 < result["longest_piece"] <= result["processor_seconds"]
     with pytest.raises(UserError, match=r"^--run RUN and --audio FILE go together: give both$"):
         main(["--run", str(run)])

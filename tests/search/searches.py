@@ -32,8 +32,8 @@ def beam(
 def greedy(
     decoder: Decoder, memory: Any, sentences: int, *, max_lengths: torch.Tensor, constraints: Constraints = FREE
 ) -> list[Hypothesis]:
-    found = beam(decoder, memory, sentences, max_lengths=max_lengths, constraints=constraints)
-    return [best for (best,) in found]
+    result = beam(decoder, memory, sentences, max_lengths=max_lengths, constraints=constraints)
+    return [best for (best,) in result]
 
 
 def online(

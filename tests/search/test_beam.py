@@ -41,10 +41,10 @@ def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
     toy = make_toy(5, 5, seed)
     longest = [4, 2, 1, 3, 4]
     assert len(toy.sentences(4)) == 31
-    found = beam(
+    actual = beam(
         toy, toy.memory(), 5, beam_size=31, max_lengths=torch.tensor(longest), length_penalty=exponent, n_best=31
     )
-    for b, hypotheses in enumerate(found):
+    for b, hypotheses in enumerate(actual):
         expected = toy.ranked(b, longest[b], exponent)
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
         assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
@@ -55,10 +55,10 @@ def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_stopping_early_does_not_change_the_best_of_a_wide_beam(make_toy, exponent, n_best):
     toy = make_toy(6, 6, seed=11, ending=1.0)
-    found = beam(
+    result = beam(
         toy, toy.memory(), 6, beam_size=150, max_lengths=torch.full((6,), 4), length_penalty=exponent, n_best=n_best
     )
-    for b, hypotheses in enumerate(found):
+    for b, hypotheses in enumerate(result):
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in toy.ranked(b, 4, exponent)[:n_best]]
 
 
@@ -69,8 +69,8 @@ def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
     """The loop runs to the maximum length: stopping early changes nothing, for any width, penalty and n."""
     toy = make_toy(8, 7, seed=width, sharpness=1.5, ending=ending)
     n_best = (width + 1) // 2
-    found = beam(toy, toy.memory(), 8, beam_size=width, max_lengths=LONGEST, length_penalty=exponent, n_best=n_best)
-    for b, hypotheses in enumerate(found):
+    actual = beam(toy, toy.memory(), 8, beam_size=width, max_lengths=LONGEST, length_penalty=exponent, n_best=n_best)
+    for b, hypotheses in enumerate(actual):
         expected = literal(toy, b, width, int(LONGEST[b]), exponent)[:n_best]
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
         assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
@@ -80,9 +80,9 @@ def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
 def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
     toy = make_toy(8, 7, seed, sharpness=1.0)
     toy.stops = torch.arange(8 * 15).view(8, 15)
-    found = beam(toy, toy.memory(), 8, beam_size=4, max_lengths=LONGEST, length_penalty=1.0, n_best=4)
+    result = beam(toy, toy.memory(), 8, beam_size=4, max_lengths=LONGEST, length_penalty=1.0, n_best=4)
     seen = 0
-    for b, hypotheses in enumerate(found):
+    for b, hypotheses in enumerate(result):
         for h in hypotheses:
             log_prob, weights = toy.replay(b, h.tokens)
             assert h.weights.tolist() == weights
@@ -102,9 +102,9 @@ def test_n_best_are_distinct_and_in_order(make_toy):
 
 def test_a_small_language_has_fewer_hypotheses_than_were_asked_for(make_toy):
     toy = make_toy(2, 5, seed=0)
-    found = beam(toy, toy.memory(), 2, beam_size=8, max_lengths=torch.tensor([1, 2]), n_best=8)
+    result = beam(toy, toy.memory(), 2, beam_size=8, max_lengths=torch.tensor([1, 2]), n_best=8)
     # One token: the two words and EOS. Two: EOS, and each word followed by one of three tokens.
-    assert [len(hypotheses) for hypotheses in found] == [3, 7]
+    assert [len(hypotheses) for hypotheses in result] == [3, 7]
 
 
 def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
@@ -123,9 +123,9 @@ def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
 def test_a_beam_of_one_is_greedy(make_toy, exponent):
     toy = make_toy(8, 7, seed=4, sharpness=0.7)
     expected = greedy(toy, toy.memory(), 8, max_lengths=LONGEST)
-    found = beam(toy, toy.memory(), 8, beam_size=1, max_lengths=LONGEST, length_penalty=exponent)
-    assert [h.tokens for (h,) in found] == [h.tokens for h in expected]
-    assert [h.log_prob for (h,) in found] == [h.log_prob for h in expected]
+    actual = beam(toy, toy.memory(), 8, beam_size=1, max_lengths=LONGEST, length_penalty=exponent)
+    assert [h.tokens for (h,) in actual] == [h.tokens for h in expected]
+    assert [h.log_prob for (h,) in actual] == [h.log_prob for h in expected]
 
 
 def test_finds_what_greedy_misses_and_the_penalty_turns_the_ranking(make_markov):

@@ -132,14 +132,14 @@ def test_decode_is_the_search_that_was_named(make_toy):
     longest = torch.tensor([8, 4, 6])
     common = {"max_ratio": 2.0, "max_extra": 2}
 
-    def tokens(found) -> list[list[tuple[int, ...]]]:
-        return [[h.tokens for h in hypotheses] for hypotheses in found]
+    def tokens(actual) -> list[list[tuple[int, ...]]]:
+        return [[h.tokens for h in hypotheses] for hypotheses in actual]
 
     expected = [[h.tokens] for h in greedy(toy, toy.memory(), 3, max_lengths=longest)]
     assert tokens(decode(GreedyConfig(**common), stepper(toy, toy.memory(), 3), sources)) == expected
-    found = decode(OnlineConfig(**common), stepper(toy, toy.memory(), 3), sources)
-    assert tokens(found) == expected
-    assert all(isinstance(h, OnlineHypothesis) for (h,) in found)
+    actual = decode(OnlineConfig(**common), stepper(toy, toy.memory(), 3), sources)
+    assert tokens(actual) == expected
+    assert all(isinstance(h, OnlineHypothesis) for (h,) in actual)
     config = BeamConfig(beam_size=4, length_penalty=1.0, n_best=2, **common)
     expected = beam(toy, toy.memory(), 3, beam_size=4, max_lengths=longest, length_penalty=1.0, n_best=2)
     assert tokens(decode(config, stepper(toy, toy.memory(), 3), sources)) == tokens(expected)

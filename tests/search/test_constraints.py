@@ -33,10 +33,10 @@ def allowed(tokens: tuple[int, ...], constraints: Constraints) -> bool:
 def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, constraints: Constraints, seed: int):
     longest = 5
     toy = make_toy(3, 6, seed)
-    found = beam(
+    result = beam(
         toy, toy.memory(), 3, beam_size=400, max_lengths=torch.full((3,), longest), n_best=20, constraints=constraints
     )
-    for b, hypotheses in enumerate(found):
+    for b, hypotheses in enumerate(result):
         everything = [(score, tokens) for score, tokens in toy.ranked(b, longest, 0.0) if allowed(tokens, constraints)]
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in everything[:20]]
         assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in everything[:20]], abs=1e-4)
@@ -45,23 +45,23 @@ def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, constrain
 @pytest.mark.parametrize("constraints", [Constraints(6, 0), Constraints(0, 2), Constraints(4, 3)], ids=str)
 def test_greedy_search_takes_the_most_probable_of_what_is_allowed(make_toy, constraints: Constraints):
     toy = make_toy(12, 7, seed=5, ending=1.0)
-    found = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9), constraints=constraints)
+    result = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9), constraints=constraints)
     free = greedy(toy, toy.memory(), 12, max_lengths=torch.full((12,), 9))
-    for b, hypothesis in enumerate(found):
+    for b, hypothesis in enumerate(result):
         tokens: tuple[int, ...] = ()
         while not tokens or (tokens[-1] != EOS and len(tokens) < 9):
             following = [(*tokens, word) for word in (1, 3, 4, 5, 6) if allowed((*tokens, word), constraints)]
             tokens = max(following, key=lambda extended: toy.replay(b, extended)[0])
         assert hypothesis.tokens == tokens
         assert hypothesis.log_prob == pytest.approx(toy.replay(b, tokens)[0], abs=1e-4)
-    assert [h.tokens for h in found] != [h.tokens for h in free]
+    assert [h.tokens for h in result] != [h.tokens for h in free]
 
 
 def forbidden(constraints: Constraints, prefix: np.ndarray, vocabulary: int = 7) -> list[list[int]]:
     """The tokens that may not follow each of some prefixes."""
-    found = constraints.forbidden(prefix, prefix.shape[1])
-    assert found is not None
-    rows, tokens = found.pairs(vocabulary)
+    result = constraints.forbidden(prefix, prefix.shape[1])
+    assert result is not None
+    rows, tokens = result.pairs(vocabulary)
     return [sorted(tokens[rows == row].tolist()) for row in range(len(prefix))]
 
 
@@ -92,8 +92,8 @@ def test_every_ngram_is_looked_at():
 def test_where_only_repetitions_are_left_a_hypothesis_ends(make_toy, search, constraints: Constraints):
     """Three words: `min_length` cannot be reached without a repetition, so that EOS follows when nothing else may."""
     toy = make_toy(4, 6, seed=3, ending=-20.0)
-    found = search(toy, toy.memory(), 4, max_lengths=torch.full((4,), 40), constraints=constraints)
-    for hypotheses in found:
+    result = search(toy, toy.memory(), 4, max_lengths=torch.full((4,), 40), constraints=constraints)
+    for hypotheses in result:
         for hypothesis in hypotheses if isinstance(hypotheses, list) else [hypotheses]:
             *words, last = hypothesis.tokens
             assert last == EOS and allowed((*words,), constraints) and len(words) < constraints.min_length

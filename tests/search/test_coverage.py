@@ -109,44 +109,44 @@ def searched(toy: Attending, width: int, exponent: float, penalties: Penalties, 
     )
 
 
-def require_equal(found: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
-    assert [h.tokens for h in found] == [tokens for _, tokens in expected]
-    assert [h.score for h in found] == pytest.approx([score for score, _ in expected], abs=1e-4)
+def require_equal(actual: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
+    assert [h.tokens for h in actual] == [tokens for _, tokens in expected]
+    assert [h.score for h in actual] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
 
 @pytest.mark.parametrize("penalties", PENALTIES)
 @pytest.mark.parametrize("exponent", [0.0, 0.6])
 def test_a_wide_beam_finds_the_best_of_all_sentences(toy: Attending, exponent: float, penalties: Penalties):
-    for b, found in enumerate(searched(toy, 31, exponent, penalties, 31)):
-        require_equal(found, scores(toy, b, exponent, penalties))
-        for h in found:
+    for b, result in enumerate(searched(toy, 31, exponent, penalties, 31)):
+        require_equal(result, scores(toy, b, exponent, penalties))
+        for h in result:
             assert h.log_prob == pytest.approx(toy.replay(b, h.tokens)[0], abs=1e-4), "which is the model's own"
 
 
 @pytest.mark.parametrize("penalties", PENALTIES)
 def test_stopping_early_changes_nothing(toy: Attending, penalties: Penalties):
-    for b, found in enumerate(searched(toy, 31, 0.6, penalties, 1)):
-        require_equal(found, scores(toy, b, 0.6, penalties)[:1])
+    for b, result in enumerate(searched(toy, 31, 0.6, penalties, 1)):
+        require_equal(result, scores(toy, b, 0.6, penalties)[:1])
 
 
 @pytest.mark.parametrize("width", [2, 3, 4])
 @pytest.mark.parametrize("penalties", [Penalties(0.0, 5.0), Penalties(0.6, 0.4)])
 def test_a_narrow_beam_keeps_what_repeats_itself_least(make_toy, penalties: Penalties, width: int):
     toy = Attending(make_toy(4, 5, seed=7, ending=0.5).tables)  # whose probable words repeat their attention
-    for b, found in enumerate(searched(toy, width, 0.6, penalties, (width + 1) // 2)):
-        require_equal(found, literal(toy, b, width, 0.6, penalties)[: (width + 1) // 2])
+    for b, result in enumerate(searched(toy, width, 0.6, penalties, (width + 1) // 2)):
+        require_equal(result, literal(toy, b, width, 0.6, penalties)[: (width + 1) // 2])
 
 
 def test_windows_of_hard_attention_are_counted_where_they_are(make_toy):
     toy = Attending(make_toy(4, 5, seed=3, ending=0.5).tables, hard=True)
     penalties = Penalties(0.0, 0.9)
-    for b, found in enumerate(searched(toy, 31, 0.6, penalties, 31)):
-        require_equal(found, scores(toy, b, 0.6, penalties))
+    for b, result in enumerate(searched(toy, 31, 0.6, penalties, 31)):
+        require_equal(result, scores(toy, b, 0.6, penalties))
 
 
 def test_each_changes_the_order(toy: Attending):
-    best = {penalties: [found[0].tokens for found in searched(toy, 31, 0.6, penalties, 1)] for penalties in PENALTIES}
-    free = [found[0].tokens for found in searched(toy, 31, 0.6, FREE, 1)]
+    best = {penalties: [result[0].tokens for result in searched(toy, 31, 0.6, penalties, 1)] for penalties in PENALTIES}
+    free = [result[0].tokens for result in searched(toy, 31, 0.6, FREE, 1)]
     assert all(tokens != free for tokens in best.values())
 
 
@@ -157,7 +157,7 @@ def test_without_penalties_nothing_is_counted():
 def test_a_search_takes_them_from_its_options(toy: Attending):
     config = BeamConfig(beam_size=3, n_best=2, coverage_penalty=0.6, summary_penalty=0.4, max_length=3)
     steps = stepper(toy, toy.memory(), 4)
-    found = decode(config, steps, [9, 9, 9, 9], positions=POSITIONS)
+    actual = decode(config, steps, [9, 9, 9, 9], positions=POSITIONS)
     expected = beam(
         toy,
         toy.memory(),
@@ -168,7 +168,7 @@ def test_a_search_takes_them_from_its_options(toy: Attending):
         n_best=2,
         coverage=Coverage.before(PENALTIES[2], POSITIONS),
     )
-    assert [[h.score for h in each] for each in found] == [[h.score for h in each] for each in expected]
+    assert [[h.score for h in each] for each in actual] == [[h.score for h in each] for each in expected]
 
 
 def test_a_position_without_any_attention_costs_much_and_is_finite():

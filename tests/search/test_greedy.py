@@ -73,8 +73,8 @@ def test_keeps_where_a_hard_attention_stopped(make_toy):
 def test_hypotheses_hold_neither_gradients_nor_the_batch(make_toy, search):
     toy = make_toy(8, 7, seed=1)
     toy.tables.requires_grad_()
-    for found in search(toy, toy.memory(), 8, max_lengths=LONGEST):
-        h = found[0] if isinstance(found, list) else found
+    for result in search(toy, toy.memory(), 8, max_lengths=LONGEST):
+        h = result[0] if isinstance(result, list) else result
         weights = h.windows.weights
         assert weights.flags.owndata or (weights.base.flags.owndata and weights.base.nbytes == weights.nbytes)
         assert h.energies is None

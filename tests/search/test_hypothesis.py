@@ -65,9 +65,9 @@ def test_history_follows_the_back_pointers():
     history.append([2, 2], [0, 1], Attention(first, np.array([5, 6])))
     history.append([8, 9], [1, 0], Attention(second, np.array([7, 8])))
     ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]
-    found = history.backtrack(ends)
-    assert [one.tokens for one in found] == [(8, 3), (3,), (9, 4)]
-    for one, weights in zip(found, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
+    result = history.backtrack(ends)
+    assert [one.tokens for one in result] == [(8, 3), (3,), (9, 4)]
+    for one, weights in zip(result, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
         np.testing.assert_allclose(one.weights[:, 0], weights)
     assert len(history) == 0  # what it kept is free
-    assert [one.stops.tolist() for one in found] == [[6, 7], [6], [5, 8]]
+    assert [one.stops.tolist() for one in result] == [[6, 7], [6], [5, 8]]

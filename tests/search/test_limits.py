@@ -88,5 +88,5 @@ def test_a_search_without_limits_has_those_of_the_run() -> None:
 def test_a_hypothesis_knows_that_its_limit_ended_it(make_toy, config) -> None:
     toy = make_toy(6, 7, seed=9)
     toy.stops = torch.zeros(6, 40, dtype=torch.int64)
-    found = decode(config(max_length=4), stepper(toy, toy.memory(), 6), [3, 1, 2, 3, 3, 3])
-    assert [best.cut for best, *_ in found] == [len(best.tokens) == 4 and best.tokens[-1] != 3 for best, *_ in found]
+    result = decode(config(max_length=4), stepper(toy, toy.memory(), 6), [3, 1, 2, 3, 3, 3])
+    assert [best.cut for best, *_ in result] == [len(best.tokens) == 4 and best.tokens[-1] != 3 for best, *_ in result]

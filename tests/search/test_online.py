@@ -26,11 +26,11 @@ def test_a_hypothesis_as_long_as_the_source_so_far_allows_waits(make_toy):
     """0 to 4 source tokens read allow 1, 1, 3, 4 and 6 tokens of the target."""
     toy = make_toy(1, 7, seed=0, ending=-100.0)
     toy.stops = torch.tensor([[0, 0, 0, 2, 2, 2]])
-    (found,) = online(toy, toy.memory(), source_lengths=[4], limits=[1, 1, 3, 4, 6])
-    assert found.delays.tolist() == [1, 2, 2, 3, 4, 4]
+    (result,) = online(toy, toy.memory(), source_lengths=[4], limits=[1, 1, 3, 4, 6])
+    assert result.delays.tolist() == [1, 2, 2, 3, 4, 4]
     toy.stops = torch.tensor([[3, 0, 0, 0, 0, 0]])
-    (found,) = online(toy, toy.memory(), source_lengths=[4], limits=[1, 1, 3, 4, 6])
-    assert found.delays.tolist() == [4] * 6
+    (result,) = online(toy, toy.memory(), source_lengths=[4], limits=[1, 1, 3, 4, 6])
+    assert result.delays.tolist() == [4] * 6
 
 
 def test_the_rest_is_greedy_search(make_toy):
@@ -38,8 +38,8 @@ def test_the_rest_is_greedy_search(make_toy):
     toy.stops = torch.zeros(3, 9, dtype=torch.int64)
     lengths = [2, 2, 2]
     limits = [9, 9, 9]
-    found = online(toy, toy.memory(), source_lengths=lengths, limits=limits)
-    for h, expected in zip(found, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor(limits)), strict=True):
+    actual = online(toy, toy.memory(), source_lengths=lengths, limits=limits)
+    for h, expected in zip(actual, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor(limits)), strict=True):
         assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
         assert np.array_equal(h.weights, expected.weights)
         assert np.array_equal(h.stops, expected.stops)

@@ -45,9 +45,9 @@ def literal(toy, row: int, number: int, temperature: float) -> tuple[int, ...]:
 @pytest.mark.parametrize("temperature", [1.0, 0.4, 3.0])
 def test_samples_are_those_of_a_plain_loop(make_toy, temperature: float) -> None:
     toy = make_toy(4, 9, seed=3)
-    found = drawn(toy, [0, 1, 2, 3], 8, temperature=temperature)
+    actual = drawn(toy, [0, 1, 2, 3], 8, temperature=temperature)
     expected = [[literal(toy, row, number, temperature) for number in range(8)] for row in range(4)]
-    assert found == expected and len({tokens for of_row in found for tokens in of_row}) > 15
+    assert actual == expected and len({tokens for of_row in actual for tokens in of_row}) > 15
 
 
 def test_company_order_and_number_change_nothing(make_toy) -> None:
@@ -97,9 +97,9 @@ def test_constraints_hold(make_toy) -> None:
 def test_numbers_at_the_ends_choose_tokens_that_may_follow() -> None:
     log_probs = np.log(np.array([[0.3, 0.1, 0.2, 0.1, 0.2, 0.1]], np.float32))
     ends = Draws(np.array([[0.0, 0.5, np.nextafter(1.0, 0)]]), 1.0)
-    found, tokens = ends.choose(log_probs.copy(), None)
+    result, tokens = ends.choose(log_probs.copy(), None)
     assert tokens.tolist() == [[1, 4, 5]]
-    np.testing.assert_allclose(found, np.log([[0.1, 0.2, 0.1]]), rtol=1e-6)
+    np.testing.assert_allclose(result, np.log([[0.1, 0.2, 0.1]]), rtol=1e-6)
     forbidden = Forbidden(np.array([0, 0]), np.array([1, 5]), np.array([True]))
     assert ends.choose(log_probs.copy(), forbidden)[1].tolist() == [[4, 4, 4]]
     with pytest.raises(UserError, match=r"^the model's scores for the next token are not finite numbers"):
@@ -110,8 +110,8 @@ def test_without_a_utility_the_most_probable_samples_are_reported(make_toy) -> N
     toy = make_toy(4, 9, seed=3)
     config = SampleConfig(samples=8, n_best=3, max_length=6, seed=4)
     lengths = [len(source) for source in SOURCES]
-    found = decode(config, stepper(toy, toy.memory(), 4), lengths, sources=SOURCES)
+    result = decode(config, stepper(toy, toy.memory(), 4), lengths, sources=SOURCES)
     everything = sample(stepper(toy, toy.memory(), 4), [6] * 4, [generators(4, source, 8) for source in SOURCES])
-    for best, all_samples in zip(found, everything, strict=True):
+    for best, all_samples in zip(result, everything, strict=True):
         assert [one.score for one in best] == sorted((one.score for one in all_samples), reverse=True)[:3]
     assert torch.is_grad_enabled()

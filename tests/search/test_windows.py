@@ -49,11 +49,11 @@ def test_a_search_keeps_windows_as_wide_as_they_are():
     history.append([2, 2, 2], [0, 1, 2], Attention(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies))
     attention = Attention(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
     history.append([7, 8, 9], [1, 0, 2], attention)
-    found = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
-    assert [h.windows.weights.tolist() for h in found] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
-    assert [h.windows.first.tolist() for h in found] == [[5, 7], [4, 4], [0, 0], [5]]
-    assert [h.windows.widths.tolist() for h in found] == [[1, 3], [1, 1], [0, 0], [1]]
-    assert [h.energies for h in found] == [102, 201, 303, 2]
-    assert [h.stops.tolist() for h in found] == [[5, 9], [4, 4], [-1, -1], [5]]
-    for h in found:
+    result = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
+    assert [h.windows.weights.tolist() for h in result] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
+    assert [h.windows.first.tolist() for h in result] == [[5, 7], [4, 4], [0, 0], [5]]
+    assert [h.windows.widths.tolist() for h in result] == [[1, 3], [1, 1], [0, 0], [1]]
+    assert [h.energies for h in result] == [102, 201, 303, 2]
+    assert [h.stops.tolist() for h in result] == [[5, 9], [4, 4], [-1, -1], [5]]
+    for h in result:
         assert all(owned(part) for part in (*h.windows, h.stops)), "it does not keep the others"

@@ -28,8 +28,8 @@ def kept(start: Callable[..., Run]) -> Run:
 def test_it_is_the_mean_and_loads(kept: Run, tmp_path: Path) -> None:
     chosen = [kept.checkpoints / f"update-000000{update}" for update in (3, 1)]
     assert average_checkpoints(chosen, tmp_path / "mean") == [1, 3]
-    found, *states = (load_file(folder / checkpoint.MODEL) for folder in (tmp_path / "mean", *chosen))
-    for name, tensor in found.items():
+    result, *states = (load_file(folder / checkpoint.MODEL) for folder in (tmp_path / "mean", *chosen))
+    for name, tensor in result.items():
         torch.testing.assert_close(tensor, (states[0][name] + states[1][name]) / 2)
     translator = mt.load(tmp_path / "mean", device="cpu")
     assert translator.translate("two dogs find bridges").tokens

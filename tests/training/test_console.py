@@ -73,9 +73,9 @@ def on_terminal(columns: int) -> str:
 def test_a_pipe_gets_lines_and_no_bar() -> None:
     lines = piped(seconds=0)
     assert not any("\r" in line or "\x1b" in line or "%" in line for line in lines)
-    found = [line for line in lines if line.startswith("update")]
-    assert found[0] == "update 20/400  epoch 1  loss 3.210  lr 0.0015  8,123 tokens/s  0:00:04 left"
-    assert len(found) == 21 and found[10] == "update 200: bleu 12.00"
+    result = [line for line in lines if line.startswith("update")]
+    assert result[0] == "update 20/400  epoch 1  loss 3.210  lr 0.0015  8,123 tokens/s  0:00:04 left"
+    assert len(result) == 21 and result[10] == "update 200: bleu 12.00"
 
 
 @pytest.mark.exhaustive
@@ -111,8 +111,8 @@ def test_soft_and_hard_scores_are_a_table_in_which_nothing_stands_twice(names: l
     assert hard.split() == ["hard", *soft.split()[1:]]
     assert all(len(line) <= 80 for line in (head, soft, hard))
     # The columns end where their names do.
-    assert [found.end() for found in re.finditer(r"\S+", head)][2:-1] == [
-        found.end() for found in re.finditer(r"\S+", soft)
+    assert [result.end() for result in re.finditer(r"\S+", head)][2:-1] == [
+        result.end() for result in re.finditer(r"\S+", soft)
     ][1:]
 
 

@@ -91,9 +91,9 @@ def test_a_run_goes_on_to_the_bit(
 
 
 def test_older_checkpoints_go_on(run: Path, last: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
-    found = json.loads((last / "progress.json").read_text())
-    assert found["progress"].pop("loss_scale") is None
-    (last / "progress.json").write_text(json.dumps(found))
+    result = json.loads((last / "progress.json").read_text())
+    assert result["progress"].pop("loss_scale") is None
+    (last / "progress.json").write_text(json.dumps(result))
     meta = json.loads((last / "meta.json").read_text())
     meta["sha256"]["progress.json"] = checkpoint.sha256(last / "progress.json")
     (last / "meta.json").write_text(json.dumps(meta))

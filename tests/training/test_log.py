@@ -35,9 +35,9 @@ def test_scalars_are_lines_and_points(tmp_path: Path) -> None:
         {"kind": "dev", "update": 1, "bleu": 0.25},
     ]
     log.close()
-    found = events(tmp_path)
-    assert [(e.step, e.value) for e in found.Scalars("train/loss")] == [(1, 2.5)]
-    assert [(e.step, e.value) for e in found.Scalars("dev/bleu")] == [(1, 0.25)]
+    result = events(tmp_path)
+    assert [(e.step, e.value) for e in result.Scalars("train/loss")] == [(1, 2.5)]
+    assert [(e.step, e.value) for e in result.Scalars("dev/bleu")] == [(1, 0.25)]
 
 
 def test_resuming_forgets_what_came_later_and_a_half_written_line(tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_pictures_and_texts_can_be_read_back(tmp_path: Path) -> None:
     log.figure("dev/alignment_0", 7, heatmap([[0.5, 0.5]], ["größer", "鳥"], ["</s>"]))
     log.text("dev/translations", 7, "| source |\n|---|\n| für 鳥 |")
     log.close()
-    found = events(tmp_path)
-    assert found.Images("dev/alignment_0")[0].step == 7
-    assert found.Images("dev/alignment_0")[0].encoded_image_string.startswith(b"\x89PNG")
-    text = found.Tensors("dev/translations/text_summary")[0].tensor_proto.string_val[0].decode()
+    result = events(tmp_path)
+    assert result.Images("dev/alignment_0")[0].step == 7
+    assert result.Images("dev/alignment_0")[0].encoded_image_string.startswith(b"\x89PNG")
+    text = result.Tensors("dev/translations/text_summary")[0].tensor_proto.string_val[0].decode()
     assert "für 鳥" in text
 
 
@@ -106,11 +106,11 @@ def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_diffe
     options = Config().model_dump()
     log.hyperparameters(options, RESULTS, "chrf")
     log.close()
-    found = events(folder)
+    result = events(folder)
     scores = {"test/bleu": 12.5, "test/chrf": 30.0, "test/loss": 1.5, "test/perplexity": 4.5}
-    assert {tag: found.Scalars(tag)[0].value for tag in found.Tags()["scalars"]} == scores
-    assert all(found.Scalars(tag)[0].step == 40 for tag in scores)
-    plugin = found.PluginTagToContent("hparams")
+    assert {tag: result.Scalars(tag)[0].value for tag in result.Tags()["scalars"]} == scores
+    assert all(result.Scalars(tag)[0].step == 40 for tag in scores)
+    plugin = result.PluginTagToContent("hparams")
     start = HParamsPluginData.FromString(plugin["_hparams_/session_start_info"]).session_start_info
     # What tells runs apart comes first: TensorBoard cuts long names.
     assert start.group_name == shown

@@ -50,13 +50,13 @@ def take(trainer: Trainer, count: int) -> list[Update]:
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_each_example_once_an_epoch(trainer: Callable[..., Trainer], accumulate: int) -> None:
     training = trainer({"epochs": 2, "gradient_accumulation": accumulate})
-    found = list(training)
+    result = list(training)
     assert set(training.split.counts) == set(range(240)) and set(training.split.counts.values()) == {2}
     count = updates_per_epoch(training.split, training.config)
-    assert len(found) == training.progress.update == 2 * count and count > 2
-    assert [number for number, update in enumerate(found, 1) if update.ends_epoch] == [count, 2 * count]
+    assert len(result) == training.progress.update == 2 * count and count > 2
+    assert [number for number, update in enumerate(result, 1) if update.ends_epoch] == [count, 2 * count]
     targets = training.split.lengths()[1].sum()
-    assert sum(update.tokens for update in found) == training.progress.tokens == 2 * targets
+    assert sum(update.tokens for update in result) == training.progress.tokens == 2 * targets
 
 
 def test_accumulated_batches_make_the_step_of_one_big_batch(trainer: Callable[..., Trainer]) -> None:

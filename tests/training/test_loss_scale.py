@@ -44,8 +44,8 @@ class Trainer:
     def weights(self) -> dict[str, torch.Tensor]:
         """With the optimizer's moments."""
         moments = [tensor for state in self.optimizer.state.values() for tensor in state.values()]
-        found = {**self.model.state_dict(), **{str(i): tensor for i, tensor in enumerate(moments)}}
-        return {name: tensor.clone() for name, tensor in found.items()}
+        result = {**self.model.state_dict(), **{str(i): tensor for i, tensor in enumerate(moments)}}
+        return {name: tensor.clone() for name, tensor in result.items()}
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ def test_it_doubles_after_so_many_good_updates(trainer: Callable[..., Trainer]) 
     most = scaling.PATIENCE - 1
     training.scale.factor = 64.0
     training.scale.good = most - 1
-    found = [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 4)]
-    assert found == [(64, most), (128, 0), (128, 1), (128, 2)]
+    result = [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 4)]
+    assert result == [(64, most), (128, 0), (128, 1), (128, 2)]
     training.scale.good = most
     handle = spoil(training)
     next(training.updates)

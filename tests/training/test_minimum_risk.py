@@ -106,14 +106,14 @@ def test_risk_and_gradient_are_those_of_an_enumeration(
     total, sums = one(batch, 5)
     total.backward()
     expected = risk_by_enumeration(one, batch, drawn[0], corpus)
-    for found in (sums[1], total.detach()):
-        torch.testing.assert_close(found, expected.detach(), rtol=1e-7, atol=0)
+    for actual in (sums[1], total.detach()):
+        torch.testing.assert_close(actual, expected.detach(), rtol=1e-7, atol=0)
     torch.testing.assert_close(sums[0], one.model(batch).token_losses.sum())
     named = [(key, part) for key, part in one.model.named_parameters() if part.grad is not None]
     gradients = torch.autograd.grad(expected, [part for _, part in named], allow_unused=True)
     for (key, part), gradient in zip(named, gradients, strict=True):
-        found = torch.zeros_like(part) if gradient is None else gradient
-        torch.testing.assert_close(part.grad, found, rtol=1e-4, atol=1e-7, msg=lambda text, key=key: f"{key}: {text}")
+        actual = torch.zeros_like(part) if gradient is None else gradient
+        torch.testing.assert_close(part.grad, actual, rtol=1e-4, atol=1e-7, msg=lambda text, key=key: f"{key}: {text}")
     assert all(len(set(of_source)) == len(of_source) > 2 for of_source in drawn[0])
     assert [of_source[0] for of_source in drawn[0]] == [
         tuple(target) for _, target in corpus.split("train").ids(range(3))

@@ -126,8 +126,8 @@ def test_decay_by_updates_in_steps_down_to_a_floor() -> None:
 
 def test_decay_little_by_little() -> None:
     schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 20, "factor": 0.25, "staircase": False}
-    found = rates(config(lr=1.0, warmup=0, schedule=schedule), [20, 25, 30, 40])
-    assert found == pytest.approx([1.0, 0.5, 0.25, 0.0625])
+    result = rates(config(lr=1.0, warmup=0, schedule=schedule), [20, 25, 30, 40])
+    assert result == pytest.approx([1.0, 0.5, 0.25, 0.0625])
 
 
 def test_a_floor_does_not_raise_the_warmup() -> None:

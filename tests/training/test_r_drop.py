@@ -89,14 +89,14 @@ def test_without_dropout_it_is_the_usual_loss(
         "attention": {"name": attention, **quiet},
     }
     batch = batch_of(corpus)
-    found = []
+    result = []
     for alpha in (0.0, 5.0):
         one = module(configure({**parts, "training": {"r_drop": alpha}}), corpus)
         total, sums = one(batch, 5)
         total.backward()
         gradients = [parameter.grad for parameter in one.parameters() if parameter.grad is not None]
-        found.append([total.detach(), sums, *gradients])
-    for usual, twice in zip(*found, strict=True):
+        result.append([total.detach(), sums, *gradients])
+    for usual, twice in zip(*result, strict=True):
         torch.testing.assert_close(twice, usual, rtol=1e-4, atol=1e-5)
 
 

@@ -199,8 +199,8 @@ def test_a_missing_training_state(last: Path, configure: Callable[..., Config], 
     ],
 )
 def test_a_progress_that_no_run_can_make(values: dict, sentence: str, last: Path, refused: Callable[[], str]) -> None:
-    found = json.loads((last / "progress.json").read_text())
-    (last / "progress.json").write_text(json.dumps(found | {"progress": found["progress"] | values}))
+    result = json.loads((last / "progress.json").read_text())
+    (last / "progress.json").write_text(json.dumps(result | {"progress": result["progress"] | values}))
     message = refused()
     assert str(last / "progress.json") in message and sentence in message
 
@@ -213,8 +213,8 @@ def test_a_progress_of_something_else(content: str, last: Path, refused: Callabl
 
 @pytest.mark.parametrize("state", ["", "0", "xy", "00" * 16, "ff" * 5056])
 def test_a_random_state_of_something_else(state: str, last: Path, refused: Callable[[], str]) -> None:
-    found = json.loads((last / "progress.json").read_text())
-    (last / "progress.json").write_text(json.dumps(found | {"random": state}))
+    result = json.loads((last / "progress.json").read_text())
+    (last / "progress.json").write_text(json.dumps(result | {"random": state}))
     assert "progress.json holds no state of random generators: copy the checkpoint again" in refused()
 
 
@@ -225,8 +225,8 @@ def test_a_run_of_gpus_goes_on_without_any(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     states = [torch.full((16,), i, dtype=torch.uint8) for i in (1, 2)]
     monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
-    found = json.loads((last / "progress.json").read_text())
-    made = resumption.snapshot(Progress(**found["progress"]), {})
+    result = json.loads((last / "progress.json").read_text())
+    made = resumption.snapshot(Progress(**result["progress"]), {})
     assert made["random_cuda"] == ["01" * 16, "02" * 16]
     monkeypatch.undo()
     (last / "progress.json").write_text(json.dumps(made))

@@ -21,8 +21,8 @@ from mt.training.validation import validate
 
 
 def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
-    found = [new_folder(tmp_path / "a" / "run").name for _ in range(3)]
-    assert found == ["run", "run-2", "run-3"]
+    result = [new_folder(tmp_path / "a" / "run").name for _ in range(3)]
+    assert result == ["run", "run-2", "run-3"]
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "a/..", "a\0b"])
@@ -220,19 +220,19 @@ def test_results_tell_what_it_cost(trained: Path) -> None:
 
 
 def test_tensorboard_has_the_whole_story(trained: Path) -> None:
-    found = EventAccumulator(str(trained / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
+    actual = EventAccumulator(str(trained / "tensorboard"), size_guidance={"images": 0, "tensors": 0}).Reload()
     lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     for kind, name in (("train", "loss"), ("train", "lr"), ("dev", "bleu"), ("dev", "loss"), ("attention", "entropy")):
         expected = [(line["update"], line[name]) for line in lines if line["kind"] == kind]
-        assert [(e.step, e.value) for e in found.Scalars(f"{kind}/{name}")] == [
+        assert [(e.step, e.value) for e in actual.Scalars(f"{kind}/{name}")] == [
             (step, pytest.approx(value, rel=1e-6)) for step, value in expected
         ]
         assert len(expected) > 1
     validations = sum(line["kind"] == "dev" for line in lines)
     for number in range(2):
-        assert len(found.Images(f"dev/alignment_{number}")) == validations
-    assert len(found.Tensors("dev/translations/text_summary")) == validations
-    assert found.Scalars("test/bleu")[0].value == pytest.approx(
+        assert len(actual.Images(f"dev/alignment_{number}")) == validations
+    assert len(actual.Tensors("dev/translations/text_summary")) == validations
+    assert actual.Scalars("test/bleu")[0].value == pytest.approx(
         json.loads((trained / "results.json").read_text())["bleu"]["score"], rel=1e-6
     )
-    assert "hparams" in found.summary_metadata["_hparams_/session_start_info"].plugin_data.plugin_name
+    assert "hparams" in actual.summary_metadata["_hparams_/session_start_info"].plugin_data.plugin_name

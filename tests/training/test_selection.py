@@ -69,8 +69,8 @@ def test_a_score_that_cannot_choose_is_said_with_those_that_can() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "found"),
+    ("metric", "result"),
     [("bleu", scores(2.0)), ("loss", scores(0.0, loss=0.1)), ("cer", {"loss": 1.0, "cer": 0.0})],
 )
-def test_one_that_can_is_left_alone(metric: str, found: dict[str, float]) -> None:
-    assert advice(found, metric, EVERY, WORDS) is None
+def test_one_that_can_is_left_alone(metric: str, result: dict[str, float]) -> None:
+    assert advice(result, metric, EVERY, WORDS) is None

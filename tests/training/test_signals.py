@@ -183,13 +183,13 @@ def test_a_run_in_a_thread_leaves_signals_alone() -> None:
     def enter() -> None:
         with Signals() as signals:
             signals.check()
-            found.append(signal.getsignal(signal.SIGTERM))
+            result.append(signal.getsignal(signal.SIGTERM))
 
-    found: list = []
+    result: list = []
     thread = threading.Thread(target=enter)
     thread.start()
     thread.join()
-    assert found == [signal.SIG_DFL]
+    assert result == [signal.SIG_DFL]
 
 
 @pytest.mark.parametrize("moment", ["update 4", "validation 2", "test"])

@@ -76,15 +76,15 @@ def finish(started: Started, seconds: float = 300) -> list[tuple[int, str, str]]
 
 
 def succeed(started: Started) -> str:
-    found = finish(started)
-    assert [status for status, *_ in found] == [0] * len(found), found
-    assert not any(out for _, out, _ in found[1:]), "process 0 alone prints"
-    return found[0][1]
+    result = finish(started)
+    assert [status for status, *_ in result] == [0] * len(result), result
+    assert not any(out for _, out, _ in result[1:]), "process 0 alone prints"
+    return result[0][1]
 
 
-def printed_errors(found: list[tuple[int, str, str]]) -> str:
+def printed_errors(result: list[tuple[int, str, str]]) -> str:
     """What all of them told on standard error but for notices of signals, and for bars."""
-    lines = "".join(err for *_, err in found).splitlines()
+    lines = "".join(err for *_, err in result).splitlines()
     return "\n".join(line for line in lines if line and not re.search("finishing the update|(pairs|shards)/s", line))
 
 
@@ -152,11 +152,11 @@ def test_where_one_is_killed_the_others_end(victim: int, start: Callable[..., St
     started = start(size, f"folder={run}", *options)
     wait_for(lambda: updates(run) > 6)
     started[victim].kill()
-    found = finish(started, seconds=60)
-    others = [status for rank, (status, *_) in enumerate(found) if rank != victim]
-    assert others == [2] * (size - 1), found
+    result = finish(started, seconds=60)
+    others = [status for rank, (status, *_) in enumerate(result) if rank != victim]
+    assert others == [2] * (size - 1), result
     sentence = r"error: another process of this run has ended or cannot be reached: the checkpoint of update (\d+) is "
-    (number,) = re.findall(sentence, text := printed_errors(found))
+    (number,) = re.findall(sentence, text := printed_errors(result))
     assert text.count("\n") == 0, text
     assert int(number) >= 4
     if victim:  # process 0 has saved what was learnt
@@ -171,12 +171,12 @@ def test_a_signal_to_one_ends_all_after_the_same_update(
     started = start(2, f"folder={run}", "training.max_updates=40")
     wait_for(lambda: updates(run) > 6)
     started[asked].send_signal(signal.SIGTERM)
-    found = finish(started)
-    assert [status for status, *_ in found] == [os.EX_TEMPFAIL] * 2, found
+    result = finish(started)
+    assert [status for status, *_ in result] == [os.EX_TEMPFAIL] * 2, result
     interruption = (
         rf"interrupted by SIGTERM: the checkpoint of update {updates(run)} is complete; resume with `python train"
     )
-    assert re.match(interruption, printed_errors(found)) and "\n" not in printed_errors(found)
+    assert re.match(interruption, printed_errors(result)) and "\n" not in printed_errors(result)
     if asked == 0:
         succeed(start(2, f"resume={run}"))
         assert same(run, straight)
@@ -223,10 +223,10 @@ def test_a_run_goes_on_with_another_number_of_processes(
 def test_what_cannot_be_is_told_once(
     arguments: list[str], also: list[str], sentence: str, start: Callable[..., Started], place: Path
 ) -> None:
-    found = finish(start(2, "folder=refused", *arguments, also=also))
-    assert [status for status, *_ in found] == [2, 2], found
-    assert printed_errors(found).startswith(f"error: {sentence.replace('HOST', socket.gethostname())}")
-    assert "\n" not in printed_errors(found)
+    result = finish(start(2, "folder=refused", *arguments, also=also))
+    assert [status for status, *_ in result] == [2, 2], result
+    assert printed_errors(result).startswith(f"error: {sentence.replace('HOST', socket.gethostname())}")
+    assert "\n" not in printed_errors(result)
     assert not (place / "refused").exists()
 
 

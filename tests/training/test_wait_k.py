@@ -27,22 +27,22 @@ MODEL = {
 
 def drawn(config: Config, corpus: Corpus) -> list[int | None]:
     """k of each batch of a training."""
-    found: list[int | None] = []
+    result: list[int | None] = []
     torch.manual_seed(0)
     model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
-    model.register_forward_pre_hook(lambda _, batch, options: found.append(options["wait_k"]), with_kwargs=True)
+    model.register_forward_pre_hook(lambda _, batch, options: result.append(options["wait_k"]), with_kwargs=True)
     list(updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress()))
-    return found
+    return result
 
 
 @pytest.mark.parametrize("accumulate", [1, 4])
 def test_each_batch_has_a_k_of_its_own(accumulate: int, configure: Callable[..., Config], corpus: Corpus) -> None:
     options = {"epochs": 4, "gradient_accumulation": accumulate, "wait_k": [1, 3, 7]}
-    found = drawn(configure(MODEL | {"training": options}), corpus)
-    counts = [found.count(k) for k in (1, 3, 7)]
-    assert sum(counts) == len(found) > 40 and min(counts) > len(found) / 6
+    result = drawn(configure(MODEL | {"training": options}), corpus)
+    counts = [result.count(k) for k in (1, 3, 7)]
+    assert sum(counts) == len(result) > 40 and min(counts) > len(result) / 6
     if accumulate > 1:
-        assert any(len(set(found[i : i + accumulate])) > 1 for i in range(0, len(found), accumulate))
+        assert any(len(set(result[i : i + accumulate])) > 1 for i in range(0, len(result), accumulate))
 
 
 def test_without_it_nothing_is_drawn(configure: Callable[..., Config], corpus: Corpus) -> None:

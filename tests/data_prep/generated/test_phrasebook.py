@@ -69,9 +69,9 @@ def test_lengths(splits):
 
 def test_links_are_in_range_and_in_order(examples):
     for example in examples:
-        found = pairs(example)
-        assert found == sorted(set(found)), example
-        assert all(i < len(words(example.source)) and j < len(words(example.target)) for i, j in found), example
+        result = pairs(example)
+        assert result == sorted(set(result)), example
+        assert all(i < len(words(example.source)) and j < len(words(example.target)) for i, j in result), example
 
 
 def test_the_final_marks_are_linked_to_each_other_alone(examples):

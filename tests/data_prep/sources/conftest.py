@@ -28,11 +28,11 @@ def read():
 
     def everything(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
         source = open_source(config)
-        found = {split: list(source.splits[split].read()) for split in SPLITS}
-        assert {split: len(examples) for split, examples in found.items()} == {
+        result = {split: list(source.splits[split].read()) for split in SPLITS}
+        assert {split: len(examples) for split, examples in result.items()} == {
             s: source.splits[s].size() for s in SPLITS
         }
-        assert all(isinstance(example, Example) and example.links == "" for rows in found.values() for example in rows)
-        return {split: [(example.source, example.target) for example in rows] for split, rows in found.items()}
+        assert all(isinstance(example, Example) and example.links == "" for rows in result.values() for example in rows)
+        return {split: [(example.source, example.target) for example in rows] for split, rows in result.items()}
 
     return everything

@@ -44,11 +44,11 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 
 def _read(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
     source = open_source(config)
-    found = {split: [example[:2] for example in source.splits[split].read()] for split in SPLITS}
-    assert {split: len(rows) for split, rows in found.items()} == {
+    result = {split: [example[:2] for example in source.splits[split].read()] for split in SPLITS}
+    assert {split: len(rows) for split, rows in result.items()} == {
         split: source.splits[split].size() for split in SPLITS
     }
-    return found
+    return result
 
 
 @pytest.mark.parametrize("write", [_texts, _jsonl, _tsv])
@@ -58,17 +58,17 @@ def test_every_pair_comes_to_one_split_in_order(tmp_path: Path, write: Callable[
         pytest.skip("the hub has tables")
     rows = _rows(400)
     write(tmp_path, rows)
-    found = _read(_config(tmp_path, hub={"id": "somebody/captions"} if hub else None))
-    assert [len(found[split]) for split in SPLITS] == [350, 30, 20]
-    assert sorted(pair for part in found.values() for pair in part) == sorted(rows)
-    assert all(part == sorted(part, key=rows.index) for part in found.values())
+    result = _read(_config(tmp_path, hub={"id": "somebody/captions"} if hub else None))
+    assert [len(result[split]) for split in SPLITS] == [350, 30, 20]
+    assert sorted(pair for part in result.values() for pair in part) == sorted(rows)
+    assert all(part == sorted(part, key=rows.index) for part in result.values())
     # Not the first and not the last ones: the places are spread.
-    assert 100 < sum(map(rows.index, found["dev"])) / 30 < 300
+    assert 100 < sum(map(rows.index, result["dev"])) / 30 < 300
     # The same whatever holds the text.
     other = tmp_path / "other"
     other.mkdir()
     _texts(other, rows)
-    assert _read(_config(other)) == found
+    assert _read(_config(other)) == result
 
 
 def test_a_corpus_that_grows_keeps_its_splits(tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ def test_equal_pairs_stay_together(tmp_path: Path) -> None:
     rows = [pair for pair in _rows(300) for _ in range(draws.randint(1, 9))]
     draws.shuffle(rows)
     _texts(tmp_path, rows)
-    found = _read(_config(tmp_path, dev_size=100, test_size=50))
-    assert 100 <= len(found["dev"]) < 109 and 50 <= len(found["test"]) < 59
+    result = _read(_config(tmp_path, dev_size=100, test_size=50))
+    assert 100 <= len(result["dev"]) < 109 and 50 <= len(result["test"]) < 59
     counts = Counter(rows)
-    for part in found.values():
+    for part in result.values():
         assert all(counts[pair] == count for pair, count in Counter(part).items())
-    assert sum(map(len, found.values())) == len(rows)
+    assert sum(map(len, result.values())) == len(rows)
 
 
 def test_what_dev_and_test_could_not_hold_stays_in_train(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_a_corpus_is_made_of_train_alone(tmp_path: Path, capsys: pytest.CaptureF
     made = Corpus.open(prepare(_config(tmp_path), tmp_path / "corpora"))
     assert made.meta["counts"] == {"train": 350, "dev": 30, "test": 20}
     assert "cut from train by a hash of each pair: 30 for dev and 20 for test\n" in capsys.readouterr().out
-    found = {pair for s in SPLITS for pair in zip(*map(made.split(s).column, ("source", "target")), strict=True)}
-    assert found == {*rows}
+    result = {pair for s in SPLITS for pair in zip(*map(made.split(s).column, ("source", "target")), strict=True)}
+    assert result == {*rows}
 
 
 def test_a_stream_leaves_out_what_is_cut(tmp_path: Path) -> None:
@@ -176,6 +176,6 @@ def test_sides_of_unequal_length_are_refused_as_ever(tmp_path: Path) -> None:
 def test_the_choice_is_the_same_everywhere(tmp_path: Path) -> None:
     """Literals: a corpus prepared on another machine, or next year, is cut alike."""
     _texts(tmp_path, _rows(30))
-    found = _read(_config(tmp_path, dev_size=2, test_size=2))
-    assert [source for source, _ in found["dev"]] == ["one 12", "one 21"]
-    assert [source for source, _ in found["test"]] == ["one 4", "one 5"]
+    result = _read(_config(tmp_path, dev_size=2, test_size=2))
+    assert [source for source, _ in result["dev"]] == ["one 12", "one 21"]
+    assert [source for source, _ in result["test"]] == ["one 4", "one 5"]

@@ -40,14 +40,14 @@ def _config(root: Path, **settings) -> DatasetConfig:
 
 
 def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> None:
-    found = read(_config(folder))
-    assert {split: Counter(one.split()[0] for one, _ in rows) for split, rows in found.items()} == {
+    actual = read(_config(folder))
+    assert {split: Counter(one.split()[0] for one, _ in rows) for split, rows in actual.items()} == {
         "train": {"own": 30, "web": 50, "news": 20},
         "dev": {"own": 3},
         "test": {"own": 3},
     }
     rows = [range(5, 6), range(28, 33), range(79, 81), range(99, 100)]
-    expected = [found["train"][place][0] for run in rows for place in run]
+    expected = [actual["train"][place][0] for run in rows for place in run]
     assert [one.source for one in open_source(_config(folder)).splits["train"].read(rows)] == expected
 
 

@@ -91,7 +91,7 @@ def test_without_them_a_corpus_is_as_it_always_was(folder: Path, tmp_path: Path)
 
 
 def test_dev_is_cut_by_names_alone(folder: Path) -> None:
-    found = [
+    result = [
         [
             example.source
             for example in open_source(configured(folder, target=target, transcript="")).splits["dev"].read()
@@ -99,10 +99,10 @@ def test_dev_is_cut_by_names_alone(folder: Path) -> None:
         for target in ("french", "mbosi")
     ]
     # Where the text is blank, a sound stays in train.
-    assert len(found[0]) == len(found[1]) == 5
-    assert {int(name.removesuffix(".wav")) % 4 for name in found[1]} <= {0, 1, 2}
-    assert [name for name in found[0] if int(name.removesuffix(".wav")) % 4 != 3] == [
-        name for name in found[1] if name in found[0]
+    assert len(result[0]) == len(result[1]) == 5
+    assert {int(name.removesuffix(".wav")) % 4 for name in result[1]} <= {0, 1, 2}
+    assert [name for name in result[0] if int(name.removesuffix(".wav")) % 4 != 3] == [
+        name for name in result[1] if name in result[0]
     ]
 
 

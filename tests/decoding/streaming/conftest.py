@@ -140,8 +140,8 @@ def offline() -> Callable[..., list[Hypothesis]]:
     def decoded(setting: StreamingModel, sources: Sources, search: SearchConfig | None = None) -> list[Hypothesis]:
         ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
         size = len(setting.tokenizers.target)
-        found = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32")
-        return [hypotheses[0] for hypotheses in found]
+        result = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32")
+        return [hypotheses[0] for hypotheses in result]
 
     return decoded
 
@@ -200,11 +200,11 @@ def noises() -> Callable[..., list[np.ndarray]]:
 
     def made(count: int, seconds: float = 1.2, seed: int = 0) -> list[np.ndarray]:
         draw = np.random.default_rng(seed)
-        found = []
+        result = []
         for _ in range(count):
             length = int(seconds * RATE * draw.uniform(0.7, 1.3))
             loud = np.repeat(10 ** draw.uniform(0, 4, -(-length // 400)), 400)[:length]
-            found.append((loud * draw.normal(0, 1, length)).clip(-32_000, 32_000).astype(np.int16))
-        return found
+            result.append((loud * draw.normal(0, 1, length)).clip(-32_000, 32_000).astype(np.int16))
+        return result
 
     return made

@@ -24,10 +24,10 @@ def test_however_the_bytes_are_cut(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [(b"", []), (b" ", [None]), (b"\n", [None]), (b"a", ["a", None]), (b"a\n", ["a", None])]
+    ("text", "expected"), [(b"", []), (b" ", [None]), (b"\n", [None]), (b"a", ["a", None]), (b"a\n", ["a", None])]
 )
-def test_the_end_of_the_text(text: bytes, found: list) -> None:
-    assert [*arrivals([text] if text else [], "it", "word")] == found
+def test_the_end_of_the_text(text: bytes, expected: list) -> None:
+    assert [*arrivals([text] if text else [], "it", "word")] == expected
 
 
 def test_a_word_leaves_before_anything_after_it_is_asked_for() -> None:
@@ -61,11 +61,11 @@ def test_a_word_leaves_before_anything_after_it_is_asked_for() -> None:
     ],
 )
 def test_what_is_no_text(text: bytes, before: list, sentence: str, size: int) -> None:
-    found = []
+    result = []
     with pytest.raises(UserError) as refusal:
         for word in arrivals(chunks(text, size), "it", "word"):
-            found.append(word)
-    assert found == before and str(refusal.value).startswith(sentence)
+            result.append(word)
+    assert result == before and str(refusal.value).startswith(sentence)
 
 
 def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
@@ -75,13 +75,13 @@ def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
             yield b"x" * 1000
         raise AssertionError("more was asked for")
 
-    found = []
+    result = []
     with pytest.raises(
         UserError, match=r"^it, line 2 has more than 10000 characters without a blank: put blanks between"
     ):
         for word in arrivals(endless(), "it", "word"):
-            found.append(word)
-    assert found == ["a", None, "b"]
+            result.append(word)
+    assert result == ["a", None, "b"]
     longest = b"y" * MAX_CHARACTERS
     assert [*arrivals([longest + b" " + longest], "it", "word")] == [longest.decode()] * 2 + [None]
     with pytest.raises(UserError):

@@ -51,11 +51,11 @@ def compiled(monkeypatch):
 def test_searches(compiled, model, offline, sentences, search: SearchConfig):
     sources = [*sentences(5), [], *sentences(3, least=20, most=40)]
     compiled(True)
-    found = offline(model, sources, search)
+    actual = offline(model, sources, search)
     compiled(False)
     expected = offline(model, sources, search)
     assert sum(int((hypothesis.stops >= 0).sum()) for hypothesis in expected) > 20
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         assert (ours.tokens, ours.energies) == (theirs.tokens, theirs.energies)
         np.testing.assert_array_equal(ours.stops, theirs.stops)
         np.testing.assert_array_equal(ours.windows.first, theirs.windows.first)

@@ -113,8 +113,8 @@ def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]],
             else:
                 left[index] = []
         if now:
-            found = advance_streams([(all_of_them[index], part) for index, part in now])
-            for (index, _), tokens in zip(now, found, strict=True):
+            result = advance_streams([(all_of_them[index], part) for index, part in now])
+            for (index, _), tokens in zip(now, result, strict=True):
                 written[index] += tokens
     return [tuple(tokens) for tokens in written]
 
@@ -150,8 +150,8 @@ def agrees(build_with: Callable[..., Seq2Seq], search: SearchConfig) -> None:
     # A model that writes the same whatever it reads tests nothing.
     for seed in range(5, 15):
         model = build_with(seed=seed)
-        found = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
-        hypotheses = [best[0] for best in found]
+        result = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+        hypotheses = [best[0] for best in result]
         tokens = [hypothesis.tokens for hypothesis in hypotheses]
         if len(set(tokens)) > 1:
             break

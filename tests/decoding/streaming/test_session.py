@@ -72,9 +72,9 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
         for ends in (False, True):
             now = [i for i in chosen if (waiting[i][0] is None) == ends]
             group, words = [sessions[i] for i in now], [waiting[i].pop(0) for i in now]
-            for i, found in zip(now, finish(group) if ends else read(group, words), strict=True):
-                written[i].append(found)
-    assert written == [found for _, found in alone]
+            for i, result in zip(now, finish(group) if ends else read(group, words), strict=True):
+                written[i].append(result)
+    assert written == [result for _, result in alone]
     for ours_, (theirs, _) in zip(sessions, alone, strict=True):
         assert (ours_.text, ours_.delays, ours_.events) == (theirs.text, theirs.delays, theirs.events)
         assert ours_.energies == theirs.energies
@@ -97,15 +97,15 @@ def test_the_past_does_not_depend_on_the_future(policy, encoder, setting, senten
         _, written = streamed(ours, source)
         cuts = [draw.randint(1, len(source) - 1) for _ in range(46)]
         futures = [source[:cut] + future for cut, future in zip(cuts, sentences(46, most=6), strict=True)]
-        others, found = [Session(ours) for _ in futures], []
+        others, result = [Session(ours) for _ in futures], []
         for words in zip_longest(*futures):
             now = [i for i, word in enumerate(words) if word is not None]
-            found.append(dict(zip(now, read([others[i] for i in now], [words[i] for i in now]), strict=True)))
+            result.append(dict(zip(now, read([others[i] for i in now], [words[i] for i in now]), strict=True)))
         decode = ours.tokenizers.target.decode
         wholes = [decode(hypothesis.tokens).split() for hypothesis in offline(ours, futures)]
         for i, cut in enumerate(cuts):
             past = [word for words in written[:cut] for word in words]
-            assert [word for turn in found[:cut] for word in turn[i]] == past == wholes[i][: len(past)]
+            assert [word for turn in result[:cut] for word in turn[i]] == past == wholes[i][: len(past)]
             early += len(past)
     assert early > 10
 
@@ -186,10 +186,10 @@ def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -
     assert (session.text, session.events, session.delays) == ("", [], [])
     expected, written = streamed(ours, source)
     session = Session(ours)
-    found = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")
-    assert found == [word for words in written[:5] for word in words]
-    found = session.read(" ".join(source[5:])) + session.finish()
-    assert found == [word for words in written[5:] for word in words]
+    actual = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")
+    assert actual == [word for words in written[:5] for word in words]
+    actual = session.read(" ".join(source[5:])) + session.finish()
+    assert actual == [word for words in written[5:] for word in words]
     assert session.delays == expected.delays
 
 

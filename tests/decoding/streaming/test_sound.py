@@ -40,8 +40,8 @@ def cut(sound: np.ndarray, draw: random.Random) -> Iterator[np.ndarray]:
 def offline(ours: StreamingModel, given: list[np.ndarray]) -> list[Hypothesis]:
     rows = FIELD.encode(given, None)
     size = len(ours.tokenizers.target)
-    found = decode_ids(ours.model, rows, ours.search, vocab_size=size, precision="fp32", field=FIELD)
-    return [hypotheses[0] for hypotheses in found]
+    result = decode_ids(ours.model, rows, ours.search, vocab_size=size, precision="fp32", field=FIELD)
+    return [hypotheses[0] for hypotheses in result]
 
 
 def streamed(ours: StreamingModel, pieces: Any) -> tuple[Session, list[list[str]]]:
@@ -62,13 +62,13 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
-        found = delays(target, FIELD.read(row, places, target, "char", None), hypothesis, needed)
+        result = delays(target, FIELD.read(row, places, target, "char", None), hypothesis, needed)
         characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == [word.strip() for word in session.words]
         last = 10 * int(needed(torch.tensor(places)))
         for character, delay in zip(characters, session.delays, strict=True):
-            offline_delay = found["source_words"] if character.last is None else found["words_read"][character.last]
-            assert delay == offline_delay or last <= delay < offline_delay == found["source_words"] == 10 * len(row)
+            offline_delay = result["source_words"] if character.last is None else result["words_read"][character.last]
+            assert delay == offline_delay or last <= delay < offline_delay == result["source_words"] == 10 * len(row)
         early += sum(delay < last for delay in session.delays)
     assert early > 2
 

@@ -77,10 +77,10 @@ def test_little_or_nothing(hearing: Hearing) -> None:
     for count in (1, 19, 39, 41, 81):
         sound = np.full(count, 1000, np.int16)
         session, _ = streamed(ours, [sound])
-        [[found]] = decode_ids(
+        [[result]] = decode_ids(
             ours.model, FIELD.encode([sound], None), ours.search, vocab_size=30, precision="fp32", field=FIELD
         )
-        assert session.text == ours.tokenizers.target.decode(found.tokens)
+        assert session.text == ours.tokenizers.target.decode(result.tokens)
         assert session.source_read == 10 * -(-count // 40)
         assert all(min(20, session.source_read) <= delay <= session.source_read for delay in session.delays)
 

@@ -36,7 +36,7 @@ def equations(
 
 def test_weights_are_those_of_the_paper(batch, shake):
     attention = shake(Coverage(CoverageConfig(attention_dim=5), SIZE, SIZE))
-    found = attention(batch.queries, attention.init_memory(batch.encoded)).weights
+    actual = attention(batch.queries, attention.init_memory(batch.encoded)).weights
     energy = attention.energy
     expected = equations(
         batch.queries @ energy.project_query.weight.T,
@@ -45,7 +45,7 @@ def test_weights_are_those_of_the_paper(batch, shake):
         attention.project_coverage.weight[:, 0],
         energy.direction,
     )
-    torch.testing.assert_close(found.double(), expected, atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(actual.double(), expected, atol=2e-6, rtol=1e-5)
 
 
 def test_its_gradient_goes_through_the_sum(batch, shake):
@@ -62,8 +62,8 @@ def test_its_gradient_goes_through_the_sum(batch, shake):
         attention.project_coverage.weight[:, 0],
         energy.direction,
     )
-    found = torch.autograd.grad((weights * upstream).sum(), leaves)
-    for ours, theirs in zip(found, torch.autograd.grad((expected * upstream).sum(), leaves), strict=True):
+    actual = torch.autograd.grad((weights * upstream).sum(), leaves)
+    for ours, theirs in zip(actual, torch.autograd.grad((expected * upstream).sum(), leaves), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4 * float(theirs.abs().max()), rtol=1e-3)
 
 

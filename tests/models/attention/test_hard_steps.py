@@ -97,12 +97,12 @@ def test_a_sentence_takes_an_energy_for_each_position_and_for_each_step(build, m
     attention = build()
     computed = Computed(attention)
     (values, queries) = model(source, target, 1, seed=source)
-    found = list(steps(attention, attention.init_memory(encoded(values)), queries))
-    total = sum(int(step.energies) for step in found)
+    result = list(steps(attention, attention.init_memory(encoded(values)), queries))
+    total = sum(int(step.energies) for step in result)
     assert total <= source + target
     assert total <= computed.positions <= source + BLOCK * target, "in PyTorch, a block goes beyond the stop"
     assert max(width for _, _, width in computed.calls) == min(BLOCK, source)
-    moved = int(found[-1].stops) - int(found[0].stops)
+    moved = int(result[-1].stops) - int(result[0].stops)
     assert moved > min(source // 3, target // 2), "a pointer that stays where it is costs nothing"
     assert total >= moved
 
@@ -201,8 +201,8 @@ def test_nothing_as_long_as_the_source_is_made(build, rows: int, largest):
     values, queries = undecided(length, target, rows, seed=1)
     memory = attention.init_memory(encoded(values))
     with largest(*memory.keys, memory.values, memory.mask) as made:
-        found = list(steps(attention, memory, queries))
-    assert 0 < int(found[-1].stops.max()) < 100
+        result = list(steps(attention, memory, queries))
+    assert 0 < int(result[-1].stops.max()) < 100
     assert 0 < made.elements < 100 * rows * SIZE
 
 

@@ -13,7 +13,7 @@ def test_weights_are_those_of_the_paper(reach: int, batch, shake):
     config = LocationAwareConfig(attention_dim=5, filters=3, filter_reach=reach)
     attention = shake(LocationAware(config, SIZE, SIZE))
     memory = attention.init_memory(batch.encoded)
-    found = attention(batch.queries, memory).weights
+    actual = attention(batch.queries, memory).weights
     queries = batch.queries @ attention.project_query.weight.T
     keys = batch.values @ attention.project_value.weight.T + attention.project_value.bias
     expected = oracle.location_aware_attention(
@@ -24,7 +24,7 @@ def test_weights_are_those_of_the_paper(reach: int, batch, shake):
         attention.project_location.weight,
         attention.direction,
     )
-    torch.testing.assert_close(found.double(), expected, atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(actual.double(), expected, atol=2e-6, rtol=1e-5)
 
 
 def test_where_the_step_before_attended_changes_this_one(batch, shake):

@@ -88,9 +88,9 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
         state = step.state
         for row, length in enumerate(lengths):
             before = pointers[row]
-            found = [j for j in range(before, length) if p[row, i, j] >= 0.5]
+            actual = [j for j in range(before, length) if p[row, i, j] >= 0.5]
             # A pointer that has left the sentence is at its length, where there is nothing to stop at.
-            stop = found[0] if found else length - 1 if mass_preservation else length
+            stop = actual[0] if actual else length - 1 if mass_preservation else length
             pointers[row] = stop
             expected = torch.zeros(11)
             if stop < length:

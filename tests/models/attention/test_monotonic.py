@@ -33,8 +33,8 @@ def follow(p: list[list[float]], length: int, mass_preservation: bool, decide) -
     stops: list[int | None] = []
     for row in p:
         if begin is not None:
-            found = next((j for j in range(begin, length) if decide(row[j])), None)
-            begin = length - 1 if found is None and mass_preservation else found
+            result = next((j for j in range(begin, length) if decide(row[j])), None)
+            begin = length - 1 if result is None and mass_preservation else result
         stops.append(begin)
     return stops
 

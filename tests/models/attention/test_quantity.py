@@ -24,12 +24,12 @@ def loss(kind, batch, shake, **options):
 
 
 def test_it_is_what_is_missing(kind: type[Monotonic], batch, shake):
-    _, output, found = loss(kind, batch, shake, quantity_weight=0.4, latency_weight=0.0)
+    _, output, result = loss(kind, batch, shake, quantity_weight=0.4, latency_weight=0.0)
     missing = sum(
         abs(n - alpha[:n].sum().item()) for n, alpha in zip(TARGET.sum(1).tolist(), output.alpha, strict=True)
     )
     assert missing > 1
-    assert found.item() == pytest.approx(0.4 * missing, rel=1e-5)
+    assert result.item() == pytest.approx(0.4 * missing, rel=1e-5)
 
 
 def test_it_is_added_to_the_latency(kind: type[Monotonic], batch, shake):
@@ -40,8 +40,8 @@ def test_it_is_added_to_the_latency(kind: type[Monotonic], batch, shake):
 
 
 def test_its_gradient_has_pointers_stop(kind: type[Monotonic], batch, shake):
-    attention, _, found = loss(kind, batch, shake, quantity_weight=1.0, latency_weight=0.0)
-    [by_bias] = torch.autograd.grad(found, [attention.energy.bias])
+    attention, _, result = loss(kind, batch, shake, quantity_weight=1.0, latency_weight=0.0)
+    [by_bias] = torch.autograd.grad(result, [attention.energy.bias])
     assert by_bias < 0
 
 

@@ -76,15 +76,15 @@ def test_reinforce_has_the_gradient_of_the_expected_log_probability(baseline: fl
     attention = build(shake, 0.3, sample_ratio=1.0, reinforce_weight=1.0, entropy_weight=0.0)
     speaker = Speaker()
     truth = expected_gradient(attention, speaker)
-    found: dict[tuple[int, ...], Tensor] = {}
+    result: dict[tuple[int, ...], Tensor] = {}
     for _ in range(300):
         attention.train().baseline.fill_(baseline)
         output, gradient = speaker.gradients(attention)
         positions = tuple(output.weights[0].argmax(-1).tolist())
-        found[positions] = gradient * output.alpha[0, range(2), positions].prod().detach()
-    assert len(found) == 3**2
+        result[positions] = gradient * output.alpha[0, range(2), positions].prod().detach()
+    assert len(result) == 3**2
     assert truth.abs().max() > 0.01
-    torch.testing.assert_close(sum(found.values()), truth, atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(sum(result.values()), truth, atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize("sampled", [0.0, 0.5])

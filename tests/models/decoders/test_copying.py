@@ -118,12 +118,12 @@ def test_its_gradients_are_those_of_the_dense_mixture(name, decoder, options, pa
     parameters = [*model.parameters()]
     losses = model(pairs, label_smoothing=0.1).sum, dense_loss(model, pairs, 0.1)
     torch.testing.assert_close(*losses, atol=1e-5, rtol=1e-7)
-    found, expected = (
+    actual, expected = (
         torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True) for loss in losses
     )
     gate = model.decoder.copying.gate.weight
     assert any(parameter is gate and gradient.any() for parameter, gradient in zip(parameters, expected, strict=True))
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-4)
 
 
@@ -147,13 +147,13 @@ def test_forced_scores_are_those_of_search(name, pairs, shake) -> None:
         for search in (GreedyConfig(max_length=6), BeamConfig(beam_size=3, n_best=3, max_length=6)):
             decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
             for source, hypotheses in zip(sources, decoded, strict=True):
-                for found in hypotheses:
-                    tokens = torch.tensor(found.tokens)[None]
+                for result in hypotheses:
+                    tokens = torch.tensor(result.tokens)[None]
                     before = torch.cat((torch.tensor([[BOS]]), tokens[:, :-1]), 1)
                     row = torch.from_numpy(source)[None]
                     with torch.no_grad():
                         forced = model(Batch(row, row > 0, before, tokens, tokens > 0), hard=hard)
-                    assert -float(forced.token_losses.sum()) == pytest.approx(found.log_prob, abs=1e-5)
+                    assert -float(forced.token_losses.sum()) == pytest.approx(result.log_prob, abs=1e-5)
 
 
 def test_int8_rounds_the_generator_and_not_the_copies(pairs, shake) -> None:
@@ -183,9 +183,9 @@ def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -
     for token in (BOS, 5, 6, 7, 8, 9):
         wanted = model.step(torch.tensor([token]), memory, state, hard=True)
         trimmed = model.decoder.trim(memory, state.attention)
-        found = model.step(torch.tensor([token]), trimmed, state, hard=True)
+        result = model.step(torch.tensor([token]), trimmed, state, hard=True)
         dropped += trimmed.attention.mask.shape[1] < memory.attention.mask.shape[1]
-        torch.testing.assert_close(found.logits, wanted.logits)
+        torch.testing.assert_close(result.logits, wanted.logits)
         state = wanted.state
     assert dropped > 1
 

@@ -17,21 +17,21 @@ BLOCKS = [(3, 2), (1, 0), (2, 3), (50, 50)]
 
 def variants() -> list[tuple[str, dict[str, Any]]]:
     """Every encoder, with one and two layers where it has layers, else with and without a size of its own."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    result: list[tuple[str, dict[str, Any]]] = []
     for name, kind in ENCODERS.items():
         layered = "num_layers" in kind.Config.model_fields
-        found += (
+        result += (
             [(name, {"hidden_size": 4, "num_layers": n}) for n in (1, 2)]
             if layered
             else [(name, {}), (name, {"hidden_size": 4})]
         )
-    found += [
+    result += [
         ("lc_bilstm", {"hidden_size": 4, "num_layers": n, "chunk_size": c, "look_ahead": r})
         for c, r in BLOCKS
         for n in (1, 3)
     ]
-    found += [("pyramid", {"hidden_size": 4, "num_layers": n, "causal": True}) for n in (1, 2, 3)]
-    return found
+    result += [("pyramid", {"hidden_size": 4, "num_layers": n, "causal": True}) for n in (1, 2, 3)]
+    return result
 
 
 def build(variant: tuple[str, dict[str, Any]], shake) -> Encoder:
@@ -151,17 +151,17 @@ def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed:
         ]
         new = torch.arange(piece.shape[1]) < torch.tensor(counts)[:, None]
         encoded, state = incremental.extend(piece, new, state, torch.tensor(complete))
-        for found, part in zip(parts, at_positions(encoded), strict=True):
+        for result, part in zip(parts, at_positions(encoded), strict=True):
             assert part.shape[:2] == encoded.mask.shape and not part[~encoded.mask].any()
             for row in range(5):
-                found[row] = torch.cat((found[row], part[row, encoded.mask[row]]))
+                result[row] = torch.cat((result[row], part[row, encoded.mask[row]]))
         for row, (arrived, length) in enumerate(zip(begins, lengths, strict=True)):
             places = torch.arange(int(incremental.output_lengths(torch.tensor(length))))
             needed = incremental.read_for(places, torch.tensor([length if complete[row] else 99]))
             known = (needed <= arrived) | complete[row]
             assert len(parts[0][row]) == known.sum(), "all that can be known is given, and no more"
-    for found, part in zip(parts, at_positions(whole), strict=True):
-        assert_close([torch.cat(found)], [part[whole.mask]])
+    for result, part in zip(parts, at_positions(whole), strict=True):
+        assert_close([torch.cat(result)], [part[whole.mask]])
     assert_close([encoded.final_state], [whole.final_state])
     assert all(len(part) == 5 for part in state), "batch first, so that rows can be kept and dropped"
 

@@ -41,8 +41,8 @@ def test_places_run_row_by_row_from_the_upper_left():
 def test_vectors_tell_where_they_are_if_they_are_told(coordinates: bool):
     frontend = ImageGrid(ImageGridConfig(stages=2, channels=16, dropout=0.0, coordinates=coordinates))
     with torch.no_grad():
-        found, _ = frontend(torch.zeros(1, 64, 64, 3, dtype=torch.uint8), torch.ones(1, 64, dtype=torch.bool))
-    grid = found.unflatten(1, (16, 16))[0, 4:12, 4:12]  # away from the padding
+        result, _ = frontend(torch.zeros(1, 64, 64, 3, dtype=torch.uint8), torch.ones(1, 64, dtype=torch.bool))
+    grid = result.unflatten(1, (16, 16))[0, 4:12, 4:12]  # away from the padding
     for other in (grid.roll(1, 0), grid.roll(1, 1)):
         assert torch.allclose(grid, other, atol=1e-5) != coordinates
 

@@ -62,7 +62,7 @@ def test_pieces_of_a_sound_give_the_vectors_of_the_whole(options, seed: int, sou
     vectors, places = frontend(sounds, mask)
     begins = [0] * len(LENGTHS)
     state = None
-    found: list[list[Tensor]] = [[] for _ in LENGTHS]
+    result: list[list[Tensor]] = [[] for _ in LENGTHS]
     while begins != list(LENGTHS):
         ends = [min(begin + draw.choice((0, 1, 2, 7)), length) for begin, length in zip(begins, LENGTHS, strict=True)]
         new = [sounds[row, begin:end] for row, (begin, end) in enumerate(zip(begins, ends, strict=True))]
@@ -71,11 +71,11 @@ def test_pieces_of_a_sound_give_the_vectors_of_the_whole(options, seed: int, sou
         piece[real] = torch.cat(new)
         complete = torch.tensor(ends) == torch.tensor(LENGTHS)
         given, mark, state = frontend.extend(piece, real, complete, state)
-        for row, each in enumerate(found):
+        for row, each in enumerate(result):
             each.append(given[row, mark[row]])
         assert all(len(part) == len(LENGTHS) for part in state), "batch first, so that rows can be kept and dropped"
         begins = ends
-    for row, each in enumerate(found):
+    for row, each in enumerate(result):
         whole = vectors[row, places[row]]
         torch.testing.assert_close(torch.cat(each), whole, atol=1e-4, rtol=1e-4)
 

@@ -52,8 +52,8 @@ print(hashlib.sha256(repr(generate(5, {sizes})).encode()).hexdigest())
 """
     for hash_seed in ("1", "2"):  # of the order of sets
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-        assert found.stdout.strip() == expected, found.stderr
+        actual = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+        assert actual.stdout.strip() == expected, actual.stderr
 
 
 def test_no_text_and_no_headline_occurs_twice_in_or_across_splits(examples):
@@ -94,13 +94,13 @@ def test_sentences_start_with_capitals(examples):
 
 
 def test_articles(examples):
-    found = Counter(
+    result = Counter(
         article.lower()
         for example in examples
         for article in re.findall(r"\b[Aa]n? [A-Za-z]+|\b[Aa]n? \d+", example.source)
     )
-    assert len(found) > 300
-    for article in found.keys() - EXCEPTIONS:
+    assert len(result) > 300
+    for article in result.keys() - EXCEPTIONS:
         before, word = article.split()
         assert (before == "an") == (word[0] in "aeiou" or bool(re.fullmatch(r"8\d", word))), article
     assert not any(re.search(r"\b(?:a|an|the)\b", example.target) for example in examples)
@@ -110,8 +110,8 @@ def test_pronouns_have_one_gender_in_a_sentence_about_one_person(examples):
     about_one = [example.source for example in examples if " dies at " in example.target]
     assert len(about_one) > 100
     for text in about_one:
-        found = set(re.findall(r"\b(?:he|his|she|her)\b", text.lower()))
-        assert found <= {"he", "his"} or found <= {"she", "her"}, text
+        result = set(re.findall(r"\b(?:he|his|she|her)\b", text.lower()))
+        assert result <= {"he", "his"} or result <= {"she", "her"}, text
 
 
 # Headline and text
@@ -141,24 +141,24 @@ def test_names_of_a_headline_stand_in_the_text(kind, examples):
 
 
 def test_the_verb_of_a_result_fits_its_score(examples):
-    found = Counter()
+    verbs = Counter()
     for example in examples:
         if result := re.match(r"\w+ (edge|beat|thrash) \w+ (\d)-(\d) ", example.target):
             margin = int(result[2]) - int(result[3])
             assert result[1] == ("edge" if margin == 1 else "beat" if margin <= 3 else "thrash"), example
-            found[result[1]] += 1
-    assert set(found) == {"edge", "beat", "thrash"}
+            verbs[result[1]] += 1
+    assert set(verbs) == {"edge", "beat", "thrash"}
 
 
 def test_the_verb_of_a_profit_fits_its_change(examples):
-    found = Counter()
+    verbs = Counter()
     for example in examples:
         if result := re.match(r"\w+ profit (\w+) (\d+)%", example.target):
             up = re.search(r"\b(?:risen|grown|increased|rose|grew) by", example.source) is not None
             large = int(result[2]) >= 40
             assert result[1] == {(1, 1): "soars", (1, 0): "rises", (0, 1): "plunges", (0, 0): "falls"}[up, large]
-            found[result[1]] += 1
-    assert set(found) == {"soars", "rises", "plunges", "falls"}
+            verbs[result[1]] += 1
+    assert set(verbs) == {"soars", "rises", "plunges", "falls"}
 
 
 def test_the_first_words_of_a_text_are_a_poor_headline(splits):

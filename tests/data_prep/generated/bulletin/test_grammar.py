@@ -28,8 +28,8 @@ def test_numbered_facts_differ_in_their_short_forms():
 
 
 def test_choices_nest_and_may_be_empty():
-    found = {tell("x", "it rained(, (they|we) said|).", seed)[0] for seed in range(40)}
-    assert found == {"It rained.", "It rained, they said.", "It rained, we said."}
+    result = {tell("x", "it rained(, (they|we) said|).", seed)[0] for seed in range(40)}
+    assert result == {"It rained.", "It rained, they said.", "It rained, we said."}
 
 
 def test_clauses_and_facts_may_name_facts():

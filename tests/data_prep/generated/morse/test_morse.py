@@ -100,13 +100,13 @@ def test_the_tone_is_heard_while_the_key_is_down(rate: int):
 def test_the_pitch_is_that_of_the_sending_and_drifts():
     samples = render(str(PLAIN), 16_000)
     keying = PLAIN.keyed()
-    found = []
+    result = []
     for begin, end in keying.marks:
         if end - begin > 0.15:
             mark = samples[round(16_000 * begin) : round(16_000 * end)]
-            found.append(np.abs(np.fft.rfft(mark * np.hanning(len(mark)), 1 << 17)).argmax() * 16_000 / (1 << 17))
-    assert np.abs(np.array(found) / 600 - 1).max() < 0.025
-    assert np.ptp(found) > 3
+            result.append(np.abs(np.fft.rfft(mark * np.hanning(len(mark)), 1 << 17)).argmax() * 16_000 / (1 << 17))
+    assert np.abs(np.array(result) / 600 - 1).max() < 0.025
+    assert np.ptp(result) > 3
 
 
 @pytest.mark.parametrize("rate", [RATE, 16_000])

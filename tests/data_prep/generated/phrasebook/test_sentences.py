@@ -28,10 +28,10 @@ def translate(start: str, **fills: str | Phrase) -> Example:
 def named(category: str, english: str) -> Phrase | Rule:
     source = GRAMMAR.categories[category]
     assert not callable(source)
-    (found,) = [
+    (result,) = [
         one for one in source if re.sub(r"/\S+", "", one.en if isinstance(one, Rule) else one.forms["en"]) == english
     ]
-    return found
+    return result
 
 
 THIRD_OF_MAY = date(3, "May")

@@ -20,7 +20,7 @@ def examples() -> list[Example]:
 
 def test_a_function_of_the_seed(examples: list[Example]):
     again = generate(3, SMALL)
-    assert {split: len(found) for split, found in again.items()} == SMALL
+    assert {split: len(result) for split, result in again.items()} == SMALL
     assert [*chain(*again.values())] == examples
     assert generate(4, SMALL)["train"] != again["train"]
     assert list(SIZES) == ["train", "dev", "test"]
@@ -47,8 +47,8 @@ def test_captions_are_not_true_of_other_pictures(examples: list[Example]):
 def test_the_full_description_is_the_picture(examples: list[Example]):
     """Object by object, in order."""
     for example in examples:
-        found = full_description(example.more_references[-1:])
-        assert [(thing.size, thing.colour, thing.shape, thing.place) for thing in found] == [
+        result = full_description(example.more_references[-1:])
+        assert [(thing.size, thing.colour, thing.shape, thing.place) for thing in result] == [
             (thing.size, thing.colour, thing.shape, (thing.row, thing.column))
             for thing in Scene.of(example.source).things
         ]
