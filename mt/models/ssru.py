@@ -43,7 +43,8 @@ class SSRU(nn.Module):
         entering, gates = self.project(inputs).chunk(2, -1)
         forget = torch.sigmoid(gates + self.forget_bias)
         if inputs.dim() == 2:
-            after = (1 - forget) * entering if state is None else torch.lerp(entering.type_as(state), state, forget)
+            entering = entering.type_as(forget)  # under autocast products and a first state are in half precision
+            after = (1 - forget) * entering if state is None else torch.lerp(entering, state.type_as(forget), forget)
             return after.relu(), after
         if mask is not None:
             forget = forget.masked_fill(~mask[..., None], 1.0)

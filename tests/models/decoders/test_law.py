@@ -115,6 +115,23 @@ def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, bat
         torch.testing.assert_close(attended.weights[row, :, :length], of_one.weights[0], atol=3e-6, rtol=0)
 
 
+@torch.no_grad()
+def test_steps_go_on_from_what_an_encoder_makes_under_autocast(decoder, case, encoded, tokens):
+    """LSTMs have values and a final state in bfloat16, linear recurrences a final state in float32."""
+    decoder.eval()
+    logits = {}
+    for kind in (torch.bfloat16, torch.float32):
+        values = encoded.values.to(torch.bfloat16)
+        made = encoded._replace(values=values, keys=values, final_state=encoded.final_state.bfloat16().to(kind))
+        with torch.autocast("cpu", torch.bfloat16):
+            memory = decoder.init_memory(made)
+            logits[kind], _ = looped(decoder, tokens, memory, case.hard)
+    # Decisions of hard attention may differ by rounding, in which all else is then different.
+    assert logits[torch.bfloat16].isfinite().all()
+    if not case.hard:
+        torch.testing.assert_close(*(each.float() for each in logits.values()), atol=0.1, rtol=0.1)
+
+
 def test_what_was_said_cannot_depend_on_what_follows(decoder, case, encoded, tokens):
     memory = decoder.init_memory(encoded)
     changed = tokens.clone()
