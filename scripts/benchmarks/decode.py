@@ -142,14 +142,14 @@ class Trained(NamedTuple):
 def decoders(trained: Trained, task: Task, device: str) -> dict[str, Callable[[], Tokens]]:
     """Returns the ways in which `mt` decodes a model."""
     model, networks = trained
-    result: dict[str, Callable[[], Tokens]] = {}
+    ways: dict[str, Callable[[], Tokens]] = {}
     for precision in PRECISIONS:
         if precision != ("fp16" if device == "cpu" else "int8"):
             network = TorchNetwork(model, vocab_size=len(model.decoder.output.weight), precision=precision)
-            result[precision] = partial(decode_by_mt, network, task)
+            ways[precision] = partial(decode_by_mt, network, task)
     if networks is not None and max(map(len, task.groups)) == 1:
-        result["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
-    return result
+        ways["onnx"] = partial(decode_by_mt, OnnxNetwork(networks), task)
+    return ways
 
 
 def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str) -> dict[str, dict[str, float]]:
@@ -158,16 +158,16 @@ def measure(models: Mapping[str, Trained], task: Task, rounds: int, device: str)
     plain = plain_of(models["input_feeding"].model).eval()
     ways = {name: decoders(trained, task, device) for name, trained in models.items()}
     contenders: dict[str, Callable[[], Tokens]] = {PLAIN: partial(decode_plainly, plain, task)}
-    contenders |= {f"{name} {way}": decode for name, result in ways.items() for way, decode in result.items()}
+    contenders |= {f"{name} {way}": decode for name, of_model in ways.items() for way, decode in of_model.items()}
     turns = in_turn({name: partial(timed, decode, device) for name, decode in contenders.items()}, rounds)
     speeds = [{name: sum(map(len, one.result)) / one.seconds for name, one in turn.items()} for turn in turns]
     ratios = speedups(speeds, PLAIN)
     rows = {}
-    for name, result in ways.items():
-        fastest = max(result, key=lambda way: ratios[f"{name} {way}"])
+    for name, of_model in ways.items():
+        fastest = max(of_model, key=lambda way: ratios[f"{name} {way}"])
         rows[name] = {
             "ratio": ratios[f"{name} {fastest}"],
-            **{f"{way}_ratio": ratios[f"{name} {way}"] for way in result},
+            **{f"{way}_ratio": ratios[f"{name} {way}"] for way in of_model},
             "tokens_per_second": medians(speeds)[f"{name} {fastest}"],
             "plain_tokens_per_second": medians(speeds)[PLAIN],
         }

@@ -63,11 +63,12 @@ class SSRU(CausalEncoder):
     ) -> tuple[Encoded, State]:
         padding = ~mask[..., None]
         values = self.project(vectors.masked_fill(padding, 0.0))
+        before = [None] * len(self.recurrent) if state is None else state
         after = []
-        for number, (recurrent, feed_forward) in enumerate(zip(self.recurrent, self.feed_forward, strict=True)):
-            values, cells = recurrent(values, state and state[number], mask)
+        for recurrent, feed_forward, cells in zip(self.recurrent, self.feed_forward, before, strict=True):
+            values, cells_after = recurrent(values, cells, mask)
             values = feed_forward(values)
-            after.append(cells)
+            after.append(cells_after)
         values = self.norm(values).masked_fill(padding, 0.0)
         return Encoded(values, values, mask, after[-1]), tuple(after)
 
