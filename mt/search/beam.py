@@ -127,11 +127,11 @@ def _extended(
     log_probs_of_sentences, orders = _ranked(opened, step, offsets)
     tokens = step.tokens.tolist()
     width = step.tokens.shape[1]
-    going = list[_Sentence]()
+    going: list[_Sentence] = []
     after = _Open([], [], [], [])
     first_row = 0
     for sentence, count, log_probs, order in zip(searched, opened.counts, log_probs_of_sentences, orders, strict=True):
-        ends = list[End]()
+        ends: list[End] = []
         first_open = len(after.tokens)
         for index in order[: sentence.slots]:
             log_prob = log_probs[index]
