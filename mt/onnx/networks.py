@@ -97,12 +97,12 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         flat = log_probs.reshape(-1)
         begins = np.arange(len(log_probs)) * log_probs.shape[1]
         for rank in range(count):
-            if rank:
-                flat[indices] = -np.inf
             # NaN is larger than any number.
             tokens[:, rank] = indices = log_probs.argmax(1)
             indices += begins
             best[:, rank] = flat[indices]
+            if rank < count - 1:
+                flat[indices] = -np.inf
     if not math.isfinite(sum(best[:, 0].tolist())):
         raise not_finite()
     return best, tokens
