@@ -71,12 +71,17 @@ def decode(
         return draw_samples(config, stepper, source_lengths, sources)
     if isinstance(config, GreedyConfig | BeamConfig):
         limits = [config.longest(length) for length in source_lengths]
-        beam = config.model_dump(include={"beam_size", "length_penalty", "n_best"})
-        if isinstance(config, BeamConfig):
-            beam["coverage"] = Coverage.before(config.penalties, positions or source_lengths)
-            if config.utility is not None:
-                beam["n_best"] = config.beam_size
-        return search(stepper, limits, constraints=config.constraints, **beam)
+        if isinstance(config, GreedyConfig):
+            return search(stepper, limits, constraints=config.constraints)
+        return search(
+            stepper,
+            limits,
+            beam_size=config.beam_size,
+            length_penalty=config.length_penalty,
+            n_best=config.n_best if config.utility is None else config.beam_size,
+            constraints=config.constraints,
+            coverage=Coverage.before(config.penalties, positions or source_lengths),
+        )
     # By the source tokens that have been read, from none to all of the longest source.
     limits = [config.longest(length) for length in range(max(source_lengths) + 1)]
     options: dict[str, Any] = {"source_lengths": source_lengths, "limits": limits, "constraints": config.constraints}
