@@ -125,7 +125,8 @@ def _remedy(config: DatasetConfig, side: Literal["source", "target"]) -> str:
         return "  to keep all characters of the training text set dataset.tokenizer.character_coverage=1.0"
     return (
         "  the text that the vocabulary was learnt from has no such characters: raise dataset.tokenizer.sample, add "
-        "text that has them, or give a SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file"
+        "text that has them, or give a SentencePiece model with byte_fallback=true as dataset.tokenizer.model_file; a "
+        "run that starts from another has that one's pieces, and new ones with init.vocabulary=extend"
     )
 
 
