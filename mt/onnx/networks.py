@@ -33,24 +33,32 @@ class Networks:
         self._encoder = _session(folder / ENCODER, 1)
         self._step = _session(folder / STEP, step_threads)
         self._step_inputs = {node.name for node in self._step.get_inputs()}
+        self._step_outputs = [node.name for node in self._step.get_outputs()]
         self._encoded_names = [node.name for node in self._encoder.get_outputs()]
 
     def stepper(self, ids: np.ndarray, beam_size: int) -> "OnnxStepper":
         """Encodes a source; returns the stepper of up to `beam_size` hypotheses. ids: [S], EOS last."""
         source = {"source": ids[None].astype(np.int64)}
-        encoded = dict(zip(self._encoded_names, self._encoder.run(None, source), strict=True))
-        return OnnxStepper(self._step, self._step_inputs, encoded, self.manifest.hard, beam_size)
+        encoded = dict(zip(self._encoded_names, self._encoder.run(self._encoded_names, source), strict=True))
+        return OnnxStepper(self._step, self._step_inputs, self._step_outputs, encoded, self.manifest.hard, beam_size)
 
 
 class OnnxStepper:
     """Takes the steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
 
     def __init__(
-        self, network: Any, inputs: set[str], encoded: dict[str, np.ndarray], hard: bool, beam_size: int
+        self,
+        network: Any,
+        inputs: set[str],
+        outputs: list[str],
+        encoded: dict[str, np.ndarray],
+        hard: bool,
+        beam_size: int,
     ) -> None:
-        """network: the session of a step. inputs: the names of its inputs. encoded: the encoder's outputs by their
-        names. hard: see `Manifest`."""
+        """network: the session of a step. inputs, outputs: the names of its inputs and outputs. encoded: the encoder's
+        outputs by their names. hard: see `Manifest`."""
         self._network = network
+        self._outputs = outputs
         self._hard = hard
         # Repeated once: a step of fewer hypotheses sees the first rows of it.
         self._memory = {name: encoded[name].repeat(beam_size, 0) for name in inputs if name.startswith("memory.")}
@@ -60,11 +68,12 @@ class OnnxStepper:
 
     def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
         if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
-            self._state = [part[parents] for part in self._state]
+            rows = np.array(parents)
+            self._state = [part.take(rows, 0) for part in self._state]
         inputs = {name: part[: len(tokens)] for name, part in self._memory.items()}
         inputs |= {name: self._state[index] for index, name in self._read_states}
         inputs["tokens"] = np.array(tokens)
-        log_probs, weights, *rest = self._network.run(None, inputs)
+        log_probs, weights, *rest = self._network.run(self._outputs, inputs)
         stops = rest.pop(0) if self._hard else None
         first = rest.pop(0) if self._hard else None
         self._state = rest
@@ -92,17 +101,16 @@ def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None)
         best = np.take_along_axis(best, order, 1)
         tokens = np.take_along_axis(tokens, order, 1)
     else:
-        best = np.empty((len(log_probs), count), np.float32)
-        tokens = np.empty((len(log_probs), count), np.int64)
-        flat = log_probs.reshape(-1)
-        begins = np.arange(len(log_probs)) * log_probs.shape[1]
-        for rank in range(count):
-            # NaN is larger than any number.
-            tokens[:, rank] = indices = log_probs.argmax(1)
-            indices += begins
-            best[:, rank] = flat[indices]
-            if rank < count - 1:
-                flat[indices] = -np.inf
+        best_of_rows = []
+        tokens_of_rows = []
+        for numbers in log_probs:
+            for _ in range(count):
+                token = int(numbers.argmax())  # NaN is larger than any number
+                tokens_of_rows.append(token)
+                best_of_rows.append(numbers[token])
+                numbers[token] = -np.inf
+        best = np.array(best_of_rows, np.float32).reshape(-1, count)
+        tokens = np.array(tokens_of_rows).reshape(-1, count)
     if not math.isfinite(sum(best[:, 0].tolist())):
         raise not_finite()
     return best, tokens
