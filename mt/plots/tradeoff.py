@@ -12,6 +12,8 @@ from mt.plots.style import INK, LABEL_POINTS, chart, name_axes
 
 _NAME_CHARACTERS = 80  # at most
 _LEGEND_CHARACTERS = 56  # in the width of a panel
+_LEGEND_ROWS = 6  # for which the usual height leaves room below the panels
+_ROW_INCHES = 0.19
 _MARKERS = "osD^vPX"
 _DASHES = ("--", ":", "-.")
 
@@ -44,6 +46,8 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
             _draw(axes, line, number, index)
     names = [shortened(line.name, _NAME_CHARACTERS) for line in lines]
     columns = max(1, min(3, _LEGEND_CHARACTERS * len(delays) // max(len(name) + 8 for name in names)))
+    rows = -(-len(names) // columns)
+    figure.set_figheight(figure.get_figheight() + _ROW_INCHES * max(0, rows - _LEGEND_ROWS))
     legend = figure.legend(
         panels[0].get_lines(),
         names,

@@ -178,3 +178,14 @@ def test_a_line_goes_through_the_means_by_delay_and_a_level_from_edge_to_edge() 
     assert first.lines[1].get_ydata() == [30, 30] and first.lines[1].get_xdata() == [0, 1]
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["a $x$", "鳥" * 79 + "…"] and not any(t.get_parse_math() for t in figure.legends[0].get_texts())
+
+
+@pytest.mark.parametrize("count", [1, 6, 18, 40])
+def test_a_legend_of_any_length_stands_below_the_panels(count) -> None:
+    lines = [Line(f"offline, embedding.embedding_dim=128 {number}", "#0072b2", level=30.0) for number in range(count)]
+    figure = tradeoff([*lines, Line("mocha", "#d55e00", [([5.0, 6.0], [20.0])])], ["AL", "DAL"], "BLEU")
+    figure.draw_without_rendering()
+    top = figure.legends[0].get_window_extent().y1
+    for axes in figure.axes:
+        panel = axes.get_window_extent()
+        assert top < panel.y0 and panel.height > 1.5 * figure.dpi
