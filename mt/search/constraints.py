@@ -61,6 +61,10 @@ class Constraints(NamedTuple):
             rows, tokens = pairs[:, pairs[1] != EOS]
         return Forbidden(rows, tokens, np.full(len(prefix), early))
 
+    def prefix(self, tokens: list[int]) -> np.ndarray:
+        """Returns the prefix [1, L] of one hypothesis; [1, 0] where no n-gram is looked up."""
+        return np.array([tokens if self.no_repeat_ngram_size else []], np.int64)
+
     def extended(self, prefix: np.ndarray, parents: list[int], tokens: list[int]) -> np.ndarray:
         """Returns the prefixes [N, L + 1] of hypotheses that continue those of `parents` by tokens; [N, 0] where no
         n-gram is looked up, so that no step copies them."""

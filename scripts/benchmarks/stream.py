@@ -4,10 +4,11 @@ Or the real-time factor of a run that reads sound.
     python scripts/benchmark.py stream [--words 10000] [--attentions monotonic mocha] [--json]
     python scripts/benchmark.py stream --run RUN --audio FILE [--json]
 
-One session of an untrained model of the usual sizes, whose pointer stops at every other position by chance. Delays are
-processor seconds between a word and what is written with it, medians over the last tenth of the words, and over those
-of a second session that begins then: the two take turns, since a processor is not equally fast at all times. The
-exponent is that of the first session's total time over the words read, fitted to the last three quarters.
+One session of an untrained model of the usual sizes, whose pointer stops at every other position by chance, so that it
+writes a token for each word on average. Times are processor seconds between a word and all that is written with it,
+means over the session, and for each token read or written over the last tenth of the words and over those of a second
+session that begins then: the two take turns, since a processor is not equally fast at all times. The exponent is that
+of the first session's total time over the words read, fitted to the last three quarters.
 
 With --run and --audio, a trained model reads a sound 10 ms at a time. The real-time factor is the processor seconds of
 one thread, reading the file, features and search included, per second of sound; beside it stands the longest time that
@@ -16,7 +17,6 @@ a piece took.
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -71,13 +71,17 @@ class Session:
         self.state = state
         self.seconds: list[float] = []
         self.stored: list[int] = []
-        self.written = 0
+        self.written: list[int] = []
 
     def read(self, token: int) -> None:
         start = time.process_time()
-        self.written += len(advance_streams([(self.state, [token])])[0])
+        self.written.append(len(advance_streams([(self.state, [token])])[0]))
         self.seconds.append(time.process_time() - start)
         self.stored.append(self.state.stored_numbers)
+
+    def seconds_of_token(self, words: int) -> float:
+        """Returns the mean time of a token that was read or written, over the last words."""
+        return sum(self.seconds[-words:]) / (words + sum(self.written[-words:]))
 
 
 def measure_words(attention: str, words: int) -> dict[str, Any]:
@@ -100,9 +104,10 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
     total = [*accumulate(old.seconds)]
     return {
         "words": words,
-        "tokens_written": old.written,
+        "tokens_written": sum(old.written),
         "energies": old.state.energies,
-        "seconds": [statistics.median(young.seconds), statistics.median(old.seconds[-tenth:])],
+        "seconds": total[-1],
+        "seconds_of_token": [young.seconds_of_token(tenth), old.seconds_of_token(tenth)],
         "kept": [max(young.stored), max(old.stored[-tenth:])],
         "exponent": exponent([*range(words // 4 + 1, words + 1)], total[words // 4 :]),
     }
@@ -155,18 +160,19 @@ def print_words(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(results))
         return
-    print(f"{options.words:,} words; milliseconds a word, and numbers kept, of a first tenth and of the last")
-    print(" " * 12 + "first ms   last ms   ratio  first kept   last kept   ratio energies*  exponent")
+    print(f"{options.words:,} words; milliseconds, and numbers kept, of a first tenth and of the last")
+    print(" " * 13 + "word ms first ms*  last ms*   ratio  first kept   last kept   ratio energies*  exponent")
     for attention, measured in results.items():
         print(table_row(attention, measured))
     print("* for each token read or written")
 
 
 def table_row(name: str, measured: dict[str, Any]) -> str:
-    first, last = measured["seconds"]
+    word = measured["seconds"] / measured["words"]
+    first, last = measured["seconds_of_token"]
     few, many = measured["kept"]
     per_token = measured["energies"] / (measured["words"] + measured["tokens_written"])
-    times = f"{1000 * first:>10.2f}{1000 * last:>10.2f}{last / first:>8.2f}"
+    times = f"{1000 * word:>10.2f}{1000 * first:>10.2f}{1000 * last:>10.2f}{last / first:>8.2f}"
     return f"{name:>10}{times}{few:>12,}{many:>12,}{many / few:>8.2f}{per_token:>10.2f}{measured['exponent']:>10.2f}"
 
 

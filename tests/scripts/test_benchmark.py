@@ -117,8 +117,8 @@ def test_decode(run: Run):
 
 def test_stream(run: Run):
     first, _, row, _ = run("stream", "--words", "40", "--attentions", "mocha")
-    assert first.startswith("40 words; milliseconds a word, and numbers kept")
-    assert re.fullmatch(r" +mocha( +[\d.,]+){8}", row)
+    assert first.startswith("40 words; milliseconds, and numbers kept, of a first tenth")
+    assert re.fullmatch(r" +mocha( +[\d.,]+){9}", row)
 
 
 def test_a_name_that_is_none(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -104,3 +104,6 @@ def test_a_prefix_is_copied_only_where_ngrams_are_looked_up():
     prefix = np.array([[4, 5], [5, 5]])
     assert Constraints(9, 0).extended(prefix, [1, 1, 0], [4, 6, 1]).shape == (3, 0)
     assert Constraints(0, 2).extended(prefix, [1, 1, 0], [4, 6, 1]).tolist() == [[5, 5, 4], [5, 5, 6], [4, 5, 1]]
+    assert Constraints(9, 0).prefix([4, 5]).shape == (1, 0)
+    assert Constraints(0, 2).prefix([4, 5]).tolist() == [[4, 5]]
+    assert Constraints(0, 2).prefix([]).shape == (1, 0)

@@ -162,7 +162,7 @@ class StreamStepper:
         rows: list[np.ndarray] = []
         tokens: list[np.ndarray] = []
         for row, stream in enumerate(self._streams):
-            forbidden = constraints.forbidden(np.array([stream.tokens], np.int64), len(stream.tokens))
+            forbidden = constraints.forbidden(constraints.prefix(stream.tokens), len(stream.tokens))
             if forbidden is not None:
                 tokens.append(forbidden.pairs(vocabulary)[1])
                 rows.append(np.full(len(tokens[-1]), row))
