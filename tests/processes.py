@@ -5,9 +5,11 @@ import contextlib
 import multiprocessing
 import os
 import runpy
+import shutil
 import signal
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ class Program:
     def __init__(self, script: Path, arguments: Sequence[object], folder: Path, environment: Mapping[str, Any] = {}):
         """folder: where it runs."""
         texts = Path(tempfile.mkdtemp(prefix="program-"))
+        weakref.finalize(self, shutil.rmtree, texts, ignore_errors=True)
         self.out = texts / "out"
         self.err = texts / "err"
         words = [str(script), *map(str, arguments)]
