@@ -4,6 +4,7 @@ None of these is a metric of quality: each is compared with its value of the ref
 """
 
 from collections.abc import Sequence
+from unicodedata import category
 
 import numpy as np
 
@@ -20,15 +21,17 @@ def text_statistics(
     runs of words of the source those that delete are joined, on the average. Each also `<name>_of_references`.
 
     references: one of each hypothesis; sources: their texts, None where they are no text. Words stand between blanks;
-    in scripts without blanks they are characters.
+    in scripts without blanks they are characters. What is left of a source is often given a capital and a full stop, so
+    that there words are compared without case and punctuation.
     """
     statistics: dict[str, float] = {}
-    pairs = [] if sources is None else [*zip(sources, references, strict=True)]
+    sources = None if sources is None else [*map(_bare, sources)]
+    pairs = [] if sources is None else [*zip(sources, map(_bare, references), strict=True)]
     deletes = pairs and nearly_all(pairs, lambda pair: spans(*pair) > 0)
     for ending, texts in (("", hypotheses), ("_of_references", references)):
         counted = {"repeated_trigrams": repeated_trigrams(texts)}
         if sources is not None and deletes:
-            counted |= _deletion_statistics(sources, texts)
+            counted |= _deletion_statistics(sources, [*map(_bare, texts)])
         statistics |= {f"{name}{ending}": value for name, value in counted.items()}
     return statistics
 
@@ -69,6 +72,11 @@ def spans(source: str, text: str) -> int:
 def text_words(text: str) -> list[str]:
     """Returns the words of a text; its characters where the script has no blanks between words."""
     return [character for character in text if not character.isspace()] if is_unspaced(text) else text.split()
+
+
+def _bare(text: str) -> str:
+    """Returns a text without capitals, and with blanks for punctuation and symbols."""
+    return "".join(" " if category(character)[0] in "PS" else character for character in text.casefold())
 
 
 def _deletion_statistics(sources: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
