@@ -41,6 +41,14 @@ def compiled(
     return None
 
 
+def compiled_loop(
+    signature: str, loop: Loop, *, helpers: Sequence[Loop] = (), fastmath: bool | set[str] = False
+) -> Loop | None:
+    """Returns one loop; see `compiled`."""
+    loops = compiled([(signature, loop)], helpers=helpers, fastmath=fastmath)
+    return None if loops is None else loops[0]
+
+
 def float32_at(address: int) -> Pointer:
     """Returns the numbers from an address on, within a loop."""
     raise NotImplementedError

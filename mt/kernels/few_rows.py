@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.kernels.compiled import Loop, compiled, float32_at
+from mt.kernels.compiled import Loop, compiled_loop, float32_at
 from mt.kernels.numba_loops import ANY_ORDER
 from mt.kernels.processor import processor
 from mt.kernels.threads import at_once, shares
@@ -76,8 +76,7 @@ def few_rows(
 @cache
 def product_loop() -> Loop | None:
     """Returns the loop; None where numba cannot."""
-    loops = compiled([(f"void({', '.join(['int64'] * 9)})", product)], helpers=[store], fastmath=ANY_ORDER)
-    return None if loops is None else loops[0]
+    return compiled_loop(f"void({', '.join(['int64'] * 9)})", product, helpers=[store], fastmath=ANY_ORDER)
 
 
 @no_type_check

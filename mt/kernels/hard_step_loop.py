@@ -18,7 +18,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from mt.kernels.compiled import Loop, compiled, float32_at, int64_at, uint8_at
+from mt.kernels.compiled import Loop, compiled_loop, float32_at, int64_at, uint8_at
 from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 
 SELECTED_NONE = -1
@@ -35,26 +35,25 @@ FLOAT = 4
 @cache
 def step_loop() -> Loop | None:
     """Returns the loop of a step; None where numba cannot."""
-    loops = _loops()
-    return None if loops is None else loops[0]
+    signature = f"Tuple((float32[:, ::1], float32[:, ::1], int64[:, ::1]))({_groups(7, 6, 7, 2, 16, 16)})"
+    return _compiled(signature, _step)
 
 
 @cache
 def steps_loop() -> Loop | None:
     """Returns the loop of all steps; None where numba cannot."""
-    loops = _loops()
-    return None if loops is None else loops[1]
+    signature = f"void({_groups(7, 6, 2, 16, 16, 4)}{3 * ', float32[:, :, ::1]'})"
+    return _compiled(signature, _steps)
 
 
-@cache
-def _loops() -> tuple[Loop, ...] | None:
-    def signature(returned: str, *counts: int) -> str:
-        return f"{returned}({', '.join(f'UniTuple(int64, {count})' for count in counts)})"
+def _groups(*counts: int) -> str:
+    """Returns the types of groups of so many whole numbers."""
+    return ", ".join(f"UniTuple(int64, {count})" for count in counts)
 
-    step = signature("Tuple((float32[:, ::1], float32[:, ::1], int64[:, ::1]))", 7, 6, 7, 2, 16, 16)
-    steps = signature("void", 7, 6, 2, 16, 16, 4)[:-1] + 3 * ", float32[:, :, ::1]" + ")"
+
+def _compiled(signature: str, loop: Loop) -> Loop | None:
     helpers = [rational_tanh, fits, energy_of, scale_of, attend, query_at, _check, _look_right]
-    return compiled([(step, _step), (steps, _steps)], helpers=helpers, fastmath=ANY_ORDER)
+    return compiled_loop(signature, loop, helpers=helpers, fastmath=ANY_ORDER)
 
 
 @no_type_check

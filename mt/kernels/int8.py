@@ -17,7 +17,7 @@ from jaxtyping import Float, Int8, UInt8
 from torch import Tensor, nn
 
 from mt.kernels.cells import gru_state, lstm_state
-from mt.kernels.compiled import Loop, compiled, float32_at, int32_at, uint8_at
+from mt.kernels.compiled import Loop, compiled_loop, float32_at, int32_at, uint8_at
 
 MOST = 127
 SMALLEST = 1e-30
@@ -130,8 +130,7 @@ def plain_steps_of_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"
 @cache
 def _rounding_loop() -> Loop | None:
     """Returns `steps_of_rows` as one call, where torch takes seven; None where numba cannot."""
-    loops = compiled([("void(int64, int64, int64, int64, int64)", _round_rows)])
-    return None if loops is None else loops[0]
+    return compiled_loop("void(int64, int64, int64, int64, int64)", _round_rows)
 
 
 LEAST, MOST_STEPS, MIDDLE = torch.tensor([SMALLEST, MOST, ZERO + 0.5]).numpy()

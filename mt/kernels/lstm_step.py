@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.kernels.compiled import Loop, compiled, float32_at
+from mt.kernels.compiled import Loop, compiled_loop, float32_at
 from mt.kernels.few_rows import FLOAT, THREAD, product, store
 from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.kernels.threads import at_once, shares
@@ -42,8 +42,7 @@ def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: S
 def step_loop() -> Loop | None:
     """Returns the loop; None where numba cannot."""
     signature = f"void({', '.join(['int64'] * 14)})"
-    loops = compiled([(signature, _step)], helpers=[store, product, rational_tanh, sigmoid], fastmath=ANY_ORDER)
-    return None if loops is None else loops[0]
+    return compiled_loop(signature, _step, helpers=[store, product, rational_tanh, sigmoid], fastmath=ANY_ORDER)
 
 
 @no_type_check
