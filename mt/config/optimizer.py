@@ -57,8 +57,19 @@ class DecayConfig(Options):
     """The rate below which it does not fall."""
 
 
+class CooldownConfig(Options):
+    """The rate stays, and falls exponentially at the end of the run, however long that is (Zhai et al. 2022, "Scaling
+    Vision Transformers", section 3.5; Hägele et al. 2024)."""
+
+    name: Literal["cooldown"] = "cooldown"
+    share: float = Field(0.2, gt=0, le=1)
+    """The share of the run's updates over which it falls: the last ones."""
+    factor: float = Field(0.05, gt=0, lt=1)
+    """The factor by which it has been multiplied in the end."""
+
+
 ScheduleConfig = Annotated[
-    ConstantConfig | InverseSqrtConfig | PlateauConfig | DecayConfig, Field(discriminator="name")
+    ConstantConfig | InverseSqrtConfig | PlateauConfig | DecayConfig | CooldownConfig, Field(discriminator="name")
 ]
 
 

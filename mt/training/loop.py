@@ -31,12 +31,13 @@ def updates(
     progress: Progress,
     processes: ProcessGroup = ALONE,
     objective: Callable[[Seq2Seq, Config], nn.Module] = BatchLoss,
+    total: int | None = None,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
 
     An update does not depend on how many processes share its batches: its gradient is that of the sum of the losses
     over all of them, divided once by all their tokens (or sentences). objective: makes what computes the loss of a
-    batch. Raises UserError where loss or gradient are not finite, and leaves the weights of the update before.
+    batch. total: of updates, where known. Raises UserError before an update whose loss or gradient is not finite.
     """
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or first_loss_scale(config.precision)
@@ -52,13 +53,13 @@ def updates(
             sums = []
             for batch, seed, is_last in group.batches(config, progress.update + 1):
                 with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
-                    total, batch_sums = batch_loss(batch, seed)
-                    (total / (divisor / scale_before_backward(scale, processes))).backward()
+                    loss, batch_sums = batch_loss(batch, seed)
+                    (loss / (divisor / scale_before_backward(scale, processes))).backward()
                 sums.append(batch_sums)
             unscale_gradients(model, scale, processes)
             losses = _mean_losses(sums, group.tokens, processes)
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
-            lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations)
+            lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
             update = Update(*losses, norm, lr, group.tokens, group.ends_epoch)
             update.require_finite(progress.update + 1, scale)
             if scale is not None:

@@ -18,6 +18,7 @@ from mt.config.optimizer import (
     AdagradConfig,
     AdamConfig,
     AdamWConfig,
+    CooldownConfig,
     DecayConfig,
     InverseSqrtConfig,
     OptimizerConfig,
@@ -61,10 +62,13 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Op
             return torch.optim.Adagrad(parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial)
 
 
-def learning_rate(config: OptimizerConfig, update: int, epoch: int, bad_validations: Sequence[int]) -> float:
+def learning_rate(
+    config: OptimizerConfig, update: int, epoch: int, bad_validations: Sequence[int], total: int | None = None
+) -> float:
     """Returns the learning rate of one update.
 
     update, epoch: counted from 1. bad_validations: the lengths of the runs of validations without a new best, in order.
+    total: updates of the whole run, where they are known. Raises UserError where the schedule must know them.
     """
     lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
     match config.schedule:
@@ -78,6 +82,13 @@ def learning_rate(config: OptimizerConfig, update: int, epoch: int, bad_validati
             periods = max(0, reached - decay.after) / decay.every
             fallen = lr * decay.factor ** (math.ceil(periods) if decay.staircase else periods)
             return max(fallen, min(decay.floor, lr))
+        case CooldownConfig(share=share, factor=factor):
+            if total is None:
+                raise UserError(
+                    "optimizer/schedule=cooldown must know how many updates the run has, and streamed data do not say: "
+                    "set training.max_updates"
+                )
+            return lr * factor ** max(0.0, 1 - (total - update) / (share * total))
     return lr
 
 

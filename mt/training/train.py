@@ -103,8 +103,8 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        objective = objective_of(run.config, run.corpus.tokenizers.target)
-        for update in updates(run.model, run.optimizer, run.training, run.config, progress, run.processes, objective):
+        parts = (run.model, run.optimizer, run.training, run.config, progress, run.processes)
+        for update in updates(*parts, objective_of(run.config, run.corpus.tokenizers.target), total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)
             _count(run, update, time.perf_counter() - began)

@@ -18,8 +18,8 @@ def config(**options: Any) -> OptimizerConfig:
     return parse({"optimizer": {"name": "adam"} | options}, Config).optimizer
 
 
-def rates(chosen: OptimizerConfig, points: list[int], epoch: int = 1) -> list[float]:
-    return [learning_rate(chosen, update=update, epoch=epoch, bad_validations=[0]) for update in points]
+def rates(chosen: OptimizerConfig, points: list[int], epoch: int = 1, total: int | None = 20_000) -> list[float]:
+    return [learning_rate(chosen, update, epoch, bad_validations=[0], total=total) for update in points]
 
 
 def test_warmup_rises_linearly_to_the_full_rate() -> None:
@@ -86,6 +86,8 @@ INFINITE = [float("inf"), float("nan"), 1e30, -1.0]
         ({"schedule": {"name": "decay", "every": None}}, [0, 10**30]),
         ({"schedule": {"name": "decay", "after": None}}, [-1, 10**30]),
         ({"schedule": {"name": "decay", "floor": None}}, INFINITE),
+        ({"schedule": {"name": "cooldown", "share": None}}, [*INFINITE, 0.0]),
+        ({"schedule": {"name": "cooldown", "factor": None}}, [*INFINITE, 0.0, 1.0]),
         ({"name": "adadelta", "rho": None}, [*INFINITE, 1.0]),
         ({"name": "adadelta", "lr": None}, [*INFINITE, 0.0]),
         ({"name": "adagrad", "initial_accumulator_value": None}, INFINITE),
@@ -128,6 +130,18 @@ def test_decay_little_by_little() -> None:
     schedule = {"name": "decay", "unit": "updates", "every": 10, "after": 20, "factor": 0.25, "staircase": False}
     result = rates(config(lr=1.0, warmup=0, schedule=schedule), [20, 25, 30, 40])
     assert result == pytest.approx([1.0, 0.5, 0.25, 0.0625])
+
+
+def test_cooldown_at_the_end_of_any_run() -> None:
+    falling = config(lr=1.0, warmup=10, schedule={"name": "cooldown", "share": 0.5, "factor": 0.01})
+    assert rates(falling, [5, 10, 10_000, 15_000, 20_000]) == pytest.approx([0.5, 1.0, 1.0, 0.1, 0.01])
+    assert rates(falling, [75], total=100) == pytest.approx([0.1])
+    with pytest.raises(UserError) as caught:
+        rates(falling, [1], total=None)
+    assert str(caught.value) == (
+        "optimizer/schedule=cooldown must know how many updates the run has, and streamed data do not say: set "
+        "training.max_updates"
+    )
 
 
 def test_a_floor_does_not_raise_the_warmup() -> None:
