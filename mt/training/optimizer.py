@@ -68,7 +68,7 @@ def learning_rate(
     """Returns the learning rate of one update.
 
     update, epoch: counted from 1. bad_validations: the lengths of the runs of validations without a new best, in order.
-    total: updates of the whole run, where they are known. Raises UserError where the schedule must know them.
+    total: updates of the whole run, where they are known.
     """
     lr = config.lr * min(1.0, update / config.warmup) if config.warmup else config.lr
     match config.schedule:
@@ -82,12 +82,7 @@ def learning_rate(
             periods = max(0, reached - decay.after) / decay.every
             fallen = lr * decay.factor ** (math.ceil(periods) if decay.staircase else periods)
             return max(fallen, min(decay.floor, lr))
-        case CooldownConfig(share=share, factor=factor):
-            if total is None:
-                raise UserError(
-                    "optimizer/schedule=cooldown must know how many updates the run has, and streamed data do not say: "
-                    "set training.max_updates"
-                )
+        case CooldownConfig(share=share, factor=factor) if total is not None:
             return lr * factor ** max(0.0, 1 - (total - update) / (share * total))
     return lr
 
