@@ -187,11 +187,10 @@ class Config(ModelConfig):
 
     @model_validator(mode="after")
     def _two_passes_are_of_one_softmax(self) -> Self:
-        if self.training.r_drop and (self.decoder.copy or self.training.objective != "cross_entropy"):
-            other = "decoder.copy=true" if self.decoder.copy else "training.objective=minimum_risk"
+        if self.training.r_drop and self.training.objective != "cross_entropy":
             raise UserError(
-                f"training.r_drop={self.training.r_drop:g} compares the whole of two predictions, and {other} computes "
-                "those of targets alone: set one of the two back"
+                f"training.r_drop={self.training.r_drop:g} compares the whole of two predictions, and "
+                "training.objective=minimum_risk computes those of targets alone: set one of the two back"
             )
         return self
 

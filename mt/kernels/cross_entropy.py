@@ -5,29 +5,16 @@ by block, so that what is kept for the backward pass has the size of the readout
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.kernels.divergence import divergences
+from mt.kernels.divergence import distance, divergences, one_below_the_other, side_by_side
 from mt.kernels.linear import matrix_product
-
-LEAST = 80.0
-"""Nats: a mixed probability below exp(-LEAST) has the gradient of one of that size."""
-
-
-class Mixture(NamedTuple):
-    """The probability of each target token as a part of the softmax's and something else:
-    p = share * softmax(logits)[target] + other."""
-
-    share: Tensor
-    """[B, T], greater than 0."""
-    other: Tensor
-    """[B, T], not negative."""
+from mt.kernels.mixture import Mixture, mixed
 
 
 def token_losses(
@@ -51,24 +38,27 @@ def token_losses(
     is smoothed is its softmax: (1 - smoothing) * -log p(target) + smoothing * mean over tokens of -log softmax.
     mixture: what the targets' probabilities are, where they are not the softmax's.
     agreement: above 0, the second half of the sequences repeats the first, and the sum has so many times
-    (KL(p || q) + KL(q || p)) / 2 of the two softmaxes p and q of each token (Liang et al. 2021), without weights.
+    (KL(p || q) + KL(q || p)) / 2 of what the two say of each token (Liang et al. 2021), without weights: of the
+    softmaxes p and q, or with a mixture of the shares of these and the parts (`mt.kernels.divergence`).
 
     Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """
     if agreement:
-        readouts, targets, mask = map(_side_by_side, (readouts, targets, mask))
+        apart = 0.0 if mixture is None or mixture.parts is None else agreement * distance(mixture.parts, mask)
+        readouts, targets, mask = map(side_by_side, (readouts, targets, mask))
+        mixture = mixture and Mixture(*map(side_by_side, mixture[:2]))
     device = readouts.device.type
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
     rest = smoothing, agreement, torch.is_grad_enabled()
-    parts = None if mixture is None else torch.stack(mixture)
+    parts = None if mixture is None else torch.stack(mixture[:2])
     weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     if device == "cpu":
         parts = None if parts is None else parts[:, mask]
         weights = None if weights is None else weights[mask]
         total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, weights, parts, *rest)
         each = each.new_zeros(mask.shape).masked_scatter(mask, each)
-        return total, _one_below_the_other(each) if agreement else each
+        return (total + apart, one_below_the_other(each)) if agreement else (total, each)
     # A GPU would be waited for, to know how many are real, for longer than the few others take.
     real = mask.flatten().to(weight.dtype)
     parts = None if parts is None else parts.flatten(1)
@@ -76,17 +66,7 @@ def token_losses(
     rows = readouts.flatten(0, 1), weight, bias, targets.flatten(), real, weights, parts
     total, each = _TokenLosses.apply(*rows, *rest)
     each = each.view(mask.shape)
-    return total, _one_below_the_other(each) if agreement else each
-
-
-def _side_by_side(halves: Shaped[Tensor, "N T *sizes"]) -> Shaped[Tensor, "N//2 2*T *sizes"]:
-    """Returns the tokens of the first half of the sequences, each followed by its fellow of the second."""
-    return halves.unflatten(0, (2, -1)).movedim(0, 2).flatten(1, 2)
-
-
-def _one_below_the_other(tokens: Float[Tensor, "N T"]) -> Float[Tensor, "2*N T//2"]:
-    """Takes `_side_by_side` back."""
-    return tokens.unflatten(1, (-1, 2)).movedim(2, 0).flatten(0, 1)
+    return (total + apart, one_below_the_other(each)) if agreement else (total, each)
 
 
 class _TokenLosses(Function):
@@ -113,31 +93,32 @@ class _TokenLosses(Function):
         grad_mixed = weight.new_empty(0) if mixture is None else torch.empty_like(mixture)
         each = weight.new_empty(len(readouts))
         loss = weight.new_zeros(())
-        for first, begin, end in _blocks(readouts):
-            again = begin - first  # rows that have been in the block before
-            block = readouts[first:end]
-            wanted = targets[first:end, None]
+        for rows, new in _blocks(readouts):
+            again = new.start - rows.start  # rows that have been in the block before
+            block = readouts[rows]
+            wanted = targets[rows, None]
             log_probs = matrix_product(block, weight_cast.T, bias.to(readouts.dtype)).to(weight.dtype).log_softmax(-1)
-            counts = None if real is None else real[first:end, None]
-            share = counts if weights is None else weights[first:end, None]
+            counts = None if real is None else real[rows, None]
+            share = counts if weights is None else weights[rows, None]
             if counts is not None:
                 log_probs *= counts
             predicted = log_probs.gather(1, wanted)
             generated = None
             if mixture is not None:
-                predicted, generated, grad_mixed[:, first:end] = _mixed(predicted, mixture[:, first:end], counts, share)
-            each[begin:end] = -predicted[again:, 0]
-            _add_loss(loss, each[begin:end], log_probs[again:], smoothing, weights, begin)
-            apart = _add_divergences(loss, log_probs, again, agreement) if agreement else None
+                predicted, generated, grad_mixed[:, rows] = mixed(predicted, mixture[:, rows], smoothing, counts, share)
+            each[new] = -predicted[again:, 0]
+            _add_loss(loss, each[new], log_probs[again:], smoothing, None if weights is None else weights[new])
+            shares = None if mixture is None else (mixture[0, rows], grad_mixed[0, rows])
+            apart = _add_divergences(loss, log_probs, shares, counts, again, agreement) if agreement else None
             if not differentiable:
                 continue
             grad = _gradient(log_probs, wanted, smoothing, generated, share, apart)
             grad[:again] = 0
             grad_bias += grad.sum(0)
             grad_cast = grad.to(readouts.dtype)
-            grad_readouts[begin:end] = _grad_readouts(grad_cast, weight_cast)[again:]
+            grad_readouts[new] = _grad_readouts(grad_cast, weight_cast)[again:]
             _add_product(grad_weight, grad_cast.T, block)
-        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixed.mul_(1 - smoothing))
+        ctx.save_for_backward(grad_readouts, grad_weight, grad_bias, grad_mixed)
         ctx.mark_non_differentiable(each)
         return loss, each
 
@@ -148,38 +129,33 @@ class _TokenLosses(Function):
         return readouts, weight, bias, None, None, None, mixture if ctx.needs_input_grad[6] else None, None, None, None
 
 
-def _add_loss(
-    total: Tensor, each: Tensor, log_probs: Tensor, smoothing: float, weights: Tensor | None, begin: int
-) -> None:
-    """Adds the smoothed losses of rows from `begin` on to the total. each: [n], not smoothed; log_probs: [n, V];
-    weights: [N], by which all rows count; None: 1."""
-    shares = None if weights is None else weights[begin : begin + len(each)]
-    total += (1 - smoothing) * (each.sum() if shares is None else each.dot(shares))
+def _add_loss(total: Tensor, each: Tensor, log_probs: Tensor, smoothing: float, weights: Tensor | None) -> None:
+    """Adds the smoothed losses of rows to the total. each: [n], not smoothed; log_probs: [n, V]; weights: [n], by which
+    rows count; None: 1."""
+    total += (1 - smoothing) * (each.sum() if weights is None else each.dot(weights))
     if smoothing:
         means = log_probs.mean(-1)
-        total -= smoothing * (means.sum() if shares is None else means.dot(shares))
+        total -= smoothing * (means.sum() if weights is None else means.dot(weights))
 
 
-def _add_divergences(total: Tensor, log_probs: Tensor, again: int, agreement: float) -> Tensor:
-    """Adds the divergences of rows from `again` on to the total, and returns the gradient of all, [n, V]."""
-    apart, grad = divergences(log_probs)
+def _add_divergences(
+    total: Tensor,
+    log_probs: Tensor,
+    shares: tuple[Tensor, Tensor] | None,
+    counts: Tensor | None,
+    again: int,
+    agreement: float,
+) -> Tensor:
+    """Adds the divergences of rows from `again` on to the total, and returns the gradient of all in the logits, [n, V].
+    shares: those of a mixture, [n], and their gradient, to which theirs is added. counts: as of `mixed`."""
+    log_share = None if shares is None else shares[0].log()[:, None]
+    if log_share is not None and counts is not None:
+        log_share *= counts
+    apart, grad, of_log_share = divergences(log_probs, log_share)
     total += agreement * apart[again // 2 :].sum()
+    if shares is not None:
+        shares[1].add_(of_log_share[:, 0] / shares[0], alpha=agreement)
     return grad.mul_(agreement)
-
-
-def _mixed(
-    predicted: Tensor, mixture: Tensor, counts: Tensor | None, share: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the logarithms of mixed probabilities [N, 1], the softmax's part in each, and the gradient of -log p with
-    respect to the mixture, [2, N]. predicted: [N, 1], the logarithms of the softmax's probabilities. counts: [N, 1], 1
-    or 0, whether each row counts; share: [N, 1], how much, in the gradient; None: 1."""
-    log_share, log_other = mixture.log()[..., None]
-    by_softmax = log_share + predicted
-    mixed = torch.logaddexp(by_softmax, log_other)
-    # The gradient of what is nearly impossible is cut, so that it stays a number where it is multiplied by 0.
-    grad = torch.cat((-(predicted - mixed).exp(), -(-mixed.clamp(min=-LEAST)).exp()), 1)
-    generated = (by_softmax - mixed).exp()
-    return mixed if counts is None else mixed * counts, generated, (grad if share is None else grad * share).T
 
 
 def _gradient(
@@ -214,13 +190,13 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         total += left @ right
 
 
-def _blocks(readouts: Tensor) -> Iterator[tuple[int, int, int]]:
-    """Yields the first row of each block, the first that has not been in the one before, and the end. All are even, but
-    for the last end."""
+def _blocks(readouts: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Yields the rows of each block, and those of them that have not been in the one before. They begin and end at even
+    rows, but for the last end."""
     rows, alike = _block(readouts)
     for begin in range(0, len(readouts), rows):
         end = min(begin + rows, len(readouts))
-        yield end - rows if alike else begin, begin, end
+        yield slice(end - rows if alike else begin, end), slice(begin, end)
 
 
 def _block(readouts: Tensor) -> tuple[int, bool]:

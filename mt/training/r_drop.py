@@ -2,8 +2,9 @@
 
     L = -log p(y | x) - log q(y | x) + alpha / 2 (KL(p || q) + KL(q || p))        (equations 3 and 4)
 
-p and q are what the two passes say of each target token. Half of L is minimised, so that it is the usual cross entropy
-where nothing is dropped. Both passes are one of a batch of twice the size, with twice its activations.
+p and q are what the two passes say of each target token; with `decoder.copy`, of the tokens that may be generated and
+the positions that may be copied, which together have the probability 1. Half of L is minimised, so that it is the usual
+cross entropy where nothing is dropped. Both passes are one of a batch of twice the size, with twice its activations.
 """
 
 from torch import Tensor

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import Mixture, _TokenLosses, token_losses
+from mt.kernels.cross_entropy import _TokenLosses, token_losses
+from mt.kernels.mixture import Mixture
 
 EACH = 1e-6
 """Rounding of the cross entropy of a token in float32: it is a difference of numbers of about 10, whatever its size."""
@@ -193,8 +194,8 @@ def mixed(rows: int) -> Mixture:
 @pytest.mark.parametrize("rows", [3, 200, 700])
 def test_a_mixture_with_its_gradients(rows: int, smoothing: float) -> None:
     output, readouts, targets, mask = problem(rows)
-    mixture = Mixture(*(part.requires_grad_() for part in mixed(rows)))
-    leaves = [readouts.requires_grad_(), output.weight, output.bias, *mixture]
+    mixture = Mixture(*(part.requires_grad_() for part in mixed(rows)[:2]))
+    leaves = [readouts.requires_grad_(), output.weight, output.bias, *mixture[:2]]
     loss, each = token_losses(readouts, output.weight, output.bias, targets, mask, smoothing=smoothing, mixture=mixture)
     gradients = torch.autograd.grad(2.5 * loss, leaves)
     exact = [leaf.detach().double().requires_grad_() for leaf in leaves]
@@ -216,15 +217,15 @@ def test_a_mixture_of_the_softmax_alone_is_the_softmax() -> None:
 
 def test_what_is_nearly_impossible_has_finite_gradients() -> None:
     output, readouts, targets, mask = problem(5)
-    mixture = Mixture(*(part.requires_grad_() for part in mixed(5)))
+    mixture = Mixture(*(part.requires_grad_() for part in mixed(5)[:2]))
     loss, _ = token_losses(readouts * 1e4, output.weight, output.bias, targets, mask, mixture=mixture)
-    gradients = torch.autograd.grad(loss, [output.weight, *mixture])
+    gradients = torch.autograd.grad(loss, [output.weight, *mixture[:2]])
     assert loss.isfinite() and all(gradient.isfinite().all() for gradient in gradients)
 
 
 def test_padding_that_is_computed_has_no_part_in_a_mixture() -> None:
     output, readouts, targets, mask = problem(6)
-    mixture = torch.stack(mixed(6)).requires_grad_()
+    mixture = torch.stack(mixed(6)[:2]).requires_grad_()
     leaves = [readouts.requires_grad_(), mixture]
     given = output.weight, output.bias
     expected, _ = token_losses(readouts, *given, targets, mask, smoothing=0.1, mixture=Mixture(*mixture))

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import _side_by_side, _TokenLosses, token_losses
-from mt.kernels.divergence import divergences
-from tests.kernels.test_cross_entropy import EACH, problem
+from mt.kernels.cross_entropy import _TokenLosses, token_losses
+from mt.kernels.divergence import distance, divergences, side_by_side
+from mt.kernels.mixture import Mixture
+from tests.kernels.test_cross_entropy import EACH, mixed, problem
 
 Problem = tuple[nn.Linear, Tensor, Tensor, Tensor]
 
@@ -36,7 +37,7 @@ def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, ag
 
 def test_two_coins() -> None:
     """By hand: p = (3/4, 1/4), q = (1/2, 1/2)."""
-    apart, _ = divergences(torch.tensor([[0.75, 0.25], [0.5, 0.5], [0.1, 0.9], [0.1, 0.9]]).log())
+    apart, _, _ = divergences(torch.tensor([[0.75, 0.25], [0.5, 0.5], [0.1, 0.9], [0.1, 0.9]]).log())
     there = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
     back = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
     torch.testing.assert_close(apart, torch.tensor([(there + back) / 2, 0.0]))
@@ -59,6 +60,39 @@ def test_the_sum_over_the_vocabulary_with_its_gradients(rows: int) -> None:
     # What a token costs is as without.
     usual = token_losses(readouts, *leaves[1:], targets, mask)[1]
     torch.testing.assert_close(each, usual, atol=1e-5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 200, 700])
+def test_shares_of_a_mixture_with_their_gradients(rows: int) -> None:
+    """What differs are the softmaxes, each as large as its share."""
+    output, readouts, targets, mask = twice(rows)
+    first, second = mixed(rows)[:2], mixed(rows + 1)[:2]
+    mixture = Mixture(*(torch.cat((x, y[:, :rows])).requires_grad_() for x, y in zip(first, second, strict=True)))
+    leaves = [readouts.requires_grad_(), output.weight, output.bias, *mixture[:2]]
+    given = output.weight, output.bias, targets, mask
+    loss, each = token_losses(readouts, *given, smoothing=0.1, mixture=mixture, agreement=3.0)
+    exact = [leaf.detach().double().requires_grad_() for leaf in leaves]
+    log_probs = nn.functional.linear(*exact[:3]).log_softmax(-1)
+    wanted = log_probs.exp().gather(2, targets[..., None])[..., 0] * exact[3] + exact[4]
+    log_p, log_q = (half[mask[:2]] for half in (log_probs + exact[3].log()[..., None]).chunk(2))
+    expected = (-0.9 * wanted.log() - 0.1 * log_probs.mean(-1))[mask].sum()
+    expected = expected + 1.5 * ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum()
+    torch.testing.assert_close(loss.double(), expected.detach(), atol=EACH * int(mask.sum()), rtol=1e-6)
+    torch.testing.assert_close(each.double(), (-wanted.log() * mask).detach(), atol=1e-5, rtol=1e-5)
+    theirs = torch.autograd.grad(2.5 * expected, exact)
+    for our_part, their_part in zip(torch.autograd.grad(2.5 * loss, leaves), theirs, strict=True):
+        torch.testing.assert_close(our_part.double(), their_part, atol=3e-6 * float(their_part.abs().max()), rtol=1e-5)
+
+
+def test_the_distance_of_measures() -> None:
+    """By hand, of real steps alone: nothing is infinitely far from something."""
+    parts = torch.tensor([[[0.5, 0.0], [9.0, 9.0]], [[0.25, 0.1], [1.0, 2.0]]], requires_grad=True)
+    mask = torch.tensor([[True, False]]).repeat(2, 1)
+    apart = distance(parts, mask)
+    expected = (0.25 * math.log(2) + 0.1 * math.log(0.1 / 1e-9)) / 2
+    torch.testing.assert_close(apart, torch.tensor(expected))
+    (gradient,) = torch.autograd.grad(apart, [parts])
+    assert gradient.isfinite().all() and not gradient[:, 1].any()
 
 
 def test_gradients_in_float64() -> None:
@@ -96,13 +130,21 @@ def test_equal_halves_cost_what_each_costs() -> None:
     torch.testing.assert_close(loss, 2 * once)
 
 
-def test_padding_that_is_computed_has_no_part_in_it() -> None:
+@pytest.mark.parametrize("mixing", [False, True], ids=["softmax", "mixture"])
+def test_padding_that_is_computed_has_no_part_in_it(mixing: bool) -> None:
     """As on a GPU."""
     output, readouts, targets, mask = twice(6)
     leaves = [readouts.requires_grad_(), output.weight, output.bias]
     expected, _ = token_losses(readouts, *leaves[1:], targets, mask, smoothing=0.1, agreement=4.0)
-    rows, wanted, real = (_side_by_side(each).flatten(0, 1) for each in (readouts, targets, mask))
-    actual, each = _TokenLosses.apply(rows, *leaves[1:], wanted, real.float(), None, None, 0.1, 4.0, True)
+    rows, wanted, real = (side_by_side(each).flatten(0, 1) for each in (readouts, targets, mask))
+    mixture = None
+    if mixing:
+        leaves += [part.requires_grad_() for part in (torch.rand(4, 6) + 0.05, torch.rand(4, 6))]
+        expected, _ = token_losses(
+            readouts, *leaves[1:3], targets, mask, smoothing=0.1, agreement=4.0, mixture=Mixture(*leaves[3:])
+        )
+        mixture = torch.stack([side_by_side(part).flatten() for part in leaves[3:]])
+    actual, each = _TokenLosses.apply(rows, *leaves[1:3], wanted, real.float(), None, mixture, 0.1, 4.0, True)
     torch.testing.assert_close(actual, expected)
     assert not each[~real].any()
     for ours, theirs in zip(torch.autograd.grad(actual, leaves), torch.autograd.grad(expected, leaves), strict=True):

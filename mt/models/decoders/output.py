@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from mt.common.options import Options
 from mt.errors import UserError
-from mt.kernels.cross_entropy import Mixture
 from mt.kernels.linear import Linear
+from mt.kernels.mixture import Mixture
 from mt.kernels.precision import result_dtype
 from mt.models.attention import AttentionOutput, AttentionStep, Memory
 from mt.models.frontends import Embedding
@@ -67,8 +67,9 @@ class Copying(nn.Module):
         """Returns the share of the generator and the probability of a copy, for each target of teacher forcing; no
         tensor is larger than the attention's weights."""
         generated, copied = self._shares(readouts, attended.contexts, attended.weights)
+        copies = copied[..., None] * attended.weights
         matches = _tokens(memory)[:, None] == targets[..., None]  # [B, T, S]
-        return Mixture(generated, copied * (attended.weights * matches).sum(-1))
+        return Mixture(generated, (copies * matches).sum(-1), copies)
 
     def log_probs(
         self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], attended: AttentionStep, memory: Memory
