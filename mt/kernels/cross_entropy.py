@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.kernels.divergence import distance, divergences, one_below_the_other, side_by_side
+from mt.kernels.divergence import LEAST, distance, divergences, one_below_the_other, side_by_side
 from mt.kernels.linear import matrix_product
 from mt.kernels.mixture import Mixture, mixed
 
@@ -148,13 +148,14 @@ def _add_divergences(
 ) -> Tensor:
     """Adds the divergences of rows from `again` on to the total, and returns the gradient of all in the logits, [n, V].
     shares: those of a mixture, [n], and their gradient, to which theirs is added. counts: as of `mixed`."""
-    log_share = None if shares is None else shares[0].log()[:, None]
+    share = None if shares is None else shares[0].clamp(min=LEAST)
+    log_share = None if share is None else share.log()[:, None]
     if log_share is not None and counts is not None:
         log_share *= counts
     apart, grad, of_log_share = divergences(log_probs, log_share)
     total += agreement * apart[again // 2 :].sum()
     if shares is not None:
-        shares[1].add_(of_log_share[:, 0] / shares[0], alpha=agreement)
+        shares[1].add_(of_log_share[:, 0] / share, alpha=agreement)
     return grad.mul_(agreement)
 
 

@@ -154,6 +154,9 @@ def test_padding_that_is_computed_has_no_part_in_it(mixing: bool) -> None:
 def test_sharp_predictions_stay_finite() -> None:
     output, readouts, targets, mask = twice(5)
     sharp = (readouts * 1e4).requires_grad_()
-    loss, _ = token_losses(sharp, output.weight, output.bias, targets, mask, agreement=5.0)
-    loss.backward()
-    assert loss.isfinite() and sharp.grad is not None and sharp.grad.isfinite().all()
+    share = torch.tensor([[1.0, 0.0, 0.0, 0.5, 1.0]] * 3 + [[0.0] * 5]).requires_grad_()
+    for mixture in (None, Mixture(share, 1 - share.detach())):
+        loss, _ = token_losses(sharp, output.weight, output.bias, targets, mask, agreement=5.0, mixture=mixture)
+        loss.backward()
+        assert loss.isfinite() and sharp.grad is not None and sharp.grad.isfinite().all()
+    assert share.grad is not None and share.grad.isfinite().all()
