@@ -186,7 +186,7 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _two_passes_are_of_one_softmax(self) -> Self:
+    def _two_passes_are_compared_as_a_whole(self) -> Self:
         if self.training.r_drop and self.training.objective != "cross_entropy":
             raise UserError(
                 f"training.r_drop={self.training.r_drop:g} compares the whole of two predictions, and "

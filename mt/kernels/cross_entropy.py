@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.kernels.divergence import LEAST, distance, divergences, one_below_the_other, side_by_side
+from mt.kernels.divergence import distance, divergences, one_below_the_other, side_by_side
 from mt.kernels.linear import matrix_product
 from mt.kernels.mixture import Mixture, mixed
 
@@ -51,19 +51,19 @@ def token_losses(
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
     rest = smoothing, agreement, torch.is_grad_enabled()
-    parts = None if mixture is None else torch.stack(mixture[:2])
+    mixing = None if mixture is None else torch.stack(mixture[:2])
     weights = None if sequence_weights is None else sequence_weights[:, None].expand(mask.shape)
     if device == "cpu":
-        parts = None if parts is None else parts[:, mask]
+        mixing = None if mixing is None else mixing[:, mask]
         weights = None if weights is None else weights[mask]
-        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, weights, parts, *rest)
+        total, each = _TokenLosses.apply(readouts[mask], weight, bias, targets[mask], None, weights, mixing, *rest)
         each = each.new_zeros(mask.shape).masked_scatter(mask, each)
         return (total + apart, one_below_the_other(each)) if agreement else (total, each)
     # A GPU would be waited for, to know how many are real, for longer than the few others take.
     real = mask.flatten().to(weight.dtype)
-    parts = None if parts is None else parts.flatten(1)
+    mixing = None if mixing is None else mixing.flatten(1)
     weights = None if weights is None else weights.flatten() * real
-    rows = readouts.flatten(0, 1), weight, bias, targets.flatten(), real, weights, parts
+    rows = readouts.flatten(0, 1), weight, bias, targets.flatten(), real, weights, mixing
     total, each = _TokenLosses.apply(*rows, *rest)
     each = each.view(mask.shape)
     return (total + apart, one_below_the_other(each)) if agreement else (total, each)
@@ -148,14 +148,13 @@ def _add_divergences(
 ) -> Tensor:
     """Adds the divergences of rows from `again` on to the total, and returns the gradient of all in the logits, [n, V].
     shares: those of a mixture, [n], and their gradient, to which theirs is added. counts: as of `mixed`."""
-    share = None if shares is None else shares[0].clamp(min=LEAST)
-    log_share = None if share is None else share.log()[:, None]
-    if log_share is not None and counts is not None:
-        log_share *= counts
-    apart, grad, of_log_share = divergences(log_probs, log_share)
+    share = None if shares is None else shares[0][:, None]
+    if share is not None and counts is not None:
+        share = share.where(counts > 0, 1.0)  # as the log-probabilities of what does not count are 0
+    apart, grad, grad_share = divergences(log_probs, share)
     total += agreement * apart[again // 2 :].sum()
     if shares is not None:
-        shares[1].add_(of_log_share[:, 0] / share, alpha=agreement)
+        shares[1].add_(grad_share[:, 0], alpha=agreement)
     return grad.mul_(agreement)
 
 

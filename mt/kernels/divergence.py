@@ -13,27 +13,32 @@ LEAST = 1e-9
 
 
 def divergences(
-    log_probs: Float[Tensor, "N V"], log_share: Float[Tensor, "N 1"] | None = None
+    log_probs: Float[Tensor, "N V"], share: Float[Tensor, "N 1"] | None = None
 ) -> tuple[Float[Tensor, " N//2"], Float[Tensor, "N V"], Float[Tensor, "N 1"]]:
     """Returns for each pair of predictions how far they are apart, in nats, and its gradients in the logits and in the
-    logarithms of the shares.
+    shares.
 
-    log_probs: rows 2 n and 2 n + 1 are of token n, both of the whole vocabulary. log_share: of each row the logarithm
-    of the share that its probabilities have; None: of all, 0.
+    log_probs: rows 2 n and 2 n + 1 are of token n, both of the whole vocabulary. share: of each row what its
+    probabilities count for; None: 1.
     """
-    share = log_probs.new_ones(len(log_probs), 1) if log_share is None else log_share.exp()
+    joint = log_probs
+    if share is None:
+        share = log_probs.new_ones(len(log_probs), 1)
+    else:
+        share = share.clamp(min=LEAST)
+        joint = log_probs + share.log()
     share_p, share_q = share.unflatten(0, (-1, 2)).unbind(1)
-    log_p, log_q = (log_probs if log_share is None else log_probs + log_share).unflatten(0, (-1, 2)).unbind(1)
+    log_p, log_q = joint.unflatten(0, (-1, 2)).unbind(1)
     p = log_p.exp()
     q = log_q.exp()
     further = log_p - log_q
     from_p = (p * further).sum(-1, keepdim=True)
     from_q = -(q * further).sum(-1, keepdim=True)
-    shares = torch.stack((from_p + share_p - share_q, from_q + share_q - share_p), 1).flatten(0, 1) / 2
+    grad_share = torch.stack((from_p + share_p - share_q, from_q + share_q - share_p), 1).flatten(0, 1) / (2 * share)
     # In log P the derivative is (P (log P - log Q) + P - Q) / 2; in the logits, the same less its sum for each softmax.
     grad_p = (further + (share_q - from_p) / share_p).mul_(p).sub_(q)
     grad_q = further.neg_().add_((share_p - from_q) / share_q).mul_(q).sub_(p)
-    return (from_p + from_q)[:, 0] / 2, torch.stack((grad_p, grad_q), 1).flatten(0, 1).div_(2), shares
+    return (from_p + from_q)[:, 0] / 2, torch.stack((grad_p, grad_q), 1).flatten(0, 1).div_(2), grad_share
 
 
 def distance(parts: Float[Tensor, "N T S"], mask: Bool[Tensor, "N T"]) -> Float[Tensor, ""]:

@@ -33,9 +33,10 @@ def mixed(
     """
     log_share, log_other = mixture.log()[..., None]
     by_softmax = log_share + predicted
-    mixed = torch.logaddexp(by_softmax, log_other)
+    log_prob = torch.logaddexp(by_softmax, log_other)
     # The gradient of what is nearly impossible is cut, so that it stays a number where it is multiplied by 0.
-    grad = torch.cat((-(predicted - mixed).exp(), -(-mixed.clamp(min=-LEAST)).exp()), 1)
-    generated = (by_softmax - mixed).exp()
+    grad = torch.cat((-(predicted - log_prob).exp(), -(-log_prob.clamp(min=-LEAST)).exp()), 1)
+    generated = (by_softmax - log_prob).exp()
     grad *= 1 - smoothing
-    return mixed if counts is None else mixed * counts, generated, (grad if share is None else grad * share).T
+    log_prob = log_prob if counts is None else log_prob * counts
+    return log_prob, generated, (grad if share is None else grad * share).T
