@@ -3,7 +3,7 @@ it is to where it stops, a softmax over the window that ends there, and the cont
 queries are known.
 
 A step of one row looks at a position or two, which takes less time than any call of PyTorch. So the loop is given
-addresses, sizes and strides, checks them, and makes everything that a step returns. The same in PyTorch, block by
+addresses, sizes and strides, checks them, and fills everything that a step returns. The same in PyTorch, block by
 block, is `mt.models.attention.hard_steps`.
 """
 
@@ -17,6 +17,9 @@ from torch import Tensor
 
 from mt.kernels.compiled import Array
 from mt.kernels.hard_step_loop import step_loop, steps_loop
+
+WINDOW = 16
+"""Positions of a window that there is room for at first: where it is wider, a step is taken once more."""
 
 
 class PlainEnergy(NamedTuple):
@@ -104,7 +107,7 @@ def hard_step(
         context, weights, numbers = _step(energies, source, state, rule)
     except ValueError:
         context, weights, numbers = _step(*_beside(energies, source), state, rule)
-    return Outcome(torch.from_numpy(context), torch.from_numpy(weights), *torch.from_numpy(numbers).unbind())
+    return Outcome(context, weights, *numbers.unbind())
 
 
 def hard_steps(
@@ -139,13 +142,16 @@ def _beside(
 
 def _step(
     energies: tuple[PlainEnergy, PlainEnergy], source: Source, state: tuple[Tensor, ...], rule: tuple[int, int]
-) -> Sequence[Array]:
-    """Calls the loop of a step, while the tensors stay where they are."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Calls the loop of a step, while the tensors stay where they are; once more where a window has no room."""
     loop = step_loop()
     assert loop is not None
     last_stops, positions = state
     first = source.first
-    return loop(
+    rows, _, size = source.values.shape
+    context = source.values.new_empty(rows, size)
+    numbers = last_stops.new_empty(5, rows)
+    terms = (
         value_terms(source.values),
         _mask_terms(source),
         (
@@ -160,6 +166,13 @@ def _step(
         rule,
         *_both_terms(energies, source),
     )
+    widest = WINDOW if rule[0] < 0 else min(WINDOW, rule[0] + 1)
+    room = 0
+    while room < widest:
+        room = widest
+        weights = source.values.new_empty(rows, room)
+        widest = loop(*terms, (room, context.data_ptr(), weights.data_ptr(), numbers.data_ptr()))
+    return context, weights if widest == room else weights[:, :widest], numbers
 
 
 def _steps(energies: tuple[PlainEnergy, PlainEnergy], source: Source, rule: tuple[int, int]) -> Sequence[Array]:

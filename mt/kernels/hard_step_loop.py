@@ -8,6 +8,7 @@ its sizes, its strides and its address; an address of 0 stands for a tensor that
     terms        of an energy: query [B, K], keys [B, S, K], the addresses of direction, gain and bias, and, after the
                  first of these, whether the direction is divided by its length
     steps        how many queries a row has, and how far apart they are, of either energy
+    outputs      W, and the addresses of contexts [B, V], weights [B, W] and the numbers of an `Outcome` [5, B]
 
 Within the loops positions are columns of the source.
 """
@@ -35,7 +36,8 @@ FLOAT = 4
 @cache
 def step_loop() -> Loop | None:
     """Returns the loop of a step; None where numba cannot."""
-    signature = f"Tuple((float32[:, ::1], float32[:, ::1], int64[:, ::1]))({_groups(7, 6, 7, 2, 16, 16)})"
+    # To return an array, numba calls Python, where a signal may raise what would leave the loop as a SystemError.
+    signature = f"int64({_groups(7, 6, 7, 2, 16, 16, 4)})"
     return _compiled(signature, _step)
 
 
@@ -57,35 +59,43 @@ def _compiled(signature: str, loop: Loop) -> Loop | None:
 
 
 @no_type_check
-def _step(values, mask, state, rule, terms, window_terms):
-    """Returns contexts and weights, and the other numbers of an `Outcome`, each of all rows."""
+def _step(values, mask, state, rule, terms, window_terms, outputs):
+    """Returns how many positions the widest window has, one at least, and fills the outputs; where it has more than W,
+    the numbers alone."""
     _check(values, mask, terms, window_terms)
     rows = values[0]
     if state[0] != rows or state[3] != rows:
         raise ValueError("the state has another number of rows than the source")
-    numbers = np.empty((5, rows), np.int64)
+    room, contexts, weights, address = outputs
+    numbers = int64_at(address)
     widest = 1
     for row in range(rows):
         offset = int64_at(state[6])[row] if state[6] else 0
         last_stop = int64_at(state[2])[row * state[1]] - offset
         position = int64_at(state[5])[row * state[4]] - offset
         stop, last_stop, position, first, looked_at = _look_right(row, last_stop, position, mask, rule, terms)
-        numbers[0, row] = stop + offset if stop >= 0 else stop
-        numbers[1, row] = last_stop + offset
-        numbers[2, row] = position + offset
-        numbers[3, row] = first + offset
-        numbers[4, row] = looked_at
+        numbers[row] = stop + offset if stop >= 0 else stop
+        numbers[rows + row] = last_stop + offset
+        numbers[2 * rows + row] = position + offset
+        numbers[3 * rows + row] = first + offset
+        numbers[4 * rows + row] = looked_at
         if stop >= 0:
             widest = max(widest, stop - first + 1)
-    context = np.zeros((rows, values[2]), np.float32)
-    weights = np.zeros((rows, widest), np.float32)
+    if widest > room:
+        return widest
     for row in range(rows):
-        stop = numbers[0, row]
-        begin = numbers[3, row]
+        context = float32_at(contexts + FLOAT * row * values[2])
+        for number in range(values[2]):
+            context[number] = ZERO
+        weight = float32_at(weights + FLOAT * row * room)
+        for column in range(room):
+            weight[column] = ZERO
+        stop = numbers[row]
+        begin = numbers[3 * rows + row]
         if stop >= 0:
             first = begin - (int64_at(state[6])[row] if state[6] else 0)
-            attend(row, first, stop - begin + 1, values, window_terms, weights[row], context[row])
-    return context, weights, numbers
+            attend(row, first, stop - begin + 1, values, window_terms, weight, context)
+    return widest
 
 
 @no_type_check

@@ -1,5 +1,6 @@
 """Compiled hard steps against the process, one position after another, in float64."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -32,6 +33,33 @@ def test_a_step_is_the_process(lookback: int | None, additive: bool):
     stops = [stop for stop, *_ in outcomes]
     assert stops.count(SELECTED_NONE) > 5 and stops.count(NEEDS_MORE_SOURCE) > 5
     assert sum(stop >= 0 for stop in stops) > 50 and max(looked_at for *_, looked_at in outcomes) > 3
+
+
+def test_a_window_is_as_wide_as_the_way_from_the_last_stop():
+    """Nothing stops a row before the last position, where it stops, since mass is preserved."""
+    for seed in range(4):
+        chosen = case(seed, 3, 200, None)
+        stop, chunk = chosen.energies
+        never = stop._replace(bias=torch.tensor(-1e6))
+        chosen = chosen._replace(
+            energies=(never, chunk), source=chosen.source._replace(complete=None), mass_preservation=True
+        )
+        assert_right(chosen)
+        assert chosen.step().weights.shape[1] > 2 * kernel.WINDOW
+
+
+def test_a_step_calls_no_python_from_its_loop():
+    """There a signal's handler would run, and what it raises would leave numba as a SystemError."""
+    called = []
+    chosen = case(3, 3, 30, 3)
+    chosen.step()
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_filename) if event == "call" else None)
+    try:
+        chosen.step()
+    finally:
+        sys.setprofile(None)
+    assert any(name.endswith("hard_step.py") for name in called)
+    assert not [name for name in called if "numba" in name and "site-packages" in name]
 
 
 @pytest.mark.parametrize("additive", [False, True], ids=["dot", "additive"])
