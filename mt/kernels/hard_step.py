@@ -18,7 +18,7 @@ from torch import Tensor
 from mt.kernels.compiled import Array
 from mt.kernels.hard_step_loop import step_loop, steps_loop
 
-WINDOW = 16
+WINDOW = 64
 """Positions of a window that there is room for at first: where it is wider, a step is taken once more."""
 
 

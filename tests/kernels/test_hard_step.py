@@ -38,7 +38,7 @@ def test_a_step_is_the_process(lookback: int | None, additive: bool):
 def test_a_window_is_as_wide_as_the_way_from_the_last_stop():
     """Nothing stops a row before the last position, where it stops, since mass is preserved."""
     for seed in range(4):
-        chosen = case(seed, 3, 200, None)
+        chosen = case(seed, 3, 800, None)
         stop, chunk = chosen.energies
         never = stop._replace(bias=torch.tensor(-1e6))
         chosen = chosen._replace(
