@@ -15,6 +15,7 @@ from mt.models.config import ModelConfig
 
 _TOKENIZER = "dataset.tokenizer"
 _SAMPLE = f"{_TOKENIZER}.sample"
+_PRETRAINED = "embedding.pretrained"
 
 
 def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
@@ -33,6 +34,8 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
                 f"{key} cannot be chosen with init_from, whose tokenizers are taken: leave it out; "
                 "init.vocabulary=extend adds pieces"
             )
+        if key.startswith(_PRETRAINED):
+            raise UserError(f"{key} cannot be chosen with init_from, whose vectors are taken: leave it out")
     plain["dataset"] = _with_tokenizer(plain["dataset"], before["dataset"])
     if any(override.key_or_group == "experiment" and not override.is_delete() for override in typed):
         return plain

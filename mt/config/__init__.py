@@ -179,9 +179,11 @@ class Config(ModelConfig):
     @model_validator(mode="after")
     def _copies_pieces_of_one_vocabulary(self) -> Self:
         if self.decoder.copy and not self.dataset.tokenizer.joint:
+            joint = "dataset.tokenizer.joint=true"
+            remedy = f"start from a run with {joint}" if self.init_from else f"set {joint}"
             raise UserError(
-                "decoder.copy=true writes pieces of the source, which must be the target's as well: set "
-                "dataset.tokenizer.joint=true, or decoder.copy=false"
+                f"decoder.copy=true writes pieces of the source, which must be the target's as well: {remedy}, or set "
+                "decoder.copy=false"
             )
         return self
 

@@ -16,7 +16,9 @@ from mt.data.tokenizer.marks import JOINER, SPACE
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
-from mt.text_io import read_lines
+from mt.text_io import file_lines
+
+_ENTRY = "write a source word, a tab, and what stands for it in the target"
 
 
 class UnknownWords:
@@ -88,17 +90,16 @@ def read_dictionary(path: Path) -> dict[str, str]:
     """Returns the entries of a file: on each line a source word and its target, with a tab between, or a blank where
     both are single words. Of several targets of a word the first one counts, and blank lines do not.
 
-    Raises UserError where a line is something else, or the file cannot be read.
+    Raises UserError where a line is something else, there is none, or the file cannot be read.
     """
     dictionary: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(file_lines(path), start=1):
         if not line.strip():
             continue
         parts = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
         if len(parts) != 2 or not all(parts):
-            raise UserError(
-                f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): write a source word, a tab, "
-                "and what stands for it in the target"
-            )
+            raise UserError(f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): {_ENTRY}")
         dictionary.setdefault(*parts)
+    if not dictionary:
+        raise UserError(f"{path} has no entry of a dictionary: {_ENTRY}")
     return dictionary

@@ -103,8 +103,7 @@ class _Step(nn.Module):
         state = with_tensors(self.state, parts[count:])
         prediction = self.model.step(tokens, memory, state, hard=self.hard)
         window = [part for part in (prediction.stops, prediction.first) if part is not None]
-        log_probs = prediction.logits.float().log_softmax(-1)
-        return (log_probs, prediction.weights, *window, *tensors_of(prediction.state))
+        return (prediction.log_probs(), prediction.weights, *window, *tensors_of(prediction.state))
 
 
 def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:

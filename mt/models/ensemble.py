@@ -66,10 +66,10 @@ class Ensemble(nn.Module):
             model.step(tokens, part, model_state, hard=hard and model.supports_hard)
             for model, part, model_state in zip(self.models, memory, state, strict=True)
         ]
-        logits = _mean([prediction.logits.float().log_softmax(-1) for prediction in predictions])
+        logits = _mean([prediction.log_probs() for prediction in predictions])
         weights = self._weights([prediction.weights for prediction in predictions], hard)
         states = tuple(prediction.state for prediction in predictions)
-        return predictions[0]._replace(logits=logits, weights=weights, state=states)
+        return predictions[0]._replace(logits=logits, normalized=True, weights=weights, state=states)
 
     def forward(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss:
         """Returns the loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.

@@ -53,9 +53,9 @@ def linear_scan(
         raise ValueError(f"expected decay and inputs [*, T, H] and start [*, H], got {shapes}")
     if start is None:
         start = inputs.new_zeros(*batch, size)
-    if decay.numel() == 0:
-        return decay * inputs
     dtype = result_dtype(decay, inputs, start)
+    if decay.numel() == 0:
+        return (decay * inputs + start[..., None, :]).to(dtype)
     rows = (math.prod(batch), steps, size)
     parts = (decay.to(dtype).reshape(rows), inputs.to(dtype).reshape(rows), start.to(dtype).reshape(rows[0], size))
     if decay.device.type == "cpu" and (kernels := scan_kernels(dtype)):

@@ -22,9 +22,8 @@ class Prediction(Protocol):
     """What a model predicts of the next token of N hypotheses; any object with these attributes will do. Those of its
     attention are as in `Attention`, of rows that are the hypotheses."""
 
-    @property
-    def logits(self) -> Tensor:
-        """[N, V], unnormalised."""
+    def log_probs(self) -> Tensor:
+        """Returns the logarithms of the probabilities, [N, V] in float32, which may be written to."""
 
     @property
     def state(self) -> Any:
@@ -73,12 +72,13 @@ class TorchStepper:
         self._continue(parents)
         prediction = self._predict(torch.tensor(tokens, device=self._device), self._memory, self._state)
         self._state = prediction.state
-        logits = prediction.logits
+        predicted = prediction.log_probs()
         if isinstance(count, Draws):
-            log_probs, chosen = count.choose(logits.float().log_softmax(-1).cpu().numpy(), forbidden)
+            log_probs, chosen = count.choose(predicted.cpu().numpy(), forbidden)
         else:
-            excluded = None if forbidden is None else forbidden.pairs(logits.shape[1])
-            log_probs, chosen = (part.cpu().numpy() for part in top_k(logits, min(count, logits.shape[1]), excluded))
+            size = predicted.shape[1]
+            excluded = None if forbidden is None else forbidden.pairs(size)
+            log_probs, chosen = (part.cpu().numpy() for part in top_k(predicted, min(count, size), excluded))
         weights = prediction.weights
         attention = Attention(
             weights.float().numpy() if weights.device.type == "cpu" else weights,
@@ -104,18 +104,19 @@ def _array(part: Tensor | None) -> np.ndarray | None:
     return None if part is None else part.cpu().numpy()
 
 
-def top_k(logits: Tensor, count: int, forbidden: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[Tensor, Tensor]:
+def top_k(
+    log_probs: Tensor, count: int, forbidden: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[Tensor, Tensor]:
     """Returns the log-probabilities of the `count` most probable next tokens of each row, and these tokens, both
     [N, count], best first.
 
-    PAD, BOS and what is `forbidden` (rows and tokens) are never chosen, but keep their share of the probability:
-    log-probabilities are the model's own.
-    Computed in float32 whatever the type of `logits` [N, V]. Raises UserError where they are not finite.
+    log_probs: [N, V] in float32, which are written to. PAD, BOS and what is `forbidden` (rows and tokens) are never
+    chosen, but keep their share of the probability: log-probabilities are the model's own. Raises UserError where they
+    are not finite.
     """
-    # One pass, where logsumexp takes three; what it gives is new, and may be written to.
-    log_probs = logits.float().log_softmax(-1).index_fill_(1, _never_chosen(logits.device), -torch.inf)
+    log_probs.index_fill_(1, _never_chosen(log_probs.device), -torch.inf)
     if forbidden is not None:
-        rows, tokens = (torch.from_numpy(part).to(logits.device) for part in forbidden)
+        rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in forbidden)
         log_probs[rows, tokens] = -torch.inf
     best, tokens = largest(log_probs, count)
     # NaN ranks highest, so that the first column shows whatever is wrong with a row.

@@ -59,6 +59,10 @@ def test_what_the_command_line_says_of_the_model(begun, configure: Callable[...,
             "dataset.tokenizer.joint cannot be chosen with init_from, whose tokenizers",
         ),
         (
+            ["embedding.pretrained_source=glove.txt"],
+            "embedding.pretrained_source cannot be chosen with init_from, whose vectors are taken: leave it out",
+        ),
+        (
             ["dataset=morse"],
             "was trained with dataset.field.name=text, and this run would have dataset.field.name=audio",
         ),

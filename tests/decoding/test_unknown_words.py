@@ -134,6 +134,9 @@ def test_a_dictionary(tmp_path: Path) -> None:
         file.write_text(f"cat Katze\n{line}\n")
         with pytest.raises(UserError, match=f"{file}, line 2 is no entry of a dictionary"):
             read_dictionary(file)
+    file.write_text("\n")
+    with pytest.raises(UserError, match=f"{file} has no entry of a dictionary: write a source word, a tab"):
+        read_dictionary(file)
 
 
 def test_what_attends_to_no_word_is_refused(trained: Path) -> None:

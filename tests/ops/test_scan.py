@@ -125,6 +125,10 @@ def test_half_precision_is_computed_in_single(probabilities, energies):
 def test_any_shape(shape: tuple[int, ...]):
     inputs = torch.rand(shape)
     assert torch.equal(linear_scan(torch.zeros(shape), inputs), inputs)
+    parts = [torch.rand(size).requires_grad_() for size in (shape, shape, (*shape[:-2], shape[-1]))]
+    states = linear_scan(*(part.bfloat16() for part in parts))
+    assert states.dtype == torch.float32
+    torch.autograd.grad(states.sum(), parts)  # each is a part of the graph
 
 
 @pytest.mark.usefixtures("three_threads")

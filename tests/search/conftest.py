@@ -21,6 +21,9 @@ class Reading(NamedTuple):
     first: None = None
     energies: None = None
 
+    def log_probs(self) -> torch.Tensor:
+        return self.logits.log_softmax(-1)
+
 
 class Sources(NamedTuple):
     identity: torch.Tensor

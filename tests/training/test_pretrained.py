@@ -1,5 +1,6 @@
 """Word vectors from elsewhere: which pieces they are of, their size, and the sentences for files that are none."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,7 +140,11 @@ def test_pieces_of_bpe(
             [line("two"), line("cats").replace(" 3.5", " nan")],
             r"line 2: a vector has something that is no finite number",
         ),
+        ([line("two"), line("cats").replace(" 3.5", " 1e39")], r"line 2: a vector has something that is no finite"),
         (["nothing"], r"vectors.txt, line 1: expected a word and 32 numbers"),
+        (["\x1f\x8b\x08 and what else is compressed"], r"vectors.txt, line 1: expected a word and 32 numbers"),
+        ([], r"vectors.txt has no vectors: give a text file of"),
+        ([f"0 {SIZE}"], r"vectors.txt has no vectors: give a text file of"),
         (
             [line("elsewhere")],
             r"vectors.txt has a vector of no piece of the vocabulary: give a file of the language of",
@@ -151,6 +156,26 @@ def test_what_is_no_file_of_vectors_is_refused(
 ) -> None:
     with pytest.raises(UserError, match=sentence):
         loaded(configure, corpus.tokenizers, pretrained=file(*lines))
+
+
+def test_a_compressed_file_and_the_largest_numbers_of_float32(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    path = tmp_path / "vectors.vec.gz"
+    path.write_bytes(gzip.compress(f"cats{' 3e38' * SIZE}\ndogs{' -3e38' * SIZE}\n".encode()))
+    _, after, notes = loaded(configure, corpus.tokenizers, pretrained=path)
+    assert "source: 2 of" in notes[0]
+    row = after["frontend.table.weight"][index(corpus.tokenizers.source, "▁cats")]
+    torch.testing.assert_close(row, torch.full_like(row, SIZE**-0.5))
+
+
+def test_lines_in_another_encoding_are_counted(
+    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
+) -> None:
+    path = tmp_path / "latin1.txt"
+    path.write_bytes("\n".join(map(line, ("cats", "Tür", "Öl"))).encode("latin-1"))
+    *_, notes = loaded(configure, corpus.tokenizers, pretrained=path)
+    assert notes[0].endswith("at random; 2 of its lines are not UTF-8")
 
 
 def test_words_with_blanks_in_them_are_passed_over(
@@ -165,7 +190,7 @@ def test_a_missing_file_is_refused_before_a_folder_is_made(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     config = configure({"embedding": {"embedding_dim": SIZE, "pretrained": str(tmp_path / "none.txt")}})
-    with pytest.raises(UserError, match=r"none.txt cannot be read \(No such file or directory\): give a text file of"):
+    with pytest.raises(UserError, match=r"none.txt cannot be read \(No such file or directory\): give an existing"):
         begin(config, corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -178,8 +178,12 @@ def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
     if waits(search) is None and not one.online:
         option = one.frontend.incremental_with
         train = f"train one with {f'{option}, ' if option else ''}{ONLINE_MODELS}"
-        other = "choose search=wait_k" if one.supports_wait_k else train
-        raise UserError(f"search=online cannot stream with this model, which reads the whole source first: {other}")
+        reason = "reads the whole source first"
+        remedy = train
+        if one.supports_wait_k:
+            reason = "does not say itself when to write"
+            remedy = "choose search=wait_k"
+        raise UserError(f"search=online cannot stream with this model, which {reason}: {remedy}")
 
 
 def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray]) -> list[list[str]]:

@@ -111,7 +111,8 @@ class StreamStepper:
         if attended is not None:
             prediction = self._model.decoder.read_out(self._query, attended, self._memory)
             self._state = prediction.state
-            best, chosen = top_k(prediction.logits, 1, self._forbidden(prediction.logits.shape[1]))
+            predicted = prediction.log_probs()
+            best, chosen = top_k(predicted, 1, self._forbidden(predicted.shape[1]))
             log_probs[self._hypotheses] = best.cpu().numpy()
             next_tokens[self._hypotheses] = chosen.cpu().numpy()
         return Step(log_probs, next_tokens, None)

@@ -80,6 +80,8 @@ class Attention(OptIn, nn.Module):
     """Whether how often a step loops over positions depends on the source, so that no fixed graph is the step."""
     learns_weights: ClassVar[bool] = True
     """Whether its weights can be trained."""
+    mass_preservation: bool = True
+    """Whether the weights of each step sum to 1, but for rounding; else to less, and copying generates the rest."""
 
     @abstractmethod
     def init_memory(self, encoded: Encoded) -> Memory:

@@ -95,6 +95,7 @@ class LocalP(LocalM):
 
     Config = LocalPConfig
     opts_into = ("forward",)
+    mass_preservation = False
 
     def __init__(self, config: LocalPConfig, query_size: int, value_size: int) -> None:
         super().__init__(config, query_size, value_size)

@@ -25,6 +25,7 @@ class NoneConfig(Options):
 class NoAttention(Attention):
     Config = NoneConfig
     learns_weights = False
+    mass_preservation = False
 
     def __init__(self, config: NoneConfig, query_size: int, value_size: int) -> None:
         super().__init__()

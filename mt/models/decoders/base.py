@@ -52,6 +52,14 @@ class Prediction(NamedTuple):
     """[B] int64: see `AttentionStep.first`."""
     energies: Tensor | None = None
     """[B] int64: see `AttentionStep.energies`."""
+    normalized: bool = False
+    """Whether the logits are the logarithms of the probabilities already."""
+
+    def log_probs(self) -> Tensor:
+        """Returns the logarithms of the probabilities, [B, vocabulary] in float32, which may be written to."""
+        logits = self.logits.float()
+        # Not normalised once more: each time, some thousand small probabilities are summed with an error of some 1e-6.
+        return logits if self.normalized else logits.log_softmax(-1)
 
 
 class DecoderQuery(NamedTuple):
@@ -93,7 +101,10 @@ class Decoder(OptIn, nn.Module):
         self.recurrence = self.recurrence_type(config, embedding.output_size + fed_size, parts.final_state_size)
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(config.readout_size, embedding, tied=parts.tied)
-        self.copying = Copying(config.readout_size, parts.value_size) if config.copy else None
+        self.copying = None
+        if config.copy:
+            mass_preservation = parts.attention.mass_preservation
+            self.copying = Copying(config.readout_size, parts.value_size, mass_preservation=mass_preservation)
 
     @property
     def needs_full_source(self) -> bool:
@@ -135,7 +146,8 @@ class Decoder(OptIn, nn.Module):
         logits = self.output(readout)
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, attended, memory.attention)
-        return Prediction(logits, attended.weights, attended.stops, state, attended.first, attended.energies)
+        attention = (attended.weights, attended.stops, state, attended.first, attended.energies)
+        return Prediction(logits, *attention, normalized=self.copying is not None)
 
     @abstractmethod
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:

@@ -6,8 +6,9 @@ With `decoder.copy` the next token is generated or copied (See et al. 2017, sect
     p(y) = g p_vocabulary(y) + (1 - g) sum of alpha_s over the positions s with x_s = y,  g = sigmoid(w [r; c] + b)
 
 alpha are the weights of the attention, hard ones, too; c is their context, and the readout r, which is made of state
-and input, stands for both of these in the gate. Where the weights of a step sum to A < 1, as those of a monotonic
+and input, stands for both of these in the gate. Where the weights of a step may sum to A < 1, as those of a monotonic
 attention that selects nothing, the rest is generated: g + (1 - g) (1 - A) of the probability. So it always sums to 1.
+Where they cannot, 1 - A is rounding, which may be more than a small g, and is left out.
 """
 
 import warnings
@@ -53,9 +54,11 @@ class OutputLayer(Linear):
 class Copying(nn.Module):
     """The gate between generating and copying, and the mixture of both."""
 
-    def __init__(self, readout_size: int, value_size: int) -> None:
+    def __init__(self, readout_size: int, value_size: int, *, mass_preservation: bool) -> None:
+        """mass_preservation: the attention's."""
         super().__init__()
         self.gate = Linear(readout_size + value_size, 1)
+        self.mass_preservation = mass_preservation
 
     def mixture(
         self,
@@ -93,9 +96,12 @@ class Copying(nn.Module):
     ) -> tuple[Float[Tensor, "*N"], Float[Tensor, "*N"]]:
         """Returns the probability that a token is generated, which is never 0, and what weights count for as copies."""
         logit = self.gate(torch.cat((readout, context.to(readout.dtype)), -1))[..., 0].to(weights.dtype)
+        generated = logit.sigmoid()
         copied = (-logit).sigmoid()
+        if self.mass_preservation:
+            return generated, copied
         # Rounded, weights may sum to a little more than 1.
-        return logit.sigmoid() + copied * (1 - weights.sum(-1)).clamp(min=0), copied
+        return generated + copied * (1 - weights.sum(-1)).clamp(min=0), copied
 
 
 def _tokens(memory: Memory) -> Int[Tensor, "B S"]:

@@ -77,6 +77,7 @@ def test_it_is_the_mixture_of_the_paper(decoder, case, pairs, shake) -> None:
                 p = summed(model, *parts, source)
                 assert float(p.sum()) == pytest.approx(1, abs=1e-9)
                 torch.testing.assert_close(prediction.logits[row].double(), p.log(), atol=2e-5, rtol=1e-5)
+                assert torch.equal(prediction.log_probs(), prediction.logits)  # normalised again, they would be others
                 if pairs.target_mask[row, step]:
                     exact = -math.log(p[pairs.target_out[row, step]])
                     assert float(loss.token_losses[row, step]) == pytest.approx(exact, abs=2e-5)
@@ -156,6 +157,26 @@ def test_forced_scores_are_those_of_search(name, pairs, shake) -> None:
                     assert -float(forced.token_losses.sum()) == pytest.approx(result.log_prob, abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["general", "coverage", "local_m", "monotonic", "mocha", "milk"])
+def test_a_token_that_is_hardly_ever_generated_is_as_probable_in_steps_as_in_training(name, pairs, shake) -> None:
+    """Where weights sum to 1 but for rounding, the rounding is not generated: here it would be most of the gate."""
+    model = shake(built(ATTENTIONS[name].Config()))
+    gate = model.decoder.copying.gate
+    with torch.no_grad():
+        gate.weight.zero_()
+        gate.bias.fill_(-16)
+        memory = model.encode(pairs.source, pairs.source_mask)
+        token_losses = model(pairs).token_losses
+        state = model.init_state(memory)
+        for step, (before, token) in enumerate(zip(pairs.target_in.unbind(1), pairs.target_out.unbind(1), strict=True)):
+            prediction = model.step(before, memory, state)
+            state = prediction.state
+            generated = pairs.target_mask[:, step] & ~(pairs.source == token[:, None]).any(1)
+            forced = -token_losses[generated, step]
+            torch.testing.assert_close(prediction.logits[generated, token[generated]], forced, atol=1e-5, rtol=1e-6)
+            assert (forced < -16).all()
+
+
 def test_int8_rounds_the_generator_and_not_the_copies(pairs, shake) -> None:
     """Log-probabilities stay those of a distribution, near those of float32."""
     model = shake(built(ATTENTIONS["general"].Config()), scale=0.5)
@@ -204,6 +225,8 @@ def test_refusals(changes, sentence) -> None:
 
 
 def test_two_vocabularies_are_refused(configure) -> None:
-    with pytest.raises(UserError, match=r"set dataset\.tokenizer\.joint=true, or decoder\.copy=false"):
+    with pytest.raises(UserError, match=r"set dataset\.tokenizer\.joint=true, or set decoder\.copy=false"):
         configure({"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}})
+    with pytest.raises(UserError, match=r"well: start from a run with dataset\.tokenizer\.joint=true, or set decoder"):
+        configure({"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}, "init_from": "earlier"})
     assert isinstance(configure({"decoder": {"copy": True}}), Config)
