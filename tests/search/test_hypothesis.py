@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from mt.errors import UserError
+from mt.models.decoders import Prediction
 from mt.search.history import End, History
 from mt.search.stepper import Attention
 from mt.search.torch_stepper import top_k
@@ -37,6 +38,14 @@ def test_top_k_never_chooses_padding_or_bos_and_keeps_their_probability():
     assert tokens.tolist() == [[3, 4, 1]]
     torch.testing.assert_close(log_probs.exp(), torch.tensor([[0.15, 0.1, 0.05]]))
     assert logits[0, 0].exp().item() == pytest.approx(0.4)
+
+
+def test_log_probabilities_are_computed_in_float32():
+    logits = torch.tensor([[0.0, 1.0, 0.5, 2.0, -1.0]], dtype=torch.bfloat16)
+    log_probs = Prediction(logits, logits, None, ()).log_probs()
+    assert log_probs.dtype == torch.float32
+    # log(e^2 / (1 + e + e^0.5 + e^2 + e^-1)); the nearest bfloat16 is -0.57422.
+    assert log_probs[0, 3].item() == pytest.approx(-0.574438, abs=1e-5)
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])

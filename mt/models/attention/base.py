@@ -56,8 +56,7 @@ class AttentionOutput(NamedTuple):
 
 class Attention(OptIn, nn.Module):
     """Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
-    Constructed as `Class(config, query_size, value_size)`. A subclass opts into what holds of `opt_in` (see `OptIn`).
-    """
+    Built as `Class(config, query_size, value_size)`. A subclass opts into what holds of `opt_in` (see `OptIn`)."""
 
     opt_in = ("forward", "as_dot_product", "monotonic", "supports_wait_k")
     Config: ClassVar[type[BaseModel]]

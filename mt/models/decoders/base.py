@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
-from mt.models.decoders.output import Copying, OutputLayer
+from mt.models.decoders.output import Copying, OutputLayer, Prediction
 from mt.models.decoders.recurrence import LayersConfig, Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
@@ -35,31 +35,6 @@ class DecoderParts(NamedTuple):
     """U of the encoder's final state."""
     tied: bool
     """Whether the output matrix is the embedding table (Press & Wolf 2017)."""
-
-
-class Prediction(NamedTuple):
-    """What one step says of the next token."""
-
-    logits: Tensor
-    """[B, vocabulary]"""
-    weights: Tensor
-    """[B, W], float32: the attention of this step; see `AttentionStep.weights`."""
-    stops: Tensor | None
-    """[B] int64: see `AttentionStep.stops`."""
-    state: tuple[Any, ...]
-    """Nested tuples of batch-first tensors."""
-    first: Tensor | None = None
-    """[B] int64: see `AttentionStep.first`."""
-    energies: Tensor | None = None
-    """[B] int64: see `AttentionStep.energies`."""
-    normalized: bool = False
-    """Whether the logits are the logarithms of the probabilities already."""
-
-    def log_probs(self) -> Tensor:
-        """Returns the logarithms of the probabilities, [B, vocabulary] in float32, which may be written to."""
-        logits = self.logits.float()
-        # Not normalised once more: each time, some thousand small probabilities are summed with an error of some 1e-6.
-        return logits if self.normalized else logits.log_softmax(-1)
 
 
 class DecoderQuery(NamedTuple):

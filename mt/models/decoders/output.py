@@ -1,4 +1,4 @@
-"""The layer that predicts tokens, and what may be mixed with its probabilities: pieces that are copied from the source.
+"""What predicts tokens, and what may be mixed with its probabilities: pieces that are copied from the source.
 
 With `decoder.copy` the next token is generated or copied (See et al. 2017, section 2.2, equations 8 and 9; Gu et al.
 2016):
@@ -12,6 +12,7 @@ Where they cannot, 1 - A is rounding, which may be more than a small g, and is l
 """
 
 import warnings
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -32,6 +33,31 @@ with warnings.catch_warnings():
     class CopyOptions(Options):
         copy: bool = False  # type: ignore[assignment]
         """Whether a token may also be copied from the source, by the attention's weights (See et al. 2017)."""
+
+
+class Prediction(NamedTuple):
+    """What one step says of the next token."""
+
+    logits: Tensor
+    """[B, vocabulary]"""
+    weights: Tensor
+    """[B, W], float32: the attention of this step; see `AttentionStep.weights`."""
+    stops: Tensor | None
+    """[B] int64: see `AttentionStep.stops`."""
+    state: tuple[Any, ...]
+    """Nested tuples of batch-first tensors."""
+    first: Tensor | None = None
+    """[B] int64: see `AttentionStep.first`."""
+    energies: Tensor | None = None
+    """[B] int64: see `AttentionStep.energies`."""
+    normalized: bool = False
+    """Whether the logits are the logarithms of the probabilities already."""
+
+    def log_probs(self) -> Tensor:
+        """Returns the logarithms of the probabilities, [B, vocabulary] in float32, which may be written to."""
+        logits = self.logits.float()
+        # Not normalised once more: each time, some thousand small probabilities are summed with an error of some 1e-6.
+        return logits if self.normalized else logits.log_softmax(-1)
 
 
 class OutputLayer(Linear):
