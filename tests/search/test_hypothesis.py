@@ -44,6 +44,7 @@ def test_log_probabilities_are_computed_in_float32():
     logits = torch.tensor([[0.0, 1.0, 0.5, 2.0, -1.0]], dtype=torch.bfloat16)
     log_probs = Prediction(logits, logits, None, ()).log_probs()
     assert log_probs.dtype == torch.float32
+    assert log_probs.argmax().item() == 3
     # log(e^2 / (1 + e + e^0.5 + e^2 + e^-1)); the nearest bfloat16 is -0.57422.
     assert log_probs[0, 3].item() == pytest.approx(-0.574438, abs=1e-5)
 

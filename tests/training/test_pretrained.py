@@ -190,7 +190,9 @@ def test_a_missing_file_is_refused_before_a_folder_is_made(
     configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:
     config = configure({"embedding": {"embedding_dim": SIZE, "pretrained": str(tmp_path / "none.txt")}})
-    with pytest.raises(UserError, match=r"none.txt cannot be read \(No such file or directory\): give an existing"):
+    with pytest.raises(
+        UserError, match=r"none.txt cannot be read \(No such file or directory\): give an existing text file"
+    ):
         begin(config, corpus, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -121,8 +121,15 @@ class Decoder(OptIn, nn.Module):
         logits = self.output(readout)
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, attended, memory.attention)
-        attention = (attended.weights, attended.stops, state, attended.first, attended.energies)
-        return Prediction(logits, *attention, normalized=self.copying is not None)
+        return Prediction(
+            logits=logits,
+            weights=attended.weights,
+            stops=attended.stops,
+            state=state,
+            first=attended.first,
+            energies=attended.energies,
+            normalized=self.copying is not None,
+        )
 
     @abstractmethod
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:

@@ -211,7 +211,8 @@ def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
         (
             "general",
             ONLINE,
-            "search=online cannot stream with this model, which does not say itself when to write: choose search=",
+            "search=online cannot stream with this model, which does not say itself when to write: "
+            "choose search=wait_k$",
         ),
         ("local_p", ONLINE, "search=online cannot stream with this model, .* train one with an encoder that does not"),
         ("monotonic", GreedyConfig(), "search=greedy reads the whole source before it writes: choose search=online or"),
