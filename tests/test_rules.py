@@ -55,7 +55,7 @@ DOORS = {
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
     "numba": ("mt.kernels.compiled",),
-    "triton": ("mt.kernels.triton_alignment",),
+    "triton": ("mt.kernels.triton_alignment", "mt.kernels.triton_scan"),
     "simuleval": ("mt.simuleval_agent",),
     "huggingface_hub": ("mt.hub",),
     "onnx": ("mt.export.graphs",),

@@ -1,8 +1,9 @@
 """Loops of linear recurrences for CPUs, compiled by numba: h[t] = a[t] h[t-1] + b[t] for each row and hidden unit.
 
-`mt.ops.scan` has the equations, and the same in plain PyTorch for other devices and where numba is not available.
+`mt.ops.scan` has the equations, and the same in plain PyTorch; `mt.kernels.triton_scan` has kernels for GPUs.
 """
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import no_type_check
 
@@ -18,8 +19,12 @@ THREAD = 2**18
 """Cells for each thread at least: about a tenth of a millisecond."""
 
 
+Kernel = Callable[[bool, tuple[Tensor, ...], tuple[Tensor, ...]], None]
+"""Given whether the recurrence goes from the last step to the first, reads tensors and fills others."""
+
+
 @cache
-def scan_kernels(dtype: torch.dtype) -> tuple[Loop, ...] | None:
+def scan_kernels(dtype: torch.dtype) -> tuple[Kernel, ...] | None:
     """Returns the loops of a linear recurrence, forward and backward, for one dtype; None where numba
     cannot."""
     number = "float64" if dtype == torch.float64 else "float32"
@@ -29,20 +34,21 @@ def scan_kernels(dtype: torch.dtype) -> tuple[Loop, ...] | None:
     forward = f"void({table}, {table}, {matrix}, boolean, {table}, {row})"
     backward = f"void({table}, {table}, {matrix}, {table}, boolean, {table}, {table}, {matrix}, {row})"
     # A product and a sum are rounded once, as torch.addcmul does.
-    return compiled([(forward, _scan_forward), (backward, _scan_backward)], fastmath={"contract"})
+    loops = compiled([(forward, _scan_forward), (backward, _scan_backward)], fastmath={"contract"})
+    return None if loops is None else tuple(partial(_by_rows, loop) for loop in loops)
 
 
 class CompiledScan(Function):
-    """`linear_scan` of decay and inputs [N, T, H] and start [N, H] by the kernels of their dtype."""
+    """`linear_scan` of decay and inputs [N, T, H] and start [N, H] of one dtype by a kernel for each pass."""
 
     @staticmethod
     def forward(
-        ctx, decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool, forward: Loop, backward: Loop
+        ctx, decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool, forward: Kernel, backward: Kernel
     ) -> Tensor:
         decay = decay.contiguous()
         start = start.contiguous()
         states = torch.empty_like(decay)
-        _by_rows(forward, reverse, (decay, inputs.contiguous(), start), (states,))
+        forward(reverse, (decay, inputs.contiguous(), start), (states,))
         ctx.save_for_backward(decay, states, start)
         ctx.reverse = reverse
         ctx.kernel = backward
@@ -53,18 +59,18 @@ class CompiledScan(Function):
     def backward(ctx, grad_states: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         decay, states, start = ctx.saved_tensors
         grads = (torch.empty_like(decay), torch.empty_like(decay), torch.empty_like(start))
-        _by_rows(ctx.kernel, ctx.reverse, (decay, states, start, grad_states.contiguous()), grads)
+        ctx.kernel(ctx.reverse, (decay, states, start, grad_states.contiguous()), grads)
         return *grads, None, None, None
 
 
-def _by_rows(kernel: Loop, reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
-    """Calls the kernel on slices of the rows of the tensors [N, ...], each slice in a thread."""
+def _by_rows(loop: Loop, reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
+    """Calls the loop on slices of the rows of the tensors [N, ...], each slice in a thread."""
     rows, _, hidden = read[0].shape
     calls = []
     for share in shares(rows, min(torch.get_num_threads(), read[0].numel() // THREAD)):
         parts = [[x[share].detach().numpy() for x in tensors] for tensors in (read, written)]
         carried = torch.empty(hidden, dtype=torch.float64).numpy()
-        calls.append(partial(kernel, *parts[0], reverse, *parts[1], carried))
+        calls.append(partial(loop, *parts[0], reverse, *parts[1], carried))
     at_once(calls)
 
 

@@ -1,55 +1,101 @@
-"""Whether Triton's kernels of the expected alignment (`mt.kernels.triton_alignment`) can be trusted on a device."""
+"""Whether Triton's kernels can be trusted on a device: the first call loads Triton, compiles what is not in Triton's
+cache on disk, and compares values and gradients with plain PyTorch's, so that a compiler that is wrong is not trusted.
+"""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-Alignment = Callable[[Tensor, Tensor], Tensor]
+from mt.kernels.scan_loops import CompiledScan
+
+Operation = Callable[..., Tensor]
+"""A differentiable function of tensors, and of arguments of other kinds."""
 
 
 def block_size(positions: int) -> int:
-    """Returns the columns that a kernel scans at once: a power of 2, up to eight for each thread of its warp."""
+    """Returns the columns that a kernel of the alignment scans at once: a power of 2, up to eight for each thread of
+    its warp."""
     return min(256, max(32, 1 << (positions - 1).bit_length()))
 
 
 @cache
 def fused_alignment(
     device: torch.device, dtype: torch.dtype, block: int, reference: type[Function]
-) -> Alignment | None:
-    """Returns the kernels for tensors of one dtype, by blocks of columns; None, with a warning, where they do not work.
+) -> Operation | None:
+    """Returns `expected_alignment` by kernels (`mt.kernels.triton_alignment`) for tensors of one dtype, by blocks of
+    columns; None, with a warning, where they do not work. reference: the wavefront."""
 
-    The first call loads Triton, compiles what is not in Triton's cache on disk, and compares values and gradients with
-    those of `reference`, the wavefront, so that a compiler that is wrong is not trusted.
-    """
-    try:
-        if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
-            raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
+    def load() -> Operation:
         from mt.kernels.triton_alignment import (
             FusedAlignment,  # Not above: not every machine has Triton, and it is slow to import.
         )
 
-        def fused(p_choose: Tensor, start: Tensor) -> Tensor:
-            return FusedAlignment.apply(p_choose, start, block)
+        return lambda p_choose, start: FusedAlignment.apply(p_choose, start, block)
 
+    def cases() -> list[tuple[Tensor, ...]]:
+        # Two blocks.
+        p = _up_and_down((2, 3, block + 1), dtype, device)
+        return [(p, p.detach()[:, 0].flip(1).requires_grad_())]
+
+    return _trusted("the expected alignment", device, load, reference.apply, cases)
+
+
+@cache
+def fused_scan(device: torch.device, dtype: torch.dtype, reference: type[Function]) -> Operation | None:
+    """Returns `linear_scan` by kernels (`mt.kernels.triton_scan`) of decay, inputs, start and `reverse`; None, with a
+    warning, where they do not work. reference: the scan in chunks."""
+
+    def load() -> Operation:
+        from mt.kernels.triton_scan import scan_backward, scan_forward
+
+        return lambda *parts: CompiledScan.apply(*parts, scan_forward, scan_backward)
+
+    def cases() -> list[tuple[Any, ...]]:
+        # Two programs for each row.
+        decay = _up_and_down((2, 7, 40), dtype, device)
+        inputs = decay.detach().flip(1).requires_grad_()
+        return [(decay, inputs, decay.detach()[:, 0].requires_grad_(), reverse) for reverse in (False, True)]
+
+    return _trusted("a linear recurrence", device, load, reference.apply, cases)
+
+
+def _trusted(
+    what: str,
+    device: torch.device,
+    load: Callable[[], Operation],
+    reference: Operation,
+    cases: Callable[[], Sequence[tuple[Any, ...]]],
+) -> Operation | None:
+    """Returns what `load` gives, where it agrees with the reference on the arguments of all cases; else None."""
+    try:
+        if device.type == "cuda" and torch.cuda.get_device_capability(device) < (7, 0):
+            raise RuntimeError("Triton needs a GPU of compute capability 7.0 or more")
+        fused = load()
         with torch.inference_mode(False), torch.enable_grad():
-            # Two blocks: p from 0 to 1 and from 1 to 0.
-            p = torch.linspace(0, 2, 2 * 3 * (block + 1), dtype=dtype, device=device).view(2, 3, -1)
-            p = torch.minimum(p, 2 - p).requires_grad_()
-            start = p.detach()[:, 0].flip(1).requires_grad_()
-            for computed, expected in zip(_passes(fused, p, start), _passes(reference.apply, p, start), strict=True):
-                torch.testing.assert_close(computed, expected)
-    except Exception as error:  # Of any kind: the wavefront gives the same result.
+            for arguments in cases():
+                passes = zip(_passes(fused, arguments), _passes(reference, arguments), strict=True)
+                for computed, expected in passes:
+                    torch.testing.assert_close(computed, expected)
+    except Exception as error:  # Of any kind: the reference gives the same result.
         reason = f"{type(error).__name__}: {error}"
-        warnings.warn(f"the expected alignment is computed without Triton, and slower: {reason}", stacklevel=2)
+        warnings.warn(f"{what} is computed without Triton, and slower: {reason}", stacklevel=3)
         return None
     return fused
 
 
-def _passes(function: Alignment, p: Tensor, start: Tensor) -> tuple[Tensor, ...]:
-    """alpha, and two gradients through it."""
-    alpha = function(p, start)
-    return alpha, *torch.autograd.grad(alpha, (p, start), p.detach())
+def _up_and_down(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Numbers from 0 to 1 and from 1 to 0."""
+    line = torch.linspace(0, 2, torch.Size(shape).numel(), dtype=dtype, device=device).view(shape)
+    return torch.minimum(line, 2 - line).requires_grad_()
+
+
+def _passes(function: Operation, arguments: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The result, and its gradients in all tensors."""
+    result = function(*arguments)
+    tensors = [x for x in arguments if isinstance(x, Tensor)]
+    return result, *torch.autograd.grad(result, tensors, tensors[0].detach())

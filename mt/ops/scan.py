@@ -15,7 +15,8 @@ Each step of `local` and P is that of all chunks at once, and so are all product
     grad_b[t] = g[t] + a[t+1] grad_b[t+1]
     grad_a[t] = grad_b[t] h[t-1],   grad_start = a[0] grad_b[0]
 
-On a CPU a compiled loop over the cells (`mt.kernels.scan_loops`) is faster, where numba is available.
+On a CPU a compiled loop over the cells (`mt.kernels.scan_loops`) is faster, where numba is available, and on a GPU one
+kernel for all steps (`mt.kernels.triton_scan`, Triton).
 """
 
 import math
@@ -29,6 +30,7 @@ from torch.nn.functional import pad
 
 from mt.kernels.precision import compute_dtype, result_dtype
 from mt.kernels.scan_loops import CompiledScan, scan_kernels
+from mt.kernels.triton_check import fused_scan
 
 
 def linear_scan(
@@ -60,6 +62,8 @@ def linear_scan(
     parts = (decay.to(dtype).reshape(rows), inputs.to(dtype).reshape(rows), start.to(dtype).reshape(rows[0], size))
     if decay.device.type == "cpu" and (kernels := scan_kernels(dtype)):
         return CompiledScan.apply(*parts, reverse, *kernels).view(decay.shape)
+    if decay.device.type == "cuda" and (fused := fused_scan(decay.device, dtype, Chunks)):
+        return fused(*parts, reverse).view(decay.shape)
     return Chunks.apply(*parts, reverse).view(decay.shape)
 
 

@@ -71,6 +71,13 @@ def test_with_numba():
     assert_right()
 
 
+@pytest.mark.usefixtures("three_threads")
+def test_a_scan_in_threads():
+    decay, inputs = torch.rand(2, 7, 6, scan_loops.THREAD // 14, generator=torch.Generator().manual_seed(8))
+    rows = zip(decay, inputs, strict=True)
+    assert torch.equal(linear_scan(decay, inputs), torch.stack([linear_scan(*row) for row in rows]))
+
+
 def test_without_numba(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     assert available() == [False, False, False]

@@ -1,4 +1,8 @@
-"""Against the loop in float64, and against a closed form where there is one; by compiled loops, and in chunks."""
+"""Against the loop in float64, and against a closed form where there is one.
+
+Every test runs three times: by compiled (numba) loops, in chunks, and by the kernels of Triton, which run on a GPU
+where there is one, and else in Triton's interpreter, if Triton is installed.
+"""
 
 from collections.abc import Iterator
 
@@ -14,14 +18,29 @@ from tests.ops import oracle
 KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
 
 
-@pytest.fixture(params=["compiled", "chunks"], scope="module", autouse=True)
+@pytest.fixture(params=["compiled", "chunks", "triton"], scope="module", autouse=True)
 def backend(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "chunks":
+        if request.param == "triton":
+            pytest.importorskip("triton")
+            patch.setattr("mt.ops.scan.Chunks", Kernels)
+        if request.param != "compiled":
             patch.setattr("mt.ops.scan.scan_kernels", lambda dtype: None)
         elif scan_loops.scan_kernels(torch.float32) is None:
             pytest.skip("numba cannot compile here")
         yield
+
+
+class Kernels:
+    """In the place of the chunks."""
+
+    @staticmethod
+    def apply(decay: Tensor, inputs: Tensor, start: Tensor, reverse: bool) -> Tensor:
+        from mt.kernels.triton_scan import scan_backward, scan_forward
+
+        there = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        moved = (part.to(there) for part in (decay, inputs, start))
+        return scan_loops.CompiledScan.apply(*moved, reverse, scan_forward, scan_backward).to(decay.device)
 
 
 def column(*numbers: float) -> Tensor:
@@ -121,6 +140,14 @@ def test_half_precision_is_computed_in_single(probabilities, energies):
     assert torch.equal(states, linear_scan(decay.float(), inputs.float()))
 
 
+def test_rows_alone_and_in_a_batch(probabilities, energies):
+    shape = (3, 6, 70)
+    decay = probabilities("any", shape, 8)
+    inputs = energies(1.0, shape, 8)
+    rows = zip(decay, inputs, strict=True)
+    assert torch.equal(linear_scan(decay, inputs), torch.stack([linear_scan(*row) for row in rows]))
+
+
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2), (4, 1), (2, 3, 4, 5), (2, 4, 0)])
 def test_any_shape(shape: tuple[int, ...]):
     inputs = torch.rand(shape)
@@ -129,15 +156,6 @@ def test_any_shape(shape: tuple[int, ...]):
     states = linear_scan(*(part.bfloat16() for part in parts))
     assert states.dtype == torch.float32
     torch.autograd.grad(states.sum(), parts)  # each is a part of the graph
-
-
-@pytest.mark.usefixtures("three_threads")
-def test_in_threads(probabilities, energies):
-    shape = (7, 6, scan_loops.THREAD // 14)
-    decay = probabilities("any", shape, 8)
-    inputs = energies(1.0, shape, 8)
-    rows = zip(decay, inputs, strict=True)
-    assert torch.equal(linear_scan(decay, inputs), torch.stack([linear_scan(*row) for row in rows]))
 
 
 @pytest.mark.usefixtures("unchecked")

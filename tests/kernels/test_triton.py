@@ -1,4 +1,4 @@
-"""When the kernels of Triton are taken, and that they compile. What they compute: test_expected.py."""
+"""When the kernels of Triton are taken, and that they compile. What they compute: test_expected.py, test_scan.py."""
 
 import os
 import subprocess
@@ -11,19 +11,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.kernels.triton_check import block_size, fused_alignment
-from mt.ops import expected_alignment
+from mt.kernels.scan_loops import scan_kernels
+from mt.kernels.triton_check import block_size, fused_alignment, fused_scan
+from mt.ops import expected_alignment, linear_scan
 from mt.ops.expected import Wavefront
+from mt.ops.scan import Chunks
 
 CPU = torch.device("cpu")
+HERE = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else CPU
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """As at the first call of a process, before and after."""
     fused_alignment.cache_clear()
+    fused_scan.cache_clear()
     yield
     fused_alignment.cache_clear()
+    fused_scan.cache_clear()
 
 
 @pytest.fixture
@@ -72,11 +77,50 @@ def test_others_are_refused_once(kernels, function: Callable[[Tensor, Tensor], T
     assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
 
 
-def test_without_triton(monkeypatch: pytest.MonkeyPatch):
+Pass = Callable[[bool, tuple[Tensor, ...], tuple[Tensor, ...]], None]
+
+
+def rightward(kernels: tuple[Pass, Pass]) -> tuple[Pass, Pass]:
+    """Kernels that never go from the last step to the first."""
+    forward, backward = kernels
+    return lambda reverse, *parts: forward(False, *parts), lambda reverse, *parts: backward(False, *parts)
+
+
+def from_zero(kernels: tuple[Pass, Pass]) -> tuple[Pass, Pass]:
+    """Kernels that forget where a recurrence starts."""
+    forward, backward = kernels
+
+    def forgetful(reverse: bool, read: tuple[Tensor, ...], written: tuple[Tensor, ...]) -> None:
+        forward(reverse, (*read[:2], torch.zeros_like(read[2])), written)
+
+    return forgetful, backward
+
+
+@pytest.mark.parametrize(("change", "good"), [(lambda kernels: kernels, True), (rightward, False), (from_zero, False)])
+def test_kernels_of_a_scan(monkeypatch: pytest.MonkeyPatch, change: Callable[..., tuple[Pass, Pass]], good: bool):
+    """On a CPU, where compiled loops stand in their place."""
+    kernels = scan_kernels(torch.float32)
+    if kernels is None:
+        pytest.skip("numba cannot compile here")
+    forward, backward = change(kernels)
+    fake = SimpleNamespace(scan_forward=forward, scan_backward=backward)
+    monkeypatch.setitem(sys.modules, "mt.kernels.triton_scan", fake)
+    if good:
+        assert fused_scan(CPU, torch.float32, Chunks) is not None
+        return
+    with pytest.warns(UserWarning, match="(?s)a linear recurrence is computed without Triton, and slower: .*not close"):
+        assert fused_scan(CPU, torch.float32, Chunks) is None
+
+
+@pytest.mark.parametrize("kernel", ["alignment", "scan"])
+def test_without_triton(kernel: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "mt.kernels.triton_alignment", raising=False)
+    monkeypatch.delitem(sys.modules, f"mt.kernels.triton_{kernel}", raising=False)
     with pytest.warns(UserWarning, match="computed without Triton, and slower: ModuleNotFoundError"):
-        assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
+        if kernel == "alignment":
+            assert fused_alignment(CPU, torch.float32, 32, Wavefront) is None
+        else:
+            assert fused_scan(CPU, torch.float32, Chunks) is None
 
 
 def test_an_old_gpu_is_not_tried(kernels, monkeypatch: pytest.MonkeyPatch):
@@ -92,6 +136,8 @@ def test_for_tensors_on_a_gpu():
     start = torch.eye(40)[:2]
     result = expected_alignment(p.cuda(), start.cuda())
     torch.testing.assert_close(result.cpu(), expected_alignment(p, start))
+    states = linear_scan(p.cuda(), p.cuda(), reverse=True)
+    torch.testing.assert_close(states.cpu(), linear_scan(p, p, reverse=True))
 
 
 def test_block_sizes():
@@ -101,29 +147,35 @@ def test_block_sizes():
 def test_the_kernels_agree():
     """On a GPU, or in the interpreter."""
     pytest.importorskip("triton")
-    device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else CPU
     for dtype in (torch.float32, torch.float64):
         for size in (32, 64, 128, 256):
-            assert fused_alignment(device, dtype, size, Wavefront) is not None
+            assert fused_alignment(HERE, dtype, size, Wavefront) is not None
+        assert fused_scan(HERE, dtype, Chunks) is not None
 
 
 COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from mt.kernels import triton_alignment
+from mt.kernels import triton_alignment, triton_scan
+
+def compiled(kernel, dtype, capability, **sizes):
+    types = {name: f"*{dtype}" for name in kernel.arg_names} | {"entering": "*fp64", "leaving": "*fp64"}
+    types |= dict.fromkeys(("first", "stride", "steps", "positions", "hidden"), "i32")
+    types |= dict.fromkeys(sizes, "constexpr")
+    types = {name: types[name] for name in kernel.arg_names}
+    target = GPUTarget("cuda", capability, 32)
+    return triton.compile(ASTSource(kernel, types, sizes), target=target, options={"num_warps": 1}).asm
 
 for capability in (70, 80, 90):
     for dtype in ("fp32", "fp64"):
         for kernel in (triton_alignment._forward, triton_alignment._backward):
-            names = kernel.arg_names
-            types = {name: f"*{dtype}" for name in names} | {"entering": "*fp64", "leaving": "*fp64"}
-            types |= dict.fromkeys(("first", "steps", "positions"), "i32") | {"BLOCK": "constexpr"}
-            source, target = ASTSource(kernel, types, {"BLOCK": 256}), GPUTarget("cuda", capability, 32)
-            compiled = triton.compile(source, target=target, options={"num_warps": 1})
+            asm = compiled(kernel, dtype, capability, BLOCK=256)
             # Scans are exchanges between the threads of one warp.
-            assert "shfl.sync" in compiled.asm["ptx"] and "bar.sync" not in compiled.asm["ptx"]
-            print(len(compiled.asm["cubin"]) > 1000)
+            assert "shfl.sync" in asm["ptx"] and "bar.sync" not in asm["ptx"]
+            print(len(asm["cubin"]) > 1000)
+        for kernel in (triton_scan._forward, triton_scan._backward):
+            print(len(compiled(kernel, dtype, capability, UNITS=32)["cubin"]) > 1000)
 """
 
 
@@ -132,4 +184,4 @@ def test_compiles_without_a_gpu(tmp_path: Path):
     pytest.importorskip("triton")
     environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["True"] * 12, done.stderr
+    assert done.stdout.split() == ["True"] * 24, done.stderr
