@@ -11,14 +11,14 @@ row, since a tensor costs more to make than to compute with.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from mt.kernels import hard_step as kernel
 from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE
-from mt.models.attention.base import AttentionOutput, AttentionStep, State
+from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import Energy
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
@@ -29,22 +29,15 @@ BLOCK = 16
 """How many positions a hard step computes the energies of at once."""
 
 
-@runtime_checkable
-class Mechanism(Protocol):
-    """What a monotonic attention says of its process."""
+class Mechanism(Attention):
+    """An attention that is a monotonic process."""
 
-    @property
-    def energy(self) -> Energy:
-        """The pointer stops where it is not negative; of the first of the memory's keys."""
-
-    @property
-    def chunk_energy(self) -> Energy | None:
-        """Of the softmax over what is attended to, and of the second of the memory's keys; None: the stop alone is."""
-
+    energy: Energy
+    """The pointer stops where it is not negative; of the first of the memory's keys."""
+    chunk_energy: Energy | None
+    """Of the softmax over what is attended to, and of the second of the memory's keys; None: the stop alone is."""
     lookback: int | None
-    """How many positions before its stop a step attends to; None: those from the last stop on."""
-    mass_preservation: bool
-    """Whether a step that passes the whole source stops at the last position."""
+    """How many positions before its stop a hard step attends to; None: those from the last stop on."""
 
 
 def first_attended(lookback: int | None, last_stop: int, stop: int) -> int:

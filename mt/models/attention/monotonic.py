@@ -19,10 +19,10 @@ from torch.nn.functional import pad
 
 from mt.common.options import Options
 from mt.errors import UserError
-from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
+from mt.models.attention.base import AttentionOutput, AttentionStep, State
 from mt.models.attention.energies import EnergyConfig, build_energy
-from mt.models.attention.energy import Energy, GeneralConfig, Scaled
-from mt.models.attention.hard_steps import all_hard_steps, first_attended, hard_step, whole_hard_step
+from mt.models.attention.energy import GeneralConfig, Scaled
+from mt.models.attention.hard_steps import Mechanism, all_hard_steps, first_attended, hard_step, whole_hard_step
 from mt.models.attention.masks import first, last
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
@@ -73,11 +73,10 @@ class MonotonicAlignment(NamedTuple):
     """Whether all three are 0 and 1."""
 
 
-class Monotonic(Attention):
+class Monotonic(Mechanism):
     Config: ClassVar[type[BaseModel]] = MonotonicConfig
     supports_hard = monotonic = needs_order = data_dependent_loop = True
     lookback: int | None = 0
-    """How many positions before its stop a hard step attends to; None: those from the last stop on."""
 
     def __init__(self, config: MonotonicConfig, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -87,7 +86,7 @@ class Monotonic(Attention):
         self.quantity_weight = config.quantity_weight
         energy = build_energy(config.energy, query_size, value_size, normalized=True)
         self.energy = Scaled(energy, config.energy_bias)
-        self.chunk_energy: Energy | None = None  # where the stop alone is attended to, its weight is 1
+        self.chunk_energy = None  # where the stop alone is attended to, its weight is 1
         self.max_source_length = energy.max_source_length
 
     def init_memory(self, encoded: Encoded) -> Memory:
