@@ -233,3 +233,18 @@ def test_cells_lose_nothing_to_autocast(cell: str) -> None:
     assert actual.dtype == rounded.dtype == torch.float32
     assert torch.equal(actual, rounded)
     torch.testing.assert_close(actual, expected, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
+@pytest.mark.parametrize("cell", LAYERS)
+@torch.no_grad()
+def test_on_a_gpu(cell: str) -> None:
+    """Each weight is in memory of its own, so that it can be saved, and a single step is a cell."""
+    layers = layers_of(cell, 2, dtype=torch.float32).cuda()
+    assert all(weight.untyped_storage().nbytes() == weight.nbytes for weight in layers.parameters())
+    inputs, state, _ = example(cell, 2, [1, 1], torch.float32)
+    inputs = inputs.cuda()
+    state = tuple(part.cuda() for part in state)
+    assert layers.strategy(inputs, state, None) == layers.cell_by_cell
+    for step, whole in zip(layers(inputs, state)[1], layers.whole(inputs, state)[1], strict=True):
+        torch.testing.assert_close(step, whole)

@@ -151,7 +151,8 @@ def test_flags_that_would_be_ignored_are_refused(call, trained: Path, trained_ha
         "error: --latency-unit char is of searches that write while they read, and beam search does not: add --search "
         "online or --search wait_k, or leave it out\n"
     )
-    done = call("translate", trained_hard, "--search", "online", "--precision", "int8", stdin="two\n")
+    int8 = ("--precision", "int8", "--device", "cpu")
+    done = call("translate", trained_hard, "--search", "online", *int8, stdin="two\n")
     assert done.err == (
         "error: --precision int8 is not for --search online, which computes in fp32, so that what it decides does not "
         "depend on the batch: leave it out\n"

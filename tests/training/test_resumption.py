@@ -233,7 +233,10 @@ def test_a_run_of_gpus_goes_on_without_any(
     meta = json.loads((last / "meta.json").read_text())
     meta["sha256"]["progress.json"] = checkpoint.sha256(last / "progress.json")
     (last / "meta.json").write_text(json.dumps(meta))
-    resume(configure(), corpus, run).close()
+    with monkeypatch.context() as none:
+        none.setattr(torch.cuda, "is_available", lambda: False)
+        none.setattr(torch.cuda, "device_count", lambda: 0)
+        resume(configure(), corpus, run).close()
 
     # On a machine with one GPU the first state is its own.
     taken = []
