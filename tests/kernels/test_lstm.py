@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
+from mt.device import choose
 from mt.kernels import lstm, lstm_step
 from mt.kernels.few_rows import product_loop
 from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
@@ -243,8 +244,7 @@ def test_on_a_gpu(cell: str) -> None:
     layers = layers_of(cell, 2, dtype=torch.float32).cuda()
     assert all(weight.untyped_storage().nbytes() == weight.nbytes for weight in layers.parameters())
     inputs, state, _ = example(cell, 2, [1, 1], torch.float32)
-    inputs = inputs.cuda()
-    state = tuple(part.cuda() for part in state)
+    inputs, *state = (part.to(choose("cuda")) for part in (inputs, *state))
     assert layers.strategy(inputs, state, None) == layers.cell_by_cell
     for step, whole in zip(layers(inputs, state)[1], layers.whole(inputs, state)[1], strict=True):
         torch.testing.assert_close(step, whole)
