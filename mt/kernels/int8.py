@@ -6,6 +6,7 @@ section 6); each row that is multiplied by the matrix likewise, at every product
 those instructions add pairs of products in 16 bits, so that there a matrix has 63 steps.
 """
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -165,12 +166,21 @@ def steps_of_matrices() -> int:
     """Returns the largest whole number of a matrix with which this processor's sums are exact."""
     matrix = torch.full((8, 64), MOST, dtype=torch.int8)
     rows = torch.full((8, 64), ZERO + MOST, dtype=torch.uint8)
-    return MOST if bool((_multiplier(matrix, torch.ones(8))(rows) == 64 * MOST**2).all()) else MOST // 2
+    return MOST if bool((_by_onednn(matrix, torch.ones(8))(rows) == 64 * MOST**2).all()) else MOST // 2
 
 
-def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Callable[[Tensor], Tensor]:
-    """Returns what gives the products of rows [N, I] uint8, `ZERO` above their numbers, with the transposed matrix,
-    times the scales of its columns."""
+Multiplier = Callable[[Tensor], Tensor]
+"""Gives the products of rows [N, I] uint8, `ZERO` above their numbers, with the transposed matrix, times the scales of
+its columns: [N, O] in float32."""
+
+
+def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multiplier:
+    # Without VNNI's instructions, oneDNN brings the matrix into their order anew at every product.
+    by_fbgemm = _by_fbgemm(steps, scale) if steps_of_matrices() < MOST else None
+    return by_fbgemm or _by_onednn(steps, scale)
+
+
+def _by_onednn(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multiplier:
     try:
         # In the order in which the processor reads it, where `_int_mm` would bring it there anew at every product.
         packed = torch.ops.onednn.qlinear_prepack(steps, None)
@@ -179,3 +189,19 @@ def _multiplier(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Calla
     zeros = torch.zeros(len(steps), dtype=torch.int64)
     multiply = torch.ops.onednn.qlinear_pointwise
     return lambda rows: multiply(rows, 1.0, ZERO, packed, scale, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+
+
+def _by_fbgemm(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multiplier | None:
+    """Returns None where this build or this processor does not have it."""
+    zeros = torch.zeros(len(steps), dtype=torch.int64)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*quantized tensor creation functions")  # are to go some day
+            matrix = torch._make_per_channel_quantized_tensor(steps, scale.double(), zeros, 0)
+        packed = torch.ops.quantized.linear_prepack(matrix, None)
+        multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+        multiply(torch.zeros(1, steps.shape[1]), 1.0, ZERO, packed)
+    except (AttributeError, RuntimeError):
+        return None
+    # Rows come as numbers in float32, and are made whole numbers, which they are.
+    return lambda rows: multiply(rows.float().sub_(ZERO), 1.0, ZERO, packed)

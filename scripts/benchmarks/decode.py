@@ -54,7 +54,7 @@ SEARCHES: dict[str, SearchConfig] = {
     "beam5": BeamConfig(beam_size=5, batch_tokens=1 << 20),
     "greedy": GreedyConfig(batch_tokens=1 << 20),
 }
-BATCHES = 4
+BATCHES = 3
 """Batches of a turn."""
 SINGLES = 12
 """Single sentences of a turn."""

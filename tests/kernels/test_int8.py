@@ -12,6 +12,8 @@ from torch.nn.functional import linear
 from mt.kernels.int8 import (
     ZERO,
     Int8Matrix,
+    _by_fbgemm,
+    _by_onednn,
     _multiplier,
     int8_copy,
     plain_steps_of_rows,
@@ -63,6 +65,23 @@ def test_the_largest_sums_are_exact(sign: int, rows: int) -> None:
     left = torch.full((rows, 512), ZERO + sign * 127).to(torch.uint8)
     right = torch.full((40, 512), most).to(torch.int8)
     assert (_multiplier(right, torch.ones(40))(left) == sign * 512 * 127 * most).all()
+
+
+@pytest.mark.parametrize("rows", [0, *ROWS])
+def test_fbgemm_gives_the_products_of_onednn(rows: int) -> None:
+    (steps, scale) = rounded(drawn(40, 48), 63)
+    by_fbgemm = _by_fbgemm(steps, scale[:, 0])
+    if by_fbgemm is None:
+        pytest.skip("this build, or this processor, has no FBGEMM")
+    (left, _) = steps_of_rows(drawn(rows, 48))
+    torch.testing.assert_close(by_fbgemm(left), _by_onednn(steps, scale[:, 0])(left), rtol=1e-6, atol=0)
+
+
+def test_without_quantized_tensors_products_are_those_of_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in releases to come."""
+    monkeypatch.delattr(torch, "_make_per_channel_quantized_tensor", raising=False)
+    (steps, scale) = rounded(drawn(40, 48), 63)
+    assert _by_fbgemm(steps, scale[:, 0]) is None
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
