@@ -148,7 +148,7 @@ def test_unigram_sampling_has_the_probabilities_of_all_segmentations(
     weights = [math.exp(alpha * sum(scores[piece] for piece in pieces)) for pieces in every]
     rows = encoded(tokenizer, [word] * DRAWS)
     result = Counter(tuple(tokenizer.pieces(row[:-1])) for row in sampled(UnigramSampling(tokenizer, alpha), rows))
-    assert result.keys() <= {*every}
+    assert len(every) > 5 and result.keys() <= {*every}
     for pieces, weight in zip(every, weights, strict=True):
         share = weight / sum(weights)
         assert abs(result[pieces] / DRAWS - share) < 6 * math.sqrt(share / DRAWS) + 1e-3, pieces

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 
 @pytest.fixture
@@ -66,8 +67,10 @@ def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corp
         "test-last-beam",
     ]
     rounded = json.loads((run / "evaluations/test-best-beam-int8/results.json").read_text())
-    trained = json.loads((run / "results.json").read_text())
-    assert rounded["precision"] == "int8" and rounded["loss"] == pytest.approx(trained["loss"], rel=1e-5)
+    loss = json.loads((run / "results.json").read_text())["loss"]
+    # A run of a GPU has its loss from there.
+    expected = pytest.approx(loss, rel=1e-5) if torch.cuda.is_available() else loss
+    assert rounded["precision"] == "int8" and rounded["loss"] == expected
 
 
 @pytest.mark.parametrize(

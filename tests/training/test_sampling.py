@@ -19,7 +19,7 @@ from mt.training.sampling import with_sampled_pieces
 from mt.training.start import begin, resume
 from mt.training.train import train
 
-OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.2}}
+OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     usual = [row.tolist() for pair in corpus.split("train").ids(np.arange(240)) for row in pair]
     spelt = corpus.tokenizers.source.decode  # the vocabulary is joint
     assert sorted(map(spelt, rows[1])) == sorted(map(spelt, rows[2])) == sorted(map(spelt, usual))
-    assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > sum(map(len, usual))
+    assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))
     # The same batch in another epoch, and of another seed.
     [part] = with_sampled_pieces(corpus.training, corpus.tokenizers, config.training).parts()
     drawn = [part.of_epoch(*key).ids(np.arange(40)) for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
