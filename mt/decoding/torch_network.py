@@ -19,6 +19,8 @@ from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.int8 import int8_copy
 from mt.search.config import Precision, SearchConfig, is_online, waits, width
+from mt.search.graph_stepper import GraphStepper
+from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.torch_stepper import TorchStepper
 from mt.trees import map_tensors
 
@@ -102,7 +104,9 @@ class TorchNetwork:
                 memory = memory if k is None else one.wait(memory, k)
                 read_for = one.read_for(memory).cpu().numpy()
             state = model.init_state(memory, hard=hard)
-            stepper = TorchStepper(partial(model.step, hard=hard), memory, state, len(rows), self.device)
+            recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
+            make = partial(GraphStepper, width=width(search)) if recorded else TorchStepper
+            stepper = make(partial(model.step, hard=hard), memory, state, len(rows), self.device)
             output_lengths = model.frontend.output_lengths(lengths).tolist()
             yield EncodedBatch(stepper, output_lengths, read_for, model.encoded_lengths(lengths).tolist())
 

@@ -1,19 +1,15 @@
 """The steps of a model in torch, as a search asks for them."""
 
-import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mt.kernels.largest import largest
+from mt.search.best_tokens import top_k
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
-from mt.search.faults import not_finite
-from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Attention, Step
 from mt.trees import select_rows
 
@@ -76,9 +72,8 @@ class TorchStepper:
         if isinstance(count, Draws):
             log_probs, chosen = count.choose(predicted.cpu().numpy(), forbidden)
         else:
-            size = predicted.shape[1]
-            excluded = None if forbidden is None else forbidden.pairs(size)
-            log_probs, chosen = (part.cpu().numpy() for part in top_k(predicted, min(count, size), excluded))
+            excluded = None if forbidden is None else forbidden.pairs(predicted.shape[1])
+            log_probs, chosen = top_k(predicted, count, excluded)
         weights = prediction.weights
         attention = Attention(
             weights.float().numpy() if weights.device.type == "cpu" else weights,
@@ -102,29 +97,3 @@ class TorchStepper:
 
 def _array(part: Tensor | None) -> np.ndarray | None:
     return None if part is None else part.cpu().numpy()
-
-
-def top_k(
-    log_probs: Tensor, count: int, forbidden: tuple[np.ndarray, np.ndarray] | None = None
-) -> tuple[Tensor, Tensor]:
-    """Returns the log-probabilities of the `count` most probable next tokens of each row, and these tokens, both
-    [N, count], best first.
-
-    log_probs: [N, V] in float32, which are written to. PAD, BOS and what is `forbidden` (rows and tokens) are never
-    chosen, but keep their share of the probability: log-probabilities are the model's own. Raises UserError where they
-    are not finite.
-    """
-    log_probs.index_fill_(1, _never_chosen(log_probs.device), -torch.inf)
-    if forbidden is not None:
-        rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in forbidden)
-        log_probs[rows, tokens] = -torch.inf
-    best, tokens = largest(log_probs, count)
-    # NaN ranks highest, so that the first column shows whatever is wrong with a row.
-    if not math.isfinite(best[:, 0].sum()):
-        raise not_finite()
-    return best, tokens
-
-
-@cache
-def _never_chosen(device: torch.device) -> Tensor:
-    return torch.tensor(NEVER_CHOSEN, device=device)

@@ -17,11 +17,11 @@ from mt.models.attention import NEEDS_MORE_SOURCE, arriving
 from mt.models.decoders import DecoderMemory
 from mt.models.decoders.base import AttentionStep
 from mt.search.beam import search
+from mt.search.best_tokens import top_k
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
-from mt.search.torch_stepper import top_k
 from mt.trees import concatenate_rows, select_some
 
 
@@ -113,8 +113,8 @@ class StreamStepper:
             self._state = prediction.state
             predicted = prediction.log_probs()
             best, chosen = top_k(predicted, 1, self._forbidden(predicted.shape[1]))
-            log_probs[self._hypotheses] = best.cpu().numpy()
-            next_tokens[self._hypotheses] = chosen.cpu().numpy()
+            log_probs[self._hypotheses] = best
+            next_tokens[self._hypotheses] = chosen
         return Step(log_probs, next_tokens, None)
 
     def _continue(self, tokens: list[int], parents: list[int]) -> None:

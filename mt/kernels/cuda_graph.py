@@ -1,0 +1,59 @@
+"""CUDA graphs: what a GPU does again and again, recorded once and started in one call.
+
+A step of a recurrent model is some forty small computations, and to start them one by one takes longer than they do.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+
+Result = TypeVar("Result")
+
+
+def recorded(body: Callable[[], Result], device: torch.device) -> Callable[[], Result]:
+    """Returns a function that has the GPU do what `body` does, from the same tensors into the same tensors, whatever
+    these contain by then. Nothing is computed yet.
+
+    body: has run before, so that nothing is loaded or compiled any more, and neither copies from or to the host nor
+    waits for the GPU. One that does, and so cannot be recorded, is returned as it is, with a warning.
+    """
+    with torch.cuda.device(device):
+        stream, pool, _ = _recorder(device)
+        graph = torch.cuda.CUDAGraph()
+        stream.wait_stream(torch.cuda.current_stream())
+        try:
+            result = _record(graph, body, stream, pool)
+        except RuntimeError as error:  # Also of calls that CUDA refuses while it records.
+            warnings.warn(f"steps cannot be recorded as a CUDA graph, and are slower: {error}", stacklevel=2)
+            return body
+
+    def replay() -> Result:
+        with torch.cuda.device(device):
+            graph.replay()
+        return result
+
+    return replay
+
+
+def _record(graph: torch.cuda.CUDAGraph, body: Callable[[], Result], stream: torch.cuda.Stream, pool: Any) -> Result:
+    # Not by `torch.cuda.graph`, which collects Python's garbage and empties the cache each time, in 50 ms and more.
+    with torch.cuda.stream(stream):
+        graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+        try:
+            return body()
+        finally:
+            graph.capture_end()
+
+
+@cache
+def _recorder(device: torch.device) -> tuple[torch.cuda.Stream, Any, torch.cuda.CUDAGraph]:
+    """Returns the stream on which graphs are recorded, the memory that they share, which the next takes over from one
+    that is no longer used, and a graph that keeps it."""
+    stream = torch.cuda.Stream(device)
+    pool = torch.cuda.graph_pool_handle()
+    keeper = torch.cuda.CUDAGraph()
+    _record(keeper, lambda: torch.zeros((), device=device), stream, pool)
+    return stream, pool, keeper

@@ -1,0 +1,59 @@
+"""The most probable next tokens of a model in torch, and their way to the host."""
+
+import math
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mt.kernels.largest import largest
+from mt.search.faults import not_finite
+from mt.search.hypothesis import NEVER_CHOSEN
+
+
+def top_k(
+    log_probs: Tensor, count: int, forbidden: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the log-probabilities of the `count` most probable next tokens of each row, [N, count] float32, and these
+    tokens, [N, count] int64, best first; fewer where the vocabulary has fewer.
+
+    log_probs: [N, V] in float32, which are written to. PAD, BOS and what is `forbidden` (rows and tokens) are never
+    chosen, but keep their share of the probability: log-probabilities are the model's own. Raises UserError where they
+    are not finite.
+    """
+    if forbidden is not None:
+        rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in forbidden)
+        log_probs[rows, tokens] = -torch.inf
+    best, tokens = best_tokens(log_probs, count)
+    return _finite(best.numpy(), tokens.numpy()) if best.is_cpu else unpacked(packed(best, tokens))
+
+
+def best_tokens(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Does what `top_k` does where nothing is forbidden, on the device, and without looking for faults."""
+    log_probs.index_fill_(1, _never_chosen(log_probs.device), -torch.inf)
+    return largest(log_probs, min(count, log_probs.shape[1]))
+
+
+def packed(log_probs: Tensor, tokens: Tensor) -> Tensor:
+    """Returns both in one tensor, [2, N, count] float64, which has all numbers of either: a copy has to wait for the
+    device."""
+    return torch.stack((log_probs.double(), tokens.double()))
+
+
+def unpacked(best: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Returns on the host what was `packed`. Raises UserError where log-probabilities are not finite."""
+    log_probs, tokens = best.cpu().numpy()
+    return _finite(log_probs.astype(np.float32), tokens.astype(np.int64))
+
+
+def _finite(log_probs: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # NaN ranks highest, so that the first column shows whatever is wrong with a row.
+    if not math.isfinite(log_probs[:, 0].sum()):
+        raise not_finite()
+    return log_probs, tokens
+
+
+@cache
+def _never_chosen(device: torch.device) -> Tensor:
+    return torch.tensor(NEVER_CHOSEN, device=device)

@@ -1,0 +1,143 @@
+"""Steps on a GPU that are recorded once for a batch: to start a step's some forty computations one by one takes longer
+than they do.
+
+What is recorded has a fixed number of rows, for each sentence as many as the search extends side by side. Hypotheses
+take some of them, in order; what is computed in the others is of no use, and nothing looks at it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mt.kernels.cuda_graph import recorded
+from mt.search.best_tokens import best_tokens, packed, top_k, unpacked
+from mt.search.constraints import Forbidden
+from mt.search.draws import Draws
+from mt.search.stepper import Attention, Step
+from mt.search.torch_stepper import Prediction
+from mt.trees import map_tensors, select_rows, tensors_of
+
+Predict = Callable[[Tensor, Any, Any], Prediction]
+Record = Callable[[Callable[[], Any], torch.device], Callable[[], Any]]
+"""`mt.kernels.cuda_graph.recorded`, or what stands in its place."""
+MANY = 256
+"""Rows from which on a step takes longer to compute than to start: fewer are recorded where most are of no use."""
+
+
+class GraphStepper:
+    """Steps of a soft attention, without draws; see `mt.search.stepper.Stepper`."""
+
+    def __init__(
+        self,
+        predict: Predict,
+        memory: Any,
+        state: Any,
+        sentences: int,
+        device: torch.device,
+        *,
+        width: int,
+        record: Record = recorded,
+    ) -> None:
+        """
+        Args:
+            predict, memory, state, sentences, device: as of `TorchStepper`.
+            width: the most hypotheses of a sentence, and the most next tokens that are asked for.
+        """
+        self._predict = predict
+        self._memory = memory
+        self._state = state
+        self._device = device
+        self._width = width
+        self._record = record
+        self._sentences = np.arange(sentences)
+        """[N]: the sentence of each hypothesis of the last step, rising."""
+        self._rows = np.arange(sentences)
+        """[N]: the row of each hypothesis of the last step."""
+        self._present = self._sentences
+        """The sentences that have rows, rising."""
+        self._inputs = torch.zeros(3, 0, dtype=torch.int64)
+        """See `_Rows`."""
+        self._replay: Callable[[], _Outputs]
+
+    @torch.no_grad()
+    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+        assert not isinstance(count, Draws)
+        hypotheses = len(tokens)
+        before = self._rows[parents]
+        self._sentences = self._sentences[parents]
+        rows = self._inputs.shape[1]
+        if rows == 0 or MANY <= rows >= 4 * hypotheses:
+            self._make_rows(before)
+            self._fill(tokens, before)
+            outputs = self._first_step()
+        else:
+            self._fill(tokens, before)
+            outputs = self._replay()
+        if forbidden is None:
+            log_probs, chosen = unpacked(outputs.best[:, :hypotheses])
+        else:
+            every = outputs.log_probs[self._inputs[2, :hypotheses]]
+            log_probs, chosen = top_k(every, count, forbidden.pairs(every.shape[1]))
+        # A copy, since the next step fills the same memory.
+        return Step(log_probs[:, :count], chosen[:, :count], Attention(outputs.weights[:hypotheses].clone()))
+
+    def _make_rows(self, before: np.ndarray) -> None:
+        """Makes rows for the sentences that are searched. before: of each hypothesis the row of its parent, of which
+        the states are."""
+        self._present, first = np.unique(self._sentences, return_index=True)
+        rows = torch.from_numpy(before[first].repeat(self._width)).to(self._device)
+        self._memory = select_rows(self._memory, rows)
+        self._inputs = torch.zeros(3, len(rows), dtype=torch.int64, device=self._device)
+
+    def _fill(self, tokens: list[int], before: np.ndarray) -> None:
+        """Says what the next step computes, and gives each hypothesis its row."""
+        places = np.arange(len(tokens)) - np.searchsorted(self._sentences, self._sentences)
+        self._rows = self._width * np.searchsorted(self._present, self._sentences) + places
+        inputs = torch.zeros(self._inputs.shape, dtype=torch.int64, pin_memory=self._device.type == "cuda")
+        numbers = inputs.numpy()
+        numbers[0, self._rows] = tokens
+        numbers[1, self._rows] = before
+        numbers[2, : len(tokens)] = self._rows
+        self._inputs.copy_(inputs, non_blocking=True)
+
+    def _first_step(self) -> "_Outputs":
+        """Computes a step, which loads and compiles what it needs, and records the steps that follow."""
+        outputs = _step(self._predict, self._memory, self._state, self._inputs, self._width)
+        self._state = map_tensors(torch.clone, outputs.state)
+        again = partial(_step_in_place, self._predict, self._memory, self._state, self._inputs, self._width)
+        self._replay = self._record(again, self._device)
+        return outputs
+
+
+class _Outputs(NamedTuple):
+    """What a step computes of R rows, of which N are hypotheses."""
+
+    state: Any
+    log_probs: Tensor
+    """[R, V], by row."""
+    best: Tensor
+    """[2, R, width], see `packed`: those of the hypotheses first, in their order."""
+    weights: Tensor
+    """[R, S], in the same order."""
+
+
+def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:
+    """inputs: [3, R] int64, of each row its token and the row that it continues; and the rows of the hypotheses, in
+    their order."""
+    tokens, parents, order = inputs
+    prediction = predict(tokens, memory, select_rows(state, parents))
+    log_probs = prediction.log_probs()
+    best = packed(*best_tokens(log_probs, width)).index_select(1, order)
+    return _Outputs(prediction.state, log_probs, best, prediction.weights.index_select(0, order))
+
+
+def _step_in_place(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:
+    """Does what `_step` does, and writes the state after it where that before it was."""
+    outputs = _step(predict, memory, state, inputs, width)
+    for before, after in zip(tensors_of(state), tensors_of(outputs.state), strict=True):
+        before.copy_(after)
+    return outputs

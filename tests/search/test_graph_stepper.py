@@ -1,0 +1,152 @@
+"""Steps of a fixed number of rows give the hypotheses that steps of the open ones give."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from mt.config import Config
+from mt.device import choose
+from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.decoders import DECODERS
+from mt.models.ensemble import Ensemble
+from mt.models.seq2seq import Seq2Seq
+from mt.search import graph_stepper
+from mt.search.beam import search
+from mt.search.constraints import Constraints
+from mt.search.coverage import Coverage, Penalties
+from mt.search.graph_stepper import GraphStepper
+from mt.search.hypothesis import Hypothesis
+from mt.search.torch_stepper import TorchStepper
+
+CPU = torch.device("cpu")
+EVERY = [*(("luong", name) for name in ATTENTIONS), *((name, "general") for name in DECODERS)]
+VOCABULARY = 19
+LENGTHS = (3, 7, 1, 5, 6)
+LIMITS = (12, 12, 9, 12, 12)
+LONG = Constraints(min_length=6)
+
+
+class Recorder:
+    """Stands in place of `recorded`: it computes anew what a GPU would do again, into the same memory."""
+
+    def __init__(self) -> None:
+        self.recorded = self.replayed = 0
+
+    def __call__(self, body: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
+        self.recorded += 1
+        kept = None
+
+        def replay() -> Any:
+            nonlocal kept
+            self.replayed += 1
+            outputs = body()
+            if kept is None:
+                kept = outputs
+            for old, new in zip(kept[1:], outputs[1:], strict=True):
+                old.copy_(new)
+            return kept
+
+        return replay
+
+
+def require_equal(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert [len(of_sentence) for of_sentence in actual] == [len(of_sentence) for of_sentence in expected]
+    pairs = zip(chain(*actual), chain(*expected), strict=True)
+    for one, other in pairs:
+        assert one.tokens == other.tokens
+        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
+        np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_to_steps_of_open_hypotheses(
+    make_toy: Any, width: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a language whose sentences end at very different steps; a batch that has shrunk is recorded anew."""
+    monkeypatch.setattr(graph_stepper, "MANY", 2)
+    toy = make_toy(8, 30, seed, ending=0.5)
+    limits = [9, 1, 4, 9, 12, 2, 7, 15]
+    options: dict[str, Any] = {"beam_size": width, "n_best": min(width, 3), "length_penalty": 0.6}
+    recorder = Recorder()
+    start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 8, CPU)
+    actual = search(GraphStepper(*start, width=width, record=recorder), limits, **options)
+    require_equal(actual, search(TorchStepper(*start), limits, **options))
+    assert 1 < recorder.recorded < recorder.replayed
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_constraints_and_penalties(make_toy: Any, width: int) -> None:
+    toy = make_toy(5, 6, 3)
+    limits = [9, 2, 12, 7, 5]
+    start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 5, CPU)
+    options: dict[str, Any] = {"beam_size": width, "constraints": Constraints(min_length=4, no_repeat_ngram_size=2)}
+    if width > 1:
+        options["coverage"] = Coverage.before(Penalties(0.2, 0.1), [3] * 5)
+    actual = search(GraphStepper(*start, width=width, record=Recorder()), limits, **options)
+    require_equal(actual, search(TorchStepper(*start), limits, **options))
+
+
+def test_scores_that_are_not_finite(make_toy: Any) -> None:
+    toy = make_toy(3, 6, 1)
+    toy.tables[1] = torch.nan
+    start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 3, CPU)
+    with pytest.raises(UserError, match="not finite numbers"):
+        search(GraphStepper(*start, width=2, record=Recorder()), [4, 4, 4], beam_size=2)
+
+
+def models(decoder: str, attention: str, configure: Callable[..., Config], count: int) -> list[Seq2Seq]:
+    parts = {
+        "embedding": {"embedding_dim": 32},
+        "encoder": {"name": "bilstm", "hidden_size": 32},
+        "decoder": {"name": decoder, "hidden_size": 32, "readout_size": 32, "copy": decoder == "gnmt"},
+        "attention": {"name": attention},
+    }
+    torch.manual_seed(5)
+    return [Seq2Seq(configure(parts), VOCABULARY, VOCABULARY).eval() for _ in range(count)]
+
+
+def sources() -> tuple[torch.Tensor, torch.Tensor]:
+    mask = torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]
+    return torch.randint(4, VOCABULARY, mask.shape).masked_fill(~mask, 0), mask
+
+
+def both(
+    model: Seq2Seq | Ensemble, device: torch.device, width: int, **record: Any
+) -> Sequence[list[list[Hypothesis]]]:
+    """Hypotheses of soft attention, by recorded steps and by others."""
+    source, mask = (part.to(device) for part in sources())
+    with torch.no_grad():
+        memory = model.to(device).encode(source, mask)
+        start = (model.step, memory, model.init_state(memory), len(LENGTHS), device)
+        steppers = (GraphStepper(*start, width=width, **record), TorchStepper(*start))
+        return [search(stepper, LIMITS, beam_size=width, constraints=LONG) for stepper in steppers]
+
+
+@pytest.mark.parametrize(("decoder", "attention"), EVERY)
+def test_of_every_decoder_and_attention(decoder: str, attention: str, configure: Callable[..., Config]) -> None:
+    """The state after a step fits into the memory of that before."""
+    [model] = models(decoder, attention, configure, 1)
+    recorder = Recorder()
+    require_equal(*both(model, CPU, 3, record=recorder))
+    assert recorder.recorded == 1 < recorder.replayed
+
+
+def test_of_an_ensemble(configure: Callable[..., Config]) -> None:
+    require_equal(*both(Ensemble(models("luong", "general", configure, 2)), CPU, 2, record=Recorder()))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
+@pytest.mark.parametrize(("decoder", "attention"), EVERY)
+def test_on_a_gpu(decoder: str, attention: str, configure: Callable[..., Config]) -> None:
+    """Every step can be recorded, and gives there what it gave."""
+    [model] = models(decoder, attention, configure, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        require_equal(*both(model, choose("cuda"), 3))
