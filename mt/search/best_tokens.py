@@ -26,7 +26,7 @@ def top_k(
         rows, tokens = (torch.from_numpy(part).to(log_probs.device) for part in forbidden)
         log_probs[rows, tokens] = -torch.inf
     best, tokens = best_tokens(log_probs, count)
-    return _finite(best.numpy(), tokens.numpy()) if best.is_cpu else unpacked(packed(best, tokens))
+    return _finite(best.numpy(), tokens.numpy()) if best.is_cpu else unpacked(packed(best, tokens).cpu().numpy())
 
 
 def best_tokens(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -36,15 +36,15 @@ def best_tokens(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def packed(log_probs: Tensor, tokens: Tensor) -> Tensor:
-    """Returns both in one tensor, [2, N, count] float64, which has all numbers of either: a copy has to wait for the
-    device."""
-    return torch.stack((log_probs.double(), tokens.double()))
+    """Returns both in one tensor, [N, 2 count] float32, the bits of tokens as they are: each copy to the host has to
+    wait for the device."""
+    return torch.cat((log_probs, tokens.int().view(torch.float32)), 1)
 
 
-def unpacked(best: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Returns on the host what was `packed`. Raises UserError where log-probabilities are not finite."""
-    log_probs, tokens = best.cpu().numpy()
-    return _finite(log_probs.astype(np.float32), tokens.astype(np.int64))
+def unpacked(best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what was `packed`. Raises UserError where log-probabilities are not finite."""
+    log_probs, tokens = np.split(best, 2, 1)
+    return _finite(log_probs, tokens.view(np.int32).astype(np.int64))
 
 
 def _finite(log_probs: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -60,7 +60,9 @@ class GraphStepper:
         self._present = self._sentences
         """The sentences that have rows, rising."""
         self._inputs = torch.zeros(3, 0, dtype=torch.int64)
-        """See `_Rows`."""
+        """See `_step`."""
+        self._on_host = self._inputs
+        """Inputs on their way."""
         self._replay: Callable[[], _Outputs]
 
     @torch.no_grad()
@@ -77,13 +79,15 @@ class GraphStepper:
         else:
             self._fill(tokens, before)
             outputs = self._replay()
+        numbers = outputs.numbers[:hypotheses].to("cpu", copy=True).numpy()
+        best = numbers[:, outputs.positions :]
         if forbidden is None:
-            log_probs, chosen = unpacked(outputs.best[:, :hypotheses])
+            log_probs, chosen = unpacked(best)
         else:
             every = outputs.log_probs[self._inputs[2, :hypotheses]]
             log_probs, chosen = top_k(every, count, forbidden.pairs(every.shape[1]))
-        # A copy, since the next step fills the same memory.
-        return Step(log_probs[:, :count], chosen[:, :count], Attention(outputs.weights[:hypotheses].clone()))
+        weights = numbers[:, : outputs.positions]
+        return Step(log_probs[:, :count], chosen[:, :count], Attention(weights))
 
     def _make_rows(self, before: np.ndarray) -> None:
         """Makes rows for the sentences that are searched. before: of each hypothesis the row of its parent, of which
@@ -92,17 +96,19 @@ class GraphStepper:
         rows = torch.from_numpy(before[first].repeat(self._width)).to(self._device)
         self._memory = select_rows(self._memory, rows)
         self._inputs = torch.zeros(3, len(rows), dtype=torch.int64, device=self._device)
+        self._on_host = torch.zeros(self._inputs.shape, dtype=torch.int64, pin_memory=self._device.type == "cuda")
 
     def _fill(self, tokens: list[int], before: np.ndarray) -> None:
         """Says what the next step computes, and gives each hypothesis its row."""
         places = np.arange(len(tokens)) - np.searchsorted(self._sentences, self._sentences)
         self._rows = self._width * np.searchsorted(self._present, self._sentences) + places
-        inputs = torch.zeros(self._inputs.shape, dtype=torch.int64, pin_memory=self._device.type == "cuda")
-        numbers = inputs.numpy()
+        # Nothing reads it any more: every step waits for its results.
+        numbers = self._on_host.numpy()
+        numbers[:] = 0
         numbers[0, self._rows] = tokens
         numbers[1, self._rows] = before
         numbers[2, : len(tokens)] = self._rows
-        self._inputs.copy_(inputs, non_blocking=True)
+        self._inputs.copy_(self._on_host, non_blocking=True)
 
     def _first_step(self) -> "_Outputs":
         """Computes a step, which loads and compiles what it needs, and records the steps that follow."""
@@ -119,10 +125,10 @@ class _Outputs(NamedTuple):
     state: Any
     log_probs: Tensor
     """[R, V], by row."""
-    best: Tensor
-    """[2, R, width], see `packed`: those of the hypotheses first, in their order."""
-    weights: Tensor
-    """[R, S], in the same order."""
+    numbers: Tensor
+    """[R, S + 2 width]: the weights and the best tokens (see `packed`), those of the hypotheses first, in order."""
+    positions: int
+    """S."""
 
 
 def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:
@@ -131,8 +137,9 @@ def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int)
     tokens, parents, order = inputs
     prediction = predict(tokens, memory, select_rows(state, parents))
     log_probs = prediction.log_probs()
-    best = packed(*best_tokens(log_probs, width)).index_select(1, order)
-    return _Outputs(prediction.state, log_probs, best, prediction.weights.index_select(0, order))
+    weights = prediction.weights
+    numbers = torch.cat((weights, packed(*best_tokens(log_probs, width))), 1).index_select(0, order)
+    return _Outputs(prediction.state, log_probs, numbers, weights.shape[1])
 
 
 def _step_in_place(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:

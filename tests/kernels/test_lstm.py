@@ -244,7 +244,9 @@ def test_on_a_gpu(cell: str) -> None:
     layers = layers_of(cell, 2, dtype=torch.float32).cuda()
     assert all(weight.untyped_storage().nbytes() == weight.nbytes for weight in layers.parameters())
     inputs, state, _ = example(cell, 2, [1, 1], torch.float32)
-    inputs, *state = (part.to(choose("cuda")) for part in (inputs, *state))
+    device = choose("cuda")
+    inputs = inputs.to(device)
+    state = tuple(part.to(device) for part in state)
     assert layers.strategy(inputs, state, None) == layers.cell_by_cell
     for step, whole in zip(layers(inputs, state)[1], layers.whole(inputs, state)[1], strict=True):
         torch.testing.assert_close(step, whole)
