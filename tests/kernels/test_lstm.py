@@ -10,6 +10,7 @@ from mt.kernels import lstm, lstm_step
 from mt.kernels.few_rows import product_loop
 from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
 from mt.kernels.lstm_step import step_loop
+from mt.trees import map_tensors
 
 LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
 WHOLE = [4, 4, 4]
@@ -243,10 +244,7 @@ def test_on_a_gpu(cell: str) -> None:
     """Each weight is in memory of its own, so that it can be saved, and a single step is a cell."""
     layers = layers_of(cell, 2, dtype=torch.float32).cuda()
     assert all(weight.untyped_storage().nbytes() == weight.nbytes for weight in layers.parameters())
-    inputs, state, _ = example(cell, 2, [1, 1], torch.float32)
-    device = choose("cuda")
-    inputs = inputs.to(device)
-    state = tuple(part.to(device) for part in state)
+    inputs, state, _ = map_tensors(lambda part: part.to(choose("cuda")), example(cell, 2, [1, 1], torch.float32))
     assert layers.strategy(inputs, state, None) == layers.cell_by_cell
     for step, whole in zip(layers(inputs, state)[1], layers.whole(inputs, state)[1], strict=True):
         torch.testing.assert_close(step, whole)
