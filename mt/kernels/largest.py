@@ -12,29 +12,30 @@ MANY = 1 << 16
 
 def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Returns the `count` largest values of each row of [N, V] and their columns, largest first. NaN is larger than any
-    number.
+    number. values: in float32 or float64, without a gradient.
 
     Of many values, the maxima of blocks are computed first, which is vectorised on a CPU; the largest values are in the
     blocks with the largest maxima.
     """
+    if count == 1:
+        return _maximum(values)
     whole = values.shape[1] // BLOCK
     if values.numel() < MANY or whole < 4 * count:
-        return _top(values, count)
+        return values.topk(count)
     rest = whole * BLOCK
-    blocks = values[:, :rest].unflatten(1, (whole, BLOCK))
-    best, chosen = _top(blocks.amax(-1), count)
-    if count == 1 and rest == values.shape[1]:
-        rows = torch.arange(len(values), device=values.device)
-        return best, BLOCK * chosen + blocks[rows, chosen[:, 0]].argmax(1, keepdim=True)
+    _, chosen = values[:, :rest].unflatten(1, (whole, BLOCK)).amax(-1).topk(count)
     inside, others = _columns(rest, values.shape[1], values.device)
     ids = torch.cat(((chosen[:, :, None] * BLOCK + inside).flatten(1), others.expand(len(values), -1)), 1)
-    best, order = _top(values.gather(1, ids), count)
+    best, order = values.gather(1, ids).topk(count)
     return best, ids.gather(1, order)
 
 
-def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Returns what `topk` does, which takes more than twice as long for a single value as `max`."""
-    return values.max(1, keepdim=True) if count == 1 else values.topk(count)
+def _maximum(values: Tensor) -> tuple[Tensor, Tensor]:
+    if not values.is_cpu:
+        return values.max(1, keepdim=True)
+    # numpy's is vectorised where torch's is not: a third of its time for many rows, a tenth for one.
+    columns = torch.from_numpy(values.numpy().argmax(1))[:, None]
+    return values.gather(1, columns), columns
 
 
 @cache

@@ -19,7 +19,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, cycle
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from torch import Tensor
 from mt.cli.parser import whole_number
 from mt.common.options import parse
 from mt.data.fields import AudioField
+from mt.data.tokenizer import EOS
 from mt.decoding.load import load
 from mt.decoding.streaming.state import StreamState
 from mt.decoding.streaming.stepper import advance_streams
@@ -41,7 +42,6 @@ from mt.models.config import ModelConfig
 from mt.models.encoders import Encoded
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig
-from mt.search.limits import MAX_LENGTH
 
 VOCABULARY = 8000
 ATTENTIONS = ("monotonic", "mocha", "matcha", "milk")
@@ -50,18 +50,20 @@ ATTENTIONS = ("monotonic", "mocha", "matcha", "milk")
 class RandomEnergy(Energy):
     """Costs what an energy costs, but of random queries: an untrained pointer would soon stay where it is."""
 
-    def __init__(self, energy: Energy) -> None:
+    def __init__(self, energy: Energy, query_size: int) -> None:
         super().__init__()
         self.energy = energy
+        self.queries = cycle(torch.randn(4096, query_size).split(1))
+        """Drawn before time is taken."""
 
     def keys(self, encoded: Encoded) -> Tensor:
         return self.energy.keys(encoded)
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return self.energy(torch.randn_like(queries), keys)
+        return self.energy(next(self.queries)[:, None], keys)
 
     def as_plain(self, query: Tensor) -> PlainEnergy | None:
-        return self.energy.as_plain(torch.randn_like(query))
+        return self.energy.as_plain(next(self.queries))
 
 
 class Session:
@@ -91,9 +93,9 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
     mechanism: Any = model.decoder.attention
     with torch.no_grad():
         mechanism.energy.bias.zero_()
-    mechanism.energy = RandomEnergy(mechanism.energy)
-    # Without an end, as if all sentences were one.
-    search = OnlineConfig(max_ratio=100.0, min_length=MAX_LENGTH - 1)
+        model.decoder.output.bias[EOS] = -1e4  # as if all sentences were one
+    mechanism.energy = RandomEnergy(mechanism.energy, model.decoder.recurrence.cells.hidden_size)
+    search = OnlineConfig(max_ratio=100.0)
     old = Session(StreamState(model, search))
     young = Session(StreamState(model, search))
     tenth = max(1, words // 10)

@@ -58,11 +58,11 @@ class TextField(Field):
     def collate(self, rows: Sequence[Row]) -> tuple[Tensor, Tensor]:
         import torch  # Not above: the processes that prepare text would wait for it.
 
-        lengths = torch.tensor([len(row) for row in rows])
-        padded = np.full((len(rows), int(lengths.max())), PAD, dtype=np.int64)
+        lengths = np.array([len(row) for row in rows])
+        padded = np.full((len(rows), lengths.max()), PAD, dtype=np.int64)
         for line, row in zip(padded, rows, strict=True):
             line[: len(row)] = row
-        return torch.from_numpy(padded), torch.arange(padded.shape[1]) < lengths[:, None]
+        return torch.from_numpy(padded), torch.from_numpy(np.arange(padded.shape[1]) < lengths[:, None])
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:
         return tokenizer.pieces([int(i) for i in row])

@@ -139,7 +139,7 @@ class StreamStepper:
             return attended
         for stream, energies in zip(self._streams, attended.energies.tolist(), strict=True):
             stream.energies += energies
-        rows = self._leave((attended.stops != NEEDS_MORE_SOURCE).tolist())
+        rows = self._leave([stop != NEEDS_MORE_SOURCE for stop in attended.stops.tolist()])
         return select_some(attended, rows, len(attended.stops), self._device) if rows else None
 
     def _leave(self, goes_on: Sequence[bool]) -> list[int]:
@@ -172,7 +172,10 @@ class StreamStepper:
 
 def _memory_row(memory: DecoderMemory, index: int) -> DecoderMemory:
     """Returns one row of a memory, without padding, but for one column where nothing is encoded yet."""
-    one = select_some(memory, [index], len(memory.final_state), memory.final_state.device)
+    count = memory.final_state.shape[0]
+    if count == 1:  # whose memory has none
+        return memory
+    one = select_some(memory, [index], count, memory.final_state.device)
     attention = one.attention
     length = max(1, int(attention.mask.sum()))
     if length == attention.mask.shape[1]:

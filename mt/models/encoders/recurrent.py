@@ -118,6 +118,9 @@ class Causal(Recurrent):
         state: State | None,
         complete: Bool[Tensor, " B"],
     ) -> tuple[Encoded, State]:
+        if mask.all():
+            values, after = self.cells(vectors, state)
+            return self._encoded(values, after, mask), after
         values, after = self.cells(vectors, state, mask)
         # A source without a new position keeps its state.
         before = tuple(map(torch.zeros_like, after)) if state is None else state
