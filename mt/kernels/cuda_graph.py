@@ -3,6 +3,7 @@
 A step of a recurrent model is some forty small computations, and to start them one by one takes longer than they do.
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -38,14 +39,19 @@ def recorded(body: Callable[[], Result], device: torch.device) -> Callable[[], R
     return replay
 
 
-def _record(graph: torch.cuda.CUDAGraph, body: Callable[[], Result], stream: torch.cuda.Stream, pool: Any) -> Result:
+def _record(graph: Any, body: Callable[[], Result], stream: torch.cuda.Stream | None, pool: Any) -> Result:
+    """graph: a CUDAGraph. Raises what the body does, and RuntimeError where it cannot be recorded."""
     # Not by `torch.cuda.graph`, which collects Python's garbage and empties the cache each time, in 50 ms and more.
     with torch.cuda.stream(stream):
         graph.capture_begin(pool=pool, capture_error_mode="thread_local")
         try:
-            return body()
-        finally:
-            graph.capture_end()
+            result = body()
+        except BaseException:  # A signal's, too, which no error of CUDA's may hide.
+            with contextlib.suppress(RuntimeError):
+                graph.capture_end()
+            raise
+        graph.capture_end()
+        return result
 
 
 @cache
