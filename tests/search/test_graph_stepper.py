@@ -78,7 +78,7 @@ def test_equal_to_steps_of_open_hypotheses(
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 8, CPU)
     actual = search(GraphStepper(*start, width=width, record=recorder), limits, **options)
     require_equal(actual, search(TorchStepper(*start), limits, **options))
-    assert 1 < recorder.recorded < recorder.replayed
+    assert (1 if width < 40 else 0) < recorder.recorded < recorder.replayed
 
 
 @pytest.mark.parametrize("width", [1, 4])
