@@ -85,7 +85,7 @@ class OnnxStepper:
 
 def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Returns the `count` largest of each row, largest first, and their tokens, both [N, count]; as
-    `mt.search.torch_stepper.top_k`.
+    `mt.search.best_tokens.top_k`.
 
     log_probs: [N, V] float32; used up. Raises UserError where they are not finite.
     """

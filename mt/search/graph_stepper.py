@@ -18,10 +18,9 @@ from mt.search.best_tokens import best_tokens, packed, top_k, unpacked
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
 from mt.search.stepper import Attention, Step
-from mt.search.torch_stepper import Prediction
+from mt.search.torch_stepper import Predict
 from mt.trees import map_tensors, select_rows, tensors_of
 
-Predict = Callable[[Tensor, Any, Any], Prediction]
 Record = Callable[[Callable[[], Any], torch.device], Callable[[], Any]]
 """`mt.kernels.cuda_graph.recorded`, or what stands in its place."""
 MANY = 256

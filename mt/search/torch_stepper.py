@@ -35,6 +35,10 @@ class Prediction(Protocol):
     def energies(self) -> Tensor | None: ...
 
 
+Predict = Callable[[Tensor, Any, Any], Prediction]
+"""A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
+
+
 class TorchStepper:
     """Steps of the hypotheses of a batch of sources; see `mt.search.stepper.Stepper`.
 
@@ -43,7 +47,7 @@ class TorchStepper:
 
     def __init__(
         self,
-        predict: Callable[[Tensor, Any, Any], Prediction],
+        predict: Predict,
         memory: Any,
         state: Any,
         sentences: int,
@@ -51,8 +55,6 @@ class TorchStepper:
     ) -> None:
         """
         Args:
-            predict: one target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first),
-                memory and state.
             memory, state: of B = sentences >= 1 rows, on the device, before the first step; trees of batch-first
                 tensors, see `mt.trees`.
         """
