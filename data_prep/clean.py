@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mt.common.comparable import is_blank
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
 from mt.data.fields import SourceError
 from mt.data.words import count_words
 from mt.data.writer import Reader
 from mt.errors import UserError
+from mt.text_io import is_blank
 
 
 def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:

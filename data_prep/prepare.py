@@ -23,8 +23,7 @@ from data_prep.preparation import (
 from data_prep.shards import ShardBuilder
 from data_prep.summary import Counts, Summary, report, require_pairs, unwritten_of
 from data_prep.work_folder import SETTINGS, exclusive, waiting, work_folder
-from mt.common.progress import Bar
-from mt.common.terminal import say
+from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig

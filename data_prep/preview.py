@@ -13,7 +13,7 @@ from data_prep.merge import duplicate_rows
 from data_prep.parts import WHOLE
 from data_prep.preparation import Preparation, origin_named, read_evaluation, total
 from data_prep.summary import Counts, Summary, report, require_pairs
-from mt.common.progress import Bar
+from mt.common.terminal import Bar
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field

@@ -23,9 +23,9 @@ from data_prep.parts import Chunk, Part
 from data_prep.sources import Read
 from mt.common.input_files import read_text
 from mt.data import corpus, writer
+from mt.data.arrow import sha256
 from mt.data.corpus import Example
 from mt.data.dataset import CleaningConfig
-from mt.data.files import sha256
 from mt.data.tokenizer import Tokenizers, Unwritten
 from mt.data.writer import Reader
 from mt.storage import replaced_by_any

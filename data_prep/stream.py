@@ -11,9 +11,9 @@ from data_prep.parallel import ordered
 from data_prep.prepare import prepare
 from data_prep.shards import blocks, clean
 from data_prep.sources import Read, open_reader, open_source
+from mt.data.arrow import ALL, Share
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import CleaningConfig, DatasetConfig
-from mt.data.files import ALL, Share
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizers
 from mt.data.writer import Reader, encoded_pairs

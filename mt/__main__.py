@@ -40,10 +40,8 @@ def _open_run(composed: dict[str, Any], overrides: list[str], processes: "Proces
     from mt.cli.start import with_earlier_model
     from mt.common.options import parse
     from mt.config import Config
-    from mt.training.folder import run_of
     from mt.training.initialisation import inherited_tokenizers
-    from mt.training.requeue import AUTO, begin_in
-    from mt.training.start import begin, resume
+    from mt.training.start import AUTO, begin, begin_in, resume, run_of
 
     resumed = composed.pop("resume")
     folder = Path(composed.pop("folder"))

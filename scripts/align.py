@@ -19,7 +19,7 @@ from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.decoding.modes import decodes_hard
 from mt.errors import reported
-from mt.evaluation.links import WORDS, read_gold
+from mt.evaluation.drawings import WORDS, read_gold
 from mt.metrics.alignment import alignment_error_rate, to_pharaoh
 from mt.search.revision import revised_search
 from mt.text_io import read_parallel

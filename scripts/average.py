@@ -15,7 +15,7 @@ import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.parser import Parser
 from mt.common.terminal import say
 from mt.errors import reported
-from mt.training.averaging import average_checkpoints
+from mt.training.saving import average_checkpoints
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -29,9 +29,9 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser
+from mt.decoding.load import is_repository
 from mt.errors import UserError, reported
 from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
-from mt.hub import is_repository
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import is_online
 

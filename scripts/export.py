@@ -17,9 +17,9 @@ from pathlib import Path
 import mt.cli.interrupt  # noqa: F401 - Ctrl-C ends at once while modules load
 from mt.cli.parser import Parser
 from mt.common.terminal import say
+from mt.decoding.load import push, require_name
 from mt.errors import UserError, reported, visible
 from mt.export.folder import FORMATS, export, files
-from mt.hub import push, require_name
 from mt.models.weights import Form
 
 DTYPES: dict[str, Form] = {"float32": "float32", "bf16": "bfloat16", "bfloat16": "bfloat16", "int8": "int8"}

@@ -33,8 +33,7 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser, whole_number
-from mt.decoding.line_files import LineFiles
-from mt.decoding.lines import translate_lines
+from mt.decoding.lines import LineFiles, translate_lines
 from mt.errors import reported
 
 

@@ -11,7 +11,7 @@ from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
-from mt.metrics.settings import Settings
+from mt.metrics.base import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.search.config import BeamConfig

@@ -17,9 +17,8 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
-from mt.training.loop import updates
+from mt.training.loop import Progress, updates
 from mt.training.optimizer import build_optimizer, learning_rate
-from mt.training.progress import Progress
 
 PUBLISHED: Any = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
 # (experiment, update, epoch, rate)

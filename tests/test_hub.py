@@ -15,9 +15,9 @@ from huggingface_hub import constants
 import mt
 from mt.cli.arguments import add_run_options, load_translator
 from mt.cli.parser import Parser
+from mt.decoding.load import is_repository, push, require_name
 from mt.errors import UserError
 from mt.export.folder import export
-from mt.hub import is_repository, push, require_name
 from scripts.evaluate import main as evaluate
 
 SOURCE = "two cats see houses"

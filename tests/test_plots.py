@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection
 
-from mt.plots import fonts, heatmap, save
+from mt.plots import heatmap, save, style
 from tests.products import exhaustive
 
 
@@ -72,11 +72,11 @@ def test_each_glyph_is_drawn_as_itself():
 @pytest.fixture
 def bare(monkeypatch):
     """A system without any font but the bundled ones."""
-    monkeypatch.setattr(fonts, "_installed", lambda: ())
-    monkeypatch.setattr(fonts, "_warned", set())
-    fonts.family_of.cache_clear()
+    monkeypatch.setattr(style, "_installed", lambda: ())
+    monkeypatch.setattr(style, "_warned", set())
+    style.family_of.cache_clear()
     yield
-    fonts.family_of.cache_clear()
+    style.family_of.cache_clear()
 
 
 def test_characters_without_a_glyph_become_squares(bare):
@@ -106,10 +106,10 @@ def test_a_script_without_a_font_is_said_once(bare, capsys, text, missing):
 
 def test_installed_fonts_are_used_for_what_the_bundled_ones_lack(capsys):
     """matplotlib brings a font of mathematics, which stands for any that is installed."""
-    ours = set().union(*map(fonts._charmap, fonts._bundled()))
-    letters = [chr(code) for code in sorted(fonts._charmap("STIXGeneral") - ours) if chr(code).isalpha()]
+    ours = set().union(*map(style._charmap, style._bundled()))
+    letters = [chr(code) for code in sorted(style._charmap("STIXGeneral") - ours) if chr(code).isalpha()]
     text = "".join(letters[:5])
-    assert text and fonts.family_of(text[0]) not in {None, *fonts._bundled()}
+    assert text and style.family_of(text[0]) not in {None, *style._bundled()}
     figure = heatmap([[1.0]], [text], [f"a{text}"], title=text)
     assert labels(figure) == ([text], [f"a{text}"])
     pixels(figure)  # Warnings are errors here, that of a missing glyph among them.

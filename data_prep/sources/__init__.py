@@ -17,9 +17,8 @@ from data_prep.sources.hub import HubTable, holds_tables
 from data_prep.sources.media import media_files
 from data_prep.sources.steps import mix, shorten, spread, without_test
 from data_prep.sources.utterances import kaldi, librispeech
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import DatasetConfig, MixedConfig, SplitNames
 from mt.data.fields import Raw, build_field
-from mt.data.origins import MixedConfig, SplitNames
 from mt.data.writer import TEXT_READER, Reader
 
 __all__ = ["RawSplit", "Read", "Source", "open_reader", "open_source", "origin"]

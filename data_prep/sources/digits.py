@@ -19,9 +19,8 @@ import numpy as np
 from data_prep.sources.base import RawSplit, Source, from_list
 from data_prep.sources.folders import digest, files_below
 from mt.data.corpus import SPLITS, Example
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import DatasetConfig, DigitsConfig
 from mt.data.fields import FieldConfig, build_field
-from mt.data.origins import DigitsConfig
 from mt.errors import UserError, nearest
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -24,9 +24,8 @@ from data_prep.sources.folders import digest, files_below
 from data_prep.sources.tables import TABLES, require_shallow
 from mt.common.terminal import say
 from mt.data.corpus import SPLITS, Example
-from mt.data.dataset import DatasetConfig
+from mt.data.dataset import DatasetConfig, HubConfig
 from mt.data.fields import Raw, build_field
-from mt.data.origins import HubConfig
 from mt.errors import UserError, message_of, nearest
 
 if TYPE_CHECKING:

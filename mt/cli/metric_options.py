@@ -7,10 +7,10 @@ from dataclasses import replace
 from mt.cli.parser import typed_flags
 from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, require_known
+from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Settings
 from mt.metrics.bleu import TOKENIZERS, require_tokenizer
 from mt.metrics.languages import require_language
 from mt.metrics.rouge import require_rouge_tokenizer
-from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS, Settings
 
 OF_METRICS = {
     "bleu": ("tokenizer", "target_language"),

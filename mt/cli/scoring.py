@@ -12,9 +12,9 @@ from mt.cli.parser import typed_flags
 from mt.common.terminal import say
 from mt.data.tokenizer import load_tokenizer
 from mt.errors import UserError
+from mt.metrics.base import Score
 from mt.metrics.files import score_files, score_log
 from mt.metrics.latency import LatencyUnit
-from mt.metrics.score import Score
 from mt.text_io import read_parallel
 
 SIMULTANEOUS = "simultaneous"

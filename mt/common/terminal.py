@@ -1,10 +1,19 @@
-"""Prints for people and terminals: no text of data or files can give a terminal an order."""
+"""Prints for people and terminals: text without control characters, then progress, as a bar or as lines of a log.
+
+No text of data or files can give a terminal an order. The one door to tqdm."""
 
 import os
 import sys
-from typing import TextIO
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self, TextIO
+
+from tqdm import tqdm
 
 from mt.errors import visible, visible_lines
+
+# Prints for people and terminals: no text of data or files can give a terminal an order.
 
 
 def say(text: str = "", file: TextIO | None = None) -> None:
@@ -29,3 +38,92 @@ def can_redraw(file: TextIO) -> bool:
 def has_colour(file: TextIO) -> bool:
     """Returns whether a stream is a terminal that shows colours, and nobody has asked for none (no-color.org)."""
     return can_redraw(file) and not os.environ.get("NO_COLOR")
+
+
+# Shows how far long work has come: by a bar on a terminal, or a line every so often in a log file or a pipe.
+#
+# The one door to tqdm.
+
+SECONDS = 30.0
+"""The seconds between lines in a log file or a pipe."""
+_MANY = 1_000_000  # units, from which on a bar counts thousands or millions
+_COLUMNS = 80
+_ROWS = 24
+"""The size of a terminal that does not tell its size."""
+
+
+class Bar:
+    """Shows how much of some work is done, on standard error while the context lasts."""
+
+    def __init__(
+        self,
+        name: str,
+        total: int | None,
+        unit: str,
+        *,
+        done: int = 0,
+        shown: bool = True,
+        leave: bool = True,
+        seconds: float | None = SECONDS,
+    ) -> None:
+        """
+        Args:
+            total: how many units there are, None where unknown; done: how many of them are done already.
+            leave: whether the bar stays on the terminal at the end.
+            seconds: between lines where there is no terminal; None: no lines.
+        """
+        self._name = name
+        self._total = total
+        self._unit = unit
+        self._done = done
+        self._bar = _bar(name, total, unit, done, leave) if shown and sys.stderr.isatty() else None
+        self._seconds = seconds if shown and self._bar is None else None
+        self._shown_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def update(self, count: int = 1) -> None:
+        """Counts `count` more units as done."""
+        self._done += count
+        if self._bar is not None:
+            self._bar.update(count)
+        elif self._seconds is not None and time.monotonic() - self._shown_at >= self._seconds:
+            self._shown_at = time.monotonic()
+            of = "" if self._total is None else f" of {self._total:,}"
+            say(f"{self._name}: {self._done:,}{of} {self._unit}", sys.stderr)
+
+    def note(self, values: Mapping[str, object]) -> None:
+        """Shows values beside a bar from now on."""
+        if self._bar is not None:
+            self._bar.set_postfix(values, refresh=False)
+
+
+def say_beside(text: str) -> None:
+    """Prints a message for people to standard output, without tearing a bar, and at once."""
+    tqdm.write(visible_lines(text), file=sys.stdout)
+    sys.stdout.flush()
+
+
+def _bar(name: str, total: int | None, unit: str, done: int, leave: bool) -> tqdm:
+    try:
+        wide = os.get_terminal_size(sys.stderr.fileno()).columns > 0
+    except OSError:
+        wide = False
+    return tqdm(
+        desc=name,
+        total=total,
+        initial=done,
+        unit=f" {unit}",
+        unit_scale=total is not None and total >= _MANY,
+        leave=leave,
+        ncols=None if wide else _COLUMNS,
+        nrows=None if wide else _ROWS,
+        dynamic_ncols=wide,
+    )

@@ -1,5 +1,6 @@
 """Writes the page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps."""
 
+import math
 import os
 from base64 import b64encode
 from collections.abc import Sequence
@@ -10,14 +11,181 @@ from urllib.parse import quote
 
 from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_bytes
+from mt.common.palette import COLOURS, colour
 from mt.comparison.columns import Column
-from mt.comparison.curves import chart, legend
-from mt.comparison.runs import differences
-from mt.comparison.style import SCRIPT, STYLE
+from mt.comparison.runs import Curve, differences
 from mt.comparison.table import Comparison, Row
 from mt.comparison.tradeoff import Tradeoff
 from mt.metrics import METRICS
 from mt.storage import write_json, write_text
+
+# Holds the style of the page of a comparison, and the script that sorts its table and enlarges its pictures.
+
+STYLE = """
+body { margin: 2.5rem auto; max-width: 1560px; padding: 0 1.5rem; background: #fff; color: #1f2933;
+       font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; font-weight: 600; }
+h2 { font-size: 1.1rem; font-weight: 600; margin: 3rem 0 .5rem; padding-top: 1rem; border-top: 1px solid #e4e8ee; }
+a { color: #0b5cad; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .4rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e4e8ee; }
+th { font-weight: 600; color: #52606d; border-bottom: 2px solid #cbd2d9; vertical-align: bottom; white-space: normal; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
+.runs :is(th, td):nth-child(2), .options :is(th, td) { text-align: left; }
+.options td { max-width: 24rem; overflow-wrap: anywhere; white-space: normal; }
+tbody tr:hover td, tr.baseline td { background: #f5f8fc; }
+.best { font-weight: 700; }
+.notes, dt { color: #616e7c; font-size: .85rem; }
+.notes p { margin: .3rem 0; overflow-wrap: anywhere; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: .5rem 0; padding: 0; list-style: none; }
+.key { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 1rem; }
+.charts svg { width: 100%; max-width: 560px; height: auto; }
+.charts text { font-size: 11px; fill: #52606d; }
+.charts .title { font-size: 12px; font-weight: 600; fill: #1f2933; }
+.charts .line { stroke: #e4e8ee; fill: none; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .5rem 0 1rem; }
+dt { line-height: 1.75; }
+dd { margin: 0; overflow-wrap: anywhere; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); gap: 1rem; }
+figure { margin: 0; padding: .9rem 1rem; border: 1px solid #e4e8ee; border-radius: 8px; overflow-wrap: anywhere; }
+figcaption { margin-bottom: .6rem; }
+th button { padding: 0; border: 0; background: none; color: inherit; font: inherit; text-align: inherit;
+            cursor: pointer; }
+[aria-sort=ascending] button::after { content: " ▲"; }
+[aria-sort=descending] button::after { content: " ▼"; }
+figure button { display: block; width: 100%; padding: 0; border: 0; background: none; cursor: zoom-in; }
+img { display: block; max-width: 100%; max-height: 480px; margin: 0 auto; }
+img.tradeoff { width: min(100%, 920px); max-height: none; margin: .5rem 0 1rem; }
+dialog { max-width: 96vw; max-height: 96vh; padding: 1rem; border: 0; border-radius: 8px; cursor: zoom-out; }
+dialog img { max-width: none; max-height: none; }
+dialog::backdrop { background: #0008; }
+.none { color: #707d8a; }
+@media (max-width: 640px) {
+  body { margin-top: 1rem; padding: 0 .8rem; }
+  th, td { padding: .35rem .5rem; }
+  .runs td:first-child, .options td:first-child { min-width: 7.5rem; max-width: 9rem;
+    white-space: normal; overflow-wrap: break-word; }
+  dl { grid-template-columns: 1fr; gap: 0; }
+  dd { margin-bottom: .4rem; }
+}
+"""
+
+# A modal dialog is closed by Escape, which is the browser's doing, and here by a click.
+SCRIPT = """
+const dialog = document.querySelector("dialog");
+for (const button of document.querySelectorAll("figure button"))
+  button.onclick = () => { dialog.replaceChildren(button.firstElementChild.cloneNode()); dialog.showModal(); };
+dialog.onclick = () => dialog.close();
+
+// A click sorts by a column, the next one in the other direction; cells that are not known stay last.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => head.firstElementChild.onclick = () => {
+    const sign = head.ariaSort === "descending" ? 1 : -1;
+    heads.forEach(other => other.ariaSort = "none");
+    head.ariaSort = sign > 0 ? "ascending" : "descending";
+    const key = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
+    const unknown = row => key(row) === "-" || key(row) === "nan";
+    const compare = (a, b) => unknown(a) - unknown(b) || sign * (Number(key(a)) - Number(key(b)) || 0)
+      || sign * key(a).localeCompare(key(b));
+    body.append(...[...body.rows].sort((a, b) => compare(a, b)));
+  });
+}
+"""
+
+
+# Draws learning curves of several runs as inline SVG, which needs no other file and no script.
+
+_DASHES = ("", "6 3", "2 2", "8 3 2 3")
+# In units of the drawing, which is as wide as a phone, so that its text is never made smaller.
+_WIDTH = 360.0
+_HEIGHT = 230.0
+_LEFT = 42.0
+_RIGHT = 10.0
+_TOP = 26.0
+_BOTTOM = 30.0
+_TICKS = 5
+
+
+def chart(title: str, names: Sequence[str], curves: Sequence[Curve]) -> str:
+    """Returns a chart of one score of each run over its updates, as SVG. An empty curve draws nothing, and no other run
+    gets its colour."""
+    points = [(x, y) for curve in curves for x, y in curve.items()]
+    across = _Axis([x for x, _ in points], _LEFT, _WIDTH - _RIGHT)
+    up = _Axis([y for _, y in points], _HEIGHT - _BOTTOM, _TOP)
+    parts = [f'<text x="{_LEFT}" y="14" class="title">{escape(title)}</text>']
+    for value in up.ticks():
+        y = up.coordinate(value)
+        parts.append(f'<path class="line" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{up.label(value)}</text>')
+    for value in across.ticks():
+        x = across.coordinate(value)
+        parts.append(
+            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 14}" text-anchor="middle">{across.label(value)}</text>'
+        )
+    parts.append(f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 3}" text-anchor="end">updates</text>')
+    for number, (name, curve) in enumerate(zip(names, curves, strict=True)):
+        marks = [(across.coordinate(x), up.coordinate(y), x, y) for x, y in sorted(curve.items())]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in marks)
+        parts.append(f'<polyline points="{line}" fill="none" {_stroke(number)}/>')
+        for x, y, update, value in marks:
+            tip = escape(f"{name}, update {update}: {value:.4g}")
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{colour(number)}"><title>{tip}</title></circle>'
+            )
+    label = escape(f"{title} over updates", quote=True)
+    return f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+
+
+def legend(names: Sequence[str]) -> str:
+    """Returns an HTML list of which line is whose."""
+    entries = (
+        f'<li><svg viewBox="0 0 28 8" class="key"><path d="M1 4H27" {_stroke(number)}/></svg>{escape(name)}</li>'
+        for number, name in enumerate(names)
+    )
+    return f'<ul class="legend">{"".join(entries)}</ul>'
+
+
+class _Axis:
+    """Maps values to coordinates: the smallest to `start`, the largest to `end`."""
+
+    def __init__(self, values: Sequence[float], start: float, end: float) -> None:
+        self.low = float(min(values))
+        self.high = float(max(values))
+        self.start = start
+        self.end = end
+        size = max(abs(self.high), 1)
+        if self.high - self.low <= 1e-9 * size:
+            self.low -= size / 2
+            self.high += size / 2
+        # The largest of 1, 2 and 5 times a power of ten that leaves so many ticks.
+        rough = (self.high - self.low) / _TICKS
+        power = 10.0 ** math.floor(math.log10(rough))
+        self.step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+
+    def coordinate(self, value: float) -> float:
+        return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[float]:
+        lowest = math.ceil(self.low / self.step)
+        highest = math.floor(self.high / self.step)
+        return [number * self.step for number in range(lowest, highest + 1)]
+
+    def label(self, value: float) -> str:
+        if abs(value) >= 1000:
+            return f"{value / 1000:g}k"
+        return f"{value:.{max(0, -math.floor(math.log10(self.step)))}f}"
+
+
+def _stroke(number: int) -> str:
+    dash = _DASHES[number // len(COLOURS) % len(_DASHES)]
+    return f'stroke="{colour(number)}" stroke-width="1.6"' + (f' stroke-dasharray="{dash}"' if dash else "")
+
+
+# Writes the page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps.
 
 
 def write(

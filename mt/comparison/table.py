@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 
 from mt.checkpoint import locate
 from mt.comparison.columns import Column, as_csv, as_latex, as_markdown, as_text, escaped
-from mt.comparison.results import LATENCIES, Results
-from mt.comparison.runs import FinishedRun, choose, names
+from mt.comparison.runs import LATENCIES, FinishedRun, Results, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import Metric
-from mt.metrics.base import References
-from mt.metrics.significance import LEVEL, SAMPLES, Paired
+from mt.metrics.base import LEVEL, SAMPLES, Paired, References
 
 
 class Fact(NamedTuple):

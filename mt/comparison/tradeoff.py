@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from mt.common.options import as_typed, flat
 from mt.common.palette import colour
 from mt.comparison.columns import Column
-from mt.comparison.results import LATENCIES
-from mt.comparison.runs import FinishedRun, distinct_names, options_of
+from mt.comparison.runs import LATENCIES, FinishedRun, distinct_names, options_of
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
 
@@ -110,7 +109,7 @@ class Tradeoff:
         """Draws quality over AL and over DAL to <path>.png, and where another format is chosen beside it in that."""
         # Not above: most comparisons need no picture, and matplotlib takes a second.
         from mt.plots import save_with_png
-        from mt.plots.tradeoff import Line, tradeoff
+        from mt.plots.curves import Line, tradeoff
 
         lines = []
         for number, policy in enumerate(self.policies):

@@ -82,7 +82,7 @@ class TrainingConfig(Options):
     and fairseq do. Early greedy outputs repeat themselves more than those of the beam that is tested."""
     metric: str | None = None
     """The name of the number that chooses the best checkpoint: loss, or a score such as bleu, chrf, rougeL; null takes
-    the dataset's first. Where it is too low to choose, chrF or the loss does: see `mt.training.selection`."""
+    the dataset's first. Where it is too low to choose, chrF or the loss does: see `mt.training.validation`."""
     patience: int | None = Field(None, gt=0, le=MAX_COUNT)
     """Validations without a new best after which training stops; null never does."""
     average_checkpoints: int = Field(5, gt=0, le=1000)

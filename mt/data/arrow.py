@@ -1,7 +1,15 @@
-"""Numbers of Arrow arrays, without pandas, which Arrow's own ways to and from NumPy load."""
+"""Arrow files and arrays: numbers without pandas, and files that are mapped into memory."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
+
+from mt.common.input_files import require_regular, sha256
+
+# Numbers of Arrow arrays, without pandas, which Arrow's own ways to and from NumPy load.
 
 
 def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -15,3 +23,47 @@ def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 def array(values: np.ndarray) -> pa.Array:
     """Returns the numbers, [N] int64, as an Arrow array that shares their memory."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+# Whether the files of a prepared corpus are as they were written.
+
+FileDigests = Mapping[str, Mapping[str, int | str]]
+"""The files of a folder by their path in it: `size` in bytes, and `sha256` (hex)."""
+Share = tuple[int, int]
+"""i and n: every n-th item from the i-th on, where n processes share some work."""
+ALL: Share = (0, 1)
+
+
+def file_digests(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] = MappingProxyType({})) -> FileDigests:
+    """Returns the sizes and digests of the files. known: the SHA-256 of some."""
+    return {
+        path.relative_to(folder).as_posix(): {
+            "size": path.stat().st_size,
+            "sha256": known[path] if path in known else sha256(path),
+        }
+        for path in paths
+    }
+
+
+def require_sizes(folder: Path, written: FileDigests) -> None:
+    """Raises ValueError where a file has another size, or the record is none; OSError where a file is missing."""
+    try:
+        expected = {name: about["size"] for name, about in written.items()}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("no record of its files") from error
+    for name, size in expected.items():
+        require_regular(folder / name)
+        if (actual := (folder / name).stat().st_size) != size:
+            raise ValueError(f"{name} has {actual} bytes, not {size}")
+
+
+def require_contents(folder: Path, written: FileDigests, below: str, share: Share = ALL) -> None:
+    """Raises ValueError where a file of the folder `below` has other contents: a second or two per GB.
+
+    share: that of this process in the files to check.
+    """
+    names = [name for name in written if name.startswith(f"{below}/")]
+    for name in names[share[0] :: share[1]]:
+        about = written[name]
+        if sha256(folder / name) != about.get("sha256"):
+            raise ValueError(f"{name} has changed since it was written")

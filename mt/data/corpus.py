@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from mt.common.input_files import read_text
 from mt.common.options import Options, parse
+from mt.data.arrow import ALL, FileDigests, Share, require_contents, require_sizes
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.files import ALL, FileDigests, Share, require_contents, require_sizes
-from mt.data.mixing import Portion
-from mt.data.split import Split, open_table
+from mt.data.split import Portion, Split, open_table
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, message_of
 

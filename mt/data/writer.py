@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from mt.data.arrow import file_digests
 from mt.data.corpus import FORMAT, SPLITS, TEXT, Example
 from mt.data.fields import TEXT as TEXT_FIELD, Field, Raw, SourceError
-from mt.data.files import file_digests
 from mt.data.split import STATE, held_by, open_table
 from mt.data.tokenizer import Tokenizer, Tokenizers, Unwritten, unwritten
 from mt.storage import replaced_path

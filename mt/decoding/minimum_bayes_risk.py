@@ -13,8 +13,8 @@ import numpy as np
 
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import Tokenizer
+from mt.metrics.base import PLAIN, Settings
 from mt.metrics.sentence import SENTENCE_SCORES, SentenceScore
-from mt.metrics.settings import PLAIN, Settings
 from mt.search.config import BeamConfig, SampleConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from mt.common.progress import Bar
+from mt.common.terminal import Bar
 from mt.data.fields import Row
 from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis

@@ -15,8 +15,7 @@ from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.kernels.threads import step_threads
-from mt.onnx.manifest import ExportedConfig
-from mt.onnx.networks import Networks
+from mt.onnx import ExportedConfig, Networks
 from mt.search.config import BeamConfig, GreedyConfig, Precision, SampleConfig, SearchConfig, width
 from mt.search.revision import without_removed
 

@@ -7,7 +7,7 @@ from mt.checkpoint import load_model
 from mt.config import Config
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizers
-from mt.decoding.model import DecodableModel
+from mt.decoding.modes import DecodableModel
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translator import Translator
 from mt.device import choose

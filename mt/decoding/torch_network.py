@@ -11,8 +11,7 @@ import torch
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
-from mt.decoding.model import DecodableModel, single_model
-from mt.decoding.modes import decodes_hard
+from mt.decoding.modes import DecodableModel, decodes_hard, single_model
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup

@@ -1,11 +1,14 @@
-"""The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run."""
+"""The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
+
+Limits of sources come first, then the class `Translator`, then word links of a translation. Needs no torch."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args, overload
 
-from mt.data.fields import Raw, ReadSource, Row, as_list, build_field, require_texts
+from mt.data.fields import Field, Raw, ReadSource, Row, as_list, build_field, require_texts
 from mt.data.tokenizer import LinkUnit, Tokenizers, Unit
-from mt.decoding.long_sources import refuse_long_rows, refuse_long_texts
+from mt.data.words import count_words
 from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
@@ -17,11 +20,45 @@ from mt.search.options import MAX_BEAM_SIZE
 from mt.search.revision import limited_as, online_search, require_search, revised_search
 from mt.search.windows import EMPTY
 
+# Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
+
+
+def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number: int) -> None:
+    """Raises UserError where a text has more than `limit` words. name, first_number: what to call the texts, and the
+    number of the first."""
+    for number, text in enumerate(texts, start=first_number):
+        # A text of few characters cannot have many words; most need no counting.
+        if len(text) > limit and (words := count_words(text)) > limit:
+            raise UserError(
+                f"{name} {number} has {words} words, and at most {limit} are read at once: split it into sentences, "
+                "one a line"
+            )
+
+
+def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
+    """Raises UserError where the model is not defined for so long a source. indices: of the sources among all, from 0,
+    for the sentence."""
+    limit = network.max_source_length
+    if limit is None or not rows:
+        return
+    lengths = network.encoded_lengths([field.length(row) for row in rows])
+    for length, index in zip(lengths, indices, strict=True):
+        if length > limit and field.written:
+            raise UserError(
+                f"text {index + 1} has {length} tokens, and this model reads at most {limit}: split it into sentences, "
+                "one a line"
+            )
+        if length > limit:
+            raise UserError(f"source {index + 1} has {length} positions, and this model reads at most {limit}: cut it")
+
+
+# The Python API, and the one path by which anything is decoded: translates, aligns and streams with a loaded run.
+
 if TYPE_CHECKING:
     from mt.config import Config
-    from mt.decoding.model import DecodableModel
+    from mt.decoding.modes import DecodableModel
     from mt.decoding.streaming import Session
-    from mt.onnx.manifest import ExportedConfig
+    from mt.onnx import ExportedConfig
 
 
 class Translator:
@@ -162,7 +199,7 @@ class Translator:
         log-probability of its target. Raises UserError for a text that is too long, and for `hard` where the attention
         cannot choose.
         """
-        from mt.decoding.alignment import aligned  # Not above: it needs torch.
+        from mt.decoding.forced import aligned  # Not above: it needs torch.
 
         return aligned(self, sources, targets, hard=hard)
 
@@ -234,3 +271,19 @@ class Translator:
         """Raises UserError where a text is too long. name, first_number: what to call the texts, and the number of the
         first."""
         refuse_long_texts(texts, self.config.dataset.cleaning.max_evaluation_length, name, first_number)
+
+
+# Links between words of models that read or write characters. Needs no torch.
+
+
+def in_words(translator: Translator, translation: Translation, source: Raw) -> Translation:
+    """Returns a translation of a source with links between words, also where the model writes characters."""
+    if translator.link_unit == "word" or not translation.tokens:
+        return translation
+    length = len(translation.source_tokens)
+    target = translator.tokenizers.target
+    return replace(
+        translation,
+        source_units=tuple(translator.field.units(length, translator.tokenizers.source, "word", source)),
+        target_units=tuple(target.decoded_unit_ids(translation.ids, "word")),
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from mt.data.fields import Raw
 from mt.data.tokenizer import UNK, Tokenizer, units
-from mt.data.tokenizer.marks import JOINER, SPACE
+from mt.data.tokenizer.processor import JOINER, SPACE
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from mt.common.comparable import is_blank
 from mt.common.terminal import output, say
 from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding.forced import forced_rows
@@ -19,6 +18,7 @@ from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import waits
 from mt.search.hypothesis import penalty
+from mt.text_io import is_blank
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,11 @@ from mt.decoding.modes import decodes_hard
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
-from mt.evaluation.drawings import drawings
-from mt.evaluation.links import alignment_error
-from mt.evaluation.pointing import pointing_score
+from mt.evaluation.drawings import alignment_error, drawings
 from mt.evaluation.score import Evaluation, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
-from mt.evaluation.timing import timing_scores
-from mt.metrics.instances import LOG, write_log
-from mt.metrics.latency import LatencyUnit
+from mt.evaluation.timing import pointing_score, timing_scores
+from mt.metrics.latency import LOG, LatencyUnit, write_log
 from mt.search.config import SearchConfig, waits
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_text

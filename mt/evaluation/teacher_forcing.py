@@ -1,15 +1,118 @@
-"""A pass over a split under teacher forcing: loss, attention statistics and word links."""
+"""A pass over a split under teacher forcing: loss, word links, and statistics of the attention.
+
+A statistic that shows a known failure becomes a warning, with the advice of the papers' guides (Raffel et al. 2017,
+appendix G; Chiu & Raffel 2018, appendix A)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import torch
+from torch import Tensor
 
 from mt.data.split import Split
 from mt.decoding.forced import forced_batches
 from mt.decoding.translator import Translator
-from mt.evaluation.attention_stats import AttentionStats
-from mt.evaluation.links import pharaoh
+from mt.evaluation.drawings import pharaoh
+from mt.models.attention import AttentionOutput
+
+# Statistics of attention, and a warning in words where they show a failure that is known.
+#
+# The advice is that of the papers' practitioner's guides (Raffel et al. 2017, appendix G; Chiu & Raffel 2018, appendix
+# A; Arivazhagan et al. 2019, section 5.4).
+
+DECIDED = 0.05
+"""A probability of stopping is saturated where it is within this of 0 or 1."""
+
+
+class AttentionStats:
+    """Means over all real target steps of the batches that were added. Only sums and positions are stored."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
+        self._positions: list[Tensor] = []
+
+    def add(self, output: AttentionOutput, source_mask: Tensor, target_mask: Tensor) -> None:
+        """Adds a batch. source_mask: [B, S]; target_mask: [B, T], bool."""
+        lengths = source_mask.sum(1)
+        weights = output.weights
+        entropy = -torch.special.xlogy(weights, weights).sum(-1)
+        longer = target_mask & (lengths > 1)[:, None]
+        self._mean("entropy", entropy[target_mask])
+        self._mean("normalized_entropy", (entropy / lengths[:, None].log())[longer])
+        chosen = weights if output.alpha is None else output.alpha
+        positions = torch.where(chosen.any(-1), chosen.argmax(-1), -1)
+        self._positions.append(positions[target_mask].cpu())
+        self._mean("at_first", (positions == 0)[longer])
+        self._mean("at_last", (positions == lengths[:, None] - 1)[longer])
+        selected = positions >= 0
+        moves = target_mask[:, 1:] & selected[:, 1:] & selected[:, :-1]
+        self._mean("jump", positions.diff(dim=1).abs()[moves])
+        if output.p_choose is not None and output.alpha is not None:
+            self._mean("lost_mass", (1 - output.alpha.sum(-1))[target_mask])
+            p_choose = output.p_choose[target_mask[..., None] & source_mask[:, None]]
+            self._mean("saturation", (p_choose - 0.5).abs() > 0.5 - DECIDED)
+
+    def merge(self, other: "AttentionStats") -> None:
+        """Adds the batches of another one."""
+        for name, total in other._sums.items():
+            self._sums[name] = self._sums.get(name, 0.0) + total
+            self._counts[name] = self._counts.get(name, 0) + other._counts[name]
+        self._positions += other._positions
+
+    def scores(self) -> dict[str, float]:
+        """Returns the means by name. entropy: of the weights, in nats; normalized_entropy: entropy as a share of the
+        largest that is possible; at_first, at_last: share of steps whose most probable position is the first or the
+        last; jump: positions between those of successive steps, where both have one. Of monotonic attention also
+        lost_mass: share of attention that has left the sentence; saturation: share of stopping probabilities that are
+        nearly 0 or 1."""
+        return {name: total / max(self._counts[name], 1) for name, total in self._sums.items()}
+
+    def disagreement(self, other: "AttentionStats") -> float:
+        """Returns the share of steps in which the most probable positions differ from those of `other`, of the same
+        batches."""
+        positions = torch.cat(self._positions)
+        return (positions != torch.cat(other._positions)).float().mean().item()
+
+    def _mean(self, name: str, values: Tensor) -> None:
+        self._sums[name] = self._sums.get(name, 0.0) + values.float().sum().item()
+        self._counts[name] = self._counts.get(name, 0) + values.numel()
+
+
+def warnings(stats: Mapping[str, float]) -> Iterator[str]:
+    """Yields a sentence for each known failure that the scores show."""
+    if "saturation" not in stats:
+        if stats.get("normalized_entropy", 0.0) > 0.9:
+            yield (
+                f"attention is nearly even over the source ({stats['normalized_entropy']:.0%} of the largest entropy): "
+                "it has not begun to align; train on, or raise optimizer.lr or its warm-up"
+            )
+        return
+    if stats["lost_mass"] > 0.5:
+        yield (
+            f"{stats['lost_mass']:.0%} of the attention has left the sentence: raise attention.energy_bias towards 0, "
+            "or set attention.mass_preservation=true"
+        )
+    elif stats["at_first"] > 0.9:
+        yield (
+            f"the pointer stays at the first position in {stats['at_first']:.0%} of the steps: make "
+            "attention.energy_bias more negative, so that it moves, or lower attention.noise_std"
+        )
+    elif stats["at_last"] > 0.9:
+        yield (
+            f"the pointer is at the last position in {stats['at_last']:.0%} of the steps: raise attention.energy_bias "
+            "towards 0, so that it stops earlier"
+        )
+    if stats.get("disagreement", 0.0) > 0.3:
+        yield (
+            f"soft and hard attention differ in {stats['disagreement']:.0%} of the steps, so that hard decoding is "
+            "not what is being trained: train on, or raise attention.noise_std"
+        )
+
+
+# A pass over a split under teacher forcing: loss, attention statistics and word links.
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,25 @@
-"""Scores when hypotheses were written against the times at which their targets were spoken."""
+"""Where and when a model attended: times of spoken words, and places of named objects."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from mt.common.comparable import comparable
+from data_prep.generated.scenes.truth import pointing
 from mt.data.split import Split
 from mt.data.tokenizer import Tokenizer, Unit, normalize
-from mt.decoding.streaming.words import TargetWords
+from mt.decoding.streaming.session import TargetWords
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.metrics.score import Score
-from mt.metrics.timing import Timed, parse_spans, timing
+from mt.metrics.base import Score
+from mt.metrics.captions import Truth
+from mt.metrics.wer import Timed, parse_spans, timing
+from mt.text_io import comparable
+
+# Scores when hypotheses were written against the times at which their targets were spoken.
 
 _LONG = 1 << 16
 """The length of a source from which the input positions for each encoded position are computed."""
@@ -30,7 +36,7 @@ class WrittenUnit(NamedTuple):
 
 
 def timing_scores(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
-    """Computes the scores of `mt.metrics.timing.timing`; none where it is not known when the units of the targets were
+    """Computes the scores of `mt.metrics.wer.timing`; none where it is not known when the units of the targets were
     spoken.
 
     The units of a split are words between blanks where there are as many of them as there are times, or else
@@ -116,3 +122,29 @@ def written_units(tokenizer: Tokenizer, ids: Sequence[int], unit: Unit) -> list[
         complete_units += [WrittenUnit(word, position, begun) for word in complete]
         begun = [position] if complete else [*begun, position]
     return [*complete_units, *(WrittenUnit(word, None, begun) for word in target.end())]
+
+
+# Compares where attention is while an object is named with where the object is, for captions that are scored by
+# truth.
+
+
+def pointing_score(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
+    """Computes `pointing`: of the words of true captions that name an object, the percentage for which attention was
+    largest on the object's box, see `data_prep.generated.scenes.truth.pointing`. Empty where captions are not scored by
+    `truth`, the model attends to nothing, or no caption is true."""
+    if Truth.name not in translator.config.dataset.metrics or not translator.model.uses_source:
+        return {}
+    tokenizer = translator.tokenizers.target
+    hits: list[bool] = []
+    side = 0
+    for translation, picture, references in zip(
+        translations, split.column("source"), split.column("references"), strict=True
+    ):
+        # A word is written with its last token.
+        steps = [word.tokens[-1] for word in written_units(tokenizer, translation.ids, "word")]
+        side = math.isqrt(translation.alignment.shape[1])
+        hits += pointing(translation.text, translation.alignment[steps], picture, references, (side, side))
+    if not hits:
+        return {}
+    signature = f"n:{len(hits)}|of:objects of true captions|grid:{side}x{side}"
+    return {"pointing": Score(100 * float(np.mean(hits)), signature)}

@@ -1,20 +1,119 @@
 """Cross entropy with label smoothing, summed over real tokens, without ever holding all logits.
 
-Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped block
-by block, so that what is kept for the backward pass has the size of the readouts and of the output matrix.
-"""
+Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped
+block by block. The file begins with the mixture of generating and copying, then the divergence of two passes
+(R-Drop), both of which need the same logits; the function of the loss follows."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from mt.kernels.divergence import distance, divergences, one_below_the_other, side_by_side
 from mt.kernels.linear import matrix_product
-from mt.kernels.mixture import Mixture, mixed
+
+# The probability of a token that is in part a softmax's, and in part something else, as that of a copy.
+
+LEAST_SHARE = 80.0
+"""Nats: a mixed probability below exp(-LEAST_SHARE) has the gradient of one of that size."""
+
+
+class Mixture(NamedTuple):
+    """The probability of each target token as a part of the softmax's and something else:
+    p = share * softmax(logits)[target] + other."""
+
+    share: Tensor
+    """[B, T], greater than 0."""
+    other: Tensor
+    """[B, T], not negative."""
+    parts: Tensor | None = None
+    """[B, T, S]: the probability of each of S places that the other may be from, whatever the target; for `agreement`
+    alone."""
+
+
+def mixed(
+    predicted: Tensor, mixture: Tensor, smoothing: float, counts: Tensor | None, share: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the logarithms of mixed probabilities [N, 1], the softmax's part in each, and the gradient of (1 -
+    smoothing) * -log p with respect to the mixture, [2, N].
+
+    predicted: [N, 1], the logarithms of the softmax's probabilities. mixture: [2, N], share and other. counts: [N, 1],
+    1 or 0, whether each row counts; share: [N, 1], how much, in the gradient; None: 1.
+    """
+    log_share, log_other = mixture.log()[..., None]
+    by_softmax = log_share + predicted
+    log_prob = torch.logaddexp(by_softmax, log_other)
+    # The gradient of what is nearly impossible is cut, so that it stays a number where it is multiplied by 0.
+    grad = torch.cat((-(predicted - log_prob).exp(), -(-log_prob.clamp(min=-LEAST_SHARE)).exp()), 1)
+    generated = (by_softmax - log_prob).exp()
+    grad *= 1 - smoothing
+    log_prob = log_prob if counts is None else log_prob * counts
+    return log_prob, generated, (grad if share is None else grad * share).T
+
+
+# How far apart the predictions of the same tokens are that two passes of a model make, with its gradient.
+#
+# What is compared may have less than all of the probability. P and Q are measures then, and how far they are apart is
+# half of the sum of (P - Q) (log P - log Q), which of whole distributions is (KL(P || Q) + KL(Q || P)) / 2.
+
+LEAST = 1e-9
+"""What a smaller part of a probability is taken for."""
+
+
+def divergences(
+    log_probs: Float[Tensor, "N V"], share: Float[Tensor, "N 1"] | None = None
+) -> tuple[Float[Tensor, " N//2"], Float[Tensor, "N V"], Float[Tensor, "N 1"]]:
+    """Returns for each pair of predictions how far they are apart, in nats, and its gradients in the logits and in the
+    shares.
+
+    log_probs: rows 2 n and 2 n + 1 are of token n, both of the whole vocabulary. share: of each row what its
+    probabilities count for; None: 1.
+    """
+    joint = log_probs
+    if share is None:
+        share = log_probs.new_ones(len(log_probs), 1)
+    else:
+        share = share.clamp(min=LEAST)
+        joint = log_probs + share.log()
+    share_p, share_q = share.unflatten(0, (-1, 2)).unbind(1)
+    log_p, log_q = joint.unflatten(0, (-1, 2)).unbind(1)
+    p = log_p.exp()
+    q = log_q.exp()
+    further = log_p - log_q
+    from_p = (p * further).sum(-1, keepdim=True)
+    from_q = -(q * further).sum(-1, keepdim=True)
+    grad_share = torch.stack((from_p + share_p - share_q, from_q + share_q - share_p), 1).flatten(0, 1) / (2 * share)
+    # In log P the derivative is (P (log P - log Q) + P - Q) / 2; in the logits, the same less its sum for each softmax.
+    grad_p = (further + (share_q - from_p) / share_p).mul_(p).sub_(q)
+    grad_q = further.neg_().add_((share_p - from_q) / share_q).mul_(q).sub_(p)
+    return (from_p + from_q)[:, 0] / 2, torch.stack((grad_p, grad_q), 1).flatten(0, 1).div_(2), grad_share
+
+
+def distance(parts: Float[Tensor, "N T S"], mask: Bool[Tensor, "N T"]) -> Float[Tensor, ""]:
+    """Returns how far apart the two halves of a batch of measures are, in nats, summed over the real steps;
+    differentiable. mask: true on real steps."""
+    p, q = parts.chunk(2)
+    log_p, log_q = parts.clamp(min=LEAST).log().chunk(2)
+    return ((p - q) * (log_p - log_q)).sum(-1)[mask[: len(p)]].sum() / 2
+
+
+def side_by_side(halves: Shaped[Tensor, "N T *sizes"]) -> Shaped[Tensor, "N//2 2*T *sizes"]:
+    """Returns the tokens of the first half of the sequences, each followed by its fellow of the second."""
+    return halves.unflatten(0, (2, -1)).movedim(0, 2).flatten(1, 2)
+
+
+def one_below_the_other(tokens: Float[Tensor, "N T"]) -> Float[Tensor, "2*N T//2"]:
+    """Takes `side_by_side` back."""
+    return tokens.unflatten(1, (-1, 2)).movedim(2, 0).flatten(0, 1)
+
+
+# Cross entropy with label smoothing, summed over real tokens, without ever holding all logits.
+#
+# Logits are by far the largest tensor of a training step. They are made, turned into their own gradient and dropped
+# block by block, so that what is kept for the backward pass has the size of the readouts and of the output matrix.
 
 
 def token_losses(
@@ -39,7 +138,7 @@ def token_losses(
     mixture: what the targets' probabilities are, where they are not the softmax's.
     agreement: above 0, the second half of the sequences repeats the first, and the sum has so many times
     (KL(p || q) + KL(q || p)) / 2 of what the two say of each token (Liang et al. 2021), without weights: of the
-    softmaxes p and q, or with a mixture of the shares of these and the parts (`mt.kernels.divergence`).
+    softmaxes p and q, or with a mixture of the shares of these and the parts (`mt.kernels.cross_entropy`).
 
     Differentiable once. Products are computed in the type of autocast, or of `readouts`; softmax and sums in float32.
     """

@@ -1,10 +1,7 @@
-"""Products in whole numbers of 8 bits, for the steps of a search: a matrix has a quarter of its bytes, and processors
-with instructions for such products (VNNI, AMX) take several of them in the time of one in float32.
+"""Products in whole numbers of 8 bits, for the steps of a search, and the recurrent cells that use them.
 
-Each row of a matrix has a scale, its largest number over 127, and is rounded to steps of it once (Wu et al. 2016,
-section 6); each row that is multiplied by the matrix likewise, at every product. Sums are exact: processors without
-those instructions add pairs of products in 16 bits, so that there a matrix has 63 steps.
-"""
+A matrix has a quarter of its bytes, and processors with instructions for such products (VNNI, AMX) take several of
+them in the time of one in float32."""
 
 import warnings
 from abc import abstractmethod
@@ -17,8 +14,33 @@ import torch
 from jaxtyping import Float, Int8, UInt8
 from torch import Tensor, nn
 
-from mt.kernels.cells import gru_state, lstm_state
 from mt.kernels.compiled import Loop, compiled_loop, float32_at, int32_at, uint8_at
+
+# The states of recurrent cells from the products of their matrices, for those who multiply otherwise than torch.
+
+
+def lstm_state(gates: Float[Tensor, "B G"], cell: Float[Tensor, "B H"]) -> tuple[Float[Tensor, "B H"], ...]:
+    """Returns the next hidden and cell vectors. gates: i, f, g and o before their nonlinearities."""
+    enter, keep, _, show = gates.sigmoid().chunk(4, 1)  # one call for all costs less than three
+    cell = keep * cell + enter * gates.chunk(4, 1)[2].tanh()
+    return show * cell.tanh(), cell
+
+
+def gru_state(
+    of_input: Float[Tensor, "B G"], of_hidden: Float[Tensor, "B G"], hidden: Float[Tensor, "B H"]
+) -> tuple[Float[Tensor, "B H"], ...]:
+    """Returns the next hidden vectors. of_input, of_hidden: r, z and n before their nonlinearities."""
+    reset, keep = (of_input + of_hidden).sigmoid().chunk(3, 1)[:2]
+    candidate = (of_input.chunk(3, 1)[2] + reset * of_hidden.chunk(3, 1)[2]).tanh()
+    return (keep * hidden + (1 - keep) * candidate,)
+
+
+# Products in whole numbers of 8 bits, for the steps of a search: a matrix has a quarter of its bytes, and processors
+# with instructions for such products (VNNI, AMX) take several of them in the time of one in float32.
+#
+# Each row of a matrix has a scale, its largest number over 127, and is rounded to steps of it once (Wu et al. 2016,
+# section 6); each row that is multiplied by the matrix likewise, at every product. Sums are exact: processors without
+# those instructions add pairs of products in 16 bits, so that there a matrix has 63 steps.
 
 MOST = 127
 SMALLEST = 1e-30

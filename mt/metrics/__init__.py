@@ -4,14 +4,11 @@ from collections.abc import Sequence
 
 from mt.errors import UserError, invalid_choice
 from mt.metrics.accuracy import Accuracy
-from mt.metrics.base import Metric, References
+from mt.metrics.base import DEFAULT, Metric, References, Settings, without_mode
 from mt.metrics.bleu import Bleu, Chrf, Ter
-from mt.metrics.captions import Cider, CocoBleu, CocoRouge
+from mt.metrics.captions import Cider, CocoBleu, CocoRouge, Truth
 from mt.metrics.meteor import Meteor
 from mt.metrics.rouge import Rouge
-from mt.metrics.score import without_mode
-from mt.metrics.settings import DEFAULT, Settings
-from mt.metrics.truth import Truth
 from mt.metrics.wer import Cer, Wer
 
 METRICS: dict[str, type[Metric]] = {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mt.errors import UserError
-from mt.metrics.score import Score, require_pairs
+from mt.metrics.base import Score, require_pairs
 
 Link = tuple[int, int]
 

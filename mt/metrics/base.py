@@ -1,18 +1,204 @@
-"""The base of every metric: a class with a name and a direction that scores a corpus and compares systems on it."""
+"""The base of every metric, in the order in which it is used.
+
+Settings make a metric; a score is its result, with a signature;
+significance compares two systems by paired bootstrap resampling; `Metric` brings them together."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import chain
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from mt.common.comparable import COMPOSED, are_composed, comparable, with_field
-from mt.metrics.score import Score, reference_count, require_pairs
-from mt.metrics.settings import DEFAULT, Settings
-from mt.metrics.significance import SAMPLES, SEED, Paired, paired_bootstrap, percentage
+from mt.errors import UserError
+from mt.text_io import COMPOSED, are_composed, comparable, with_field
+
+# The settings of metrics. Every metric is made with all of them and uses those that concern it.
+
+
+@dataclass(frozen=True)
+class RougeProtocol:
+    """The settings of ROUGE that a benchmark of summarization agrees on. All of them stand in the signature."""
+
+    measure: Literal["f1", "recall"] = "f1"
+    limit_bytes: int | None = None
+    """The bytes of UTF-8 to which each hypothesis is cut, within a word too; references are never cut. None: all."""
+    mask_digits: bool = False
+    """Whether digits become `#` on both sides, of which rouge-score's tokenizer makes a blank: numbers do not count."""
+    keep_unk: bool = True
+    """Whether the tokens `<unk>`, `unk` and `UNK` count as words, or are taken out of both sides."""
+    multi: Literal["max", "mean"] = "max"
+    """How several references count: the one with the highest measure, for each score by itself (Lin 2004, 2.1), or the
+    mean over all. Figures published on DUC are means: ROUGE-1.5.5 averages by default."""
+    stem: bool = True
+    """Whether Porter stems of words longer than three letters are compared. They are English, and made with
+    rouge-score's tokenizer alone."""
+    tokenizer: str = "a-z0-9"
+    """The name of rouge-score's tokenizer, which knows these letters alone, or of one of BLEU's: see
+    `mt.metrics.rouge.ROUGE_TOKENIZERS`."""
+
+
+PLAIN = RougeProtocol()
+ROUGE_PROTOCOLS = {
+    "plain": PLAIN,
+    # Rush et al. 2015: lower case, digits as `#`. Which test set it is (their sample of 1,951 pairs, or the 2,000 that
+    # it was filtered from) is the data's business.
+    "gigaword": RougeProtocol(mask_digits=True),
+    # DUC 2003 and 2004, task 1: recall at 75 bytes, four references.
+    "duc": RougeProtocol(measure="recall", limit_bytes=75),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a metric is made with."""
+
+    target_language: str | None = None
+    """The code of the language that is scored (`de`, `zh-CN`, `jpn`), or the ending of its files."""
+    bleu_tokenizer: str | None = None
+    """The name of BLEU's tokenizer; None: that of the target language."""
+    rouge: RougeProtocol = PLAIN
+    lowercase: bool = False
+    """Whether capitals are compared as small letters, as for a model whose tokenizer writes no others."""
+
+
+DEFAULT = Settings()
+
+
+# The result of every metric, and the checks that every corpus metric makes before it counts.
+
+
+@dataclass(frozen=True)
+class Score:
+    """A corpus score, with all that a reader needs to compute it again (Post 2018, "A Call for Clarity")."""
+
+    score: float
+    signature: str
+
+
+def require_pairs(hypotheses: Sized, references: Sized) -> None:
+    """Checks that there are as many hypotheses as references, at least one: hypothesis i is scored against entry i.
+
+    Raises:
+        UserError: the counts differ, or there is nothing to score.
+    """
+    if len(hypotheses) != len(references):
+        raise UserError(
+            f"there are {len(hypotheses)} hypotheses but {len(references)} references: "
+            "give one entry per sentence on both sides, in the same order"
+        )
+    if len(hypotheses) == 0:
+        raise UserError("there is nothing to score: give at least one hypothesis and its reference")
+
+
+def reference_count(references: Sequence[Sequence[str]]) -> str:
+    """Returns the `nrefs` field of a signature, as sacreBLEU writes it: a number, or "var" where sentences differ.
+
+    Raises:
+        TypeError: an entry is a string instead of a list of strings (its characters would be scored).
+        UserError: a sentence has no reference.
+    """
+    for number, group in enumerate(references, start=1):
+        if isinstance(group, str):
+            raise TypeError("references[i] is the list of all references of sentence i, not a string")
+        if not group:
+            raise UserError(f"sentence {number} has no reference: give each sentence at least one")
+    counts = {len(group) for group in references}
+    return str(counts.pop()) if len(counts) == 1 else "var"
+
+
+def without_mode(name: str) -> str:
+    """Returns the name of a score without the mode of decoding: `bleu` for `bleu_soft` and `bleu_hard`."""
+    return name.removesuffix("_soft").removesuffix("_hard")
+
+
+# Tests whether a system is better than another by paired bootstrap resampling (Koehn 2004).
+
+SAMPLES = 1000
+"""How many test sets are drawn, with replacement, from the one there is."""
+SEED = 12345
+"""The seed of the draws; that of sacreBLEU, so that all metrics see the same test sets."""
+LEVEL = 0.05
+"""A p-value below it is called significant."""
+
+
+@dataclass(frozen=True)
+class Paired(Score):
+    """A corpus score, how far it depends on the test set, and how it stands beside a baseline's."""
+
+    mean: float
+    """The mean of the score over the samples."""
+    ci: float
+    """Half the width of the interval that 95 % of the samples fall into."""
+    p_value: float | None
+    """The probability of a difference from the baseline as large as this one by chance; None for the baseline."""
+
+    @property
+    def significant(self) -> bool:
+        """Returns whether the score differs significantly from the baseline's."""
+        return self.p_value is not None and self.p_value < LEVEL
+
+
+def percentage(sums: np.ndarray) -> np.ndarray:
+    """Computes 100 * numerator / denominator of [..., 2]; a denominator of 0 (references without a word) counts as
+    1."""
+    return 100 * sums[..., 0] / np.where(sums[..., 1] == 0, 1, sums[..., 1])
+
+
+def paired_bootstrap(
+    counts: Mapping[str, np.ndarray], signature: str, score_of_sums: Callable[[np.ndarray], np.ndarray] = percentage
+) -> dict[str, Paired]:
+    """Compares systems, by name, whose score is computed from sums over the sentences; the first is the baseline.
+
+    Interval and p-value are defined as sacreBLEU defines them for BLEU (its `significance.py`, which follows Moses and
+    multeval), on the same samples.
+
+    Args:
+        counts: [N, K] of each system, numerators and denominators where K = 2, all of the same N sentences.
+        signature: that of every result.
+        score_of_sums: computes the score [...] of sums [..., K].
+    """
+    stacked = np.stack([np.asarray(rows, dtype=float) for rows in counts.values()], axis=1)  # [N, systems, K]
+    scores = score_of_sums(stacked.sum(0))
+    samples = score_of_sums(_resampled(stacked))
+    results = {}
+    for i, name in enumerate(counts):
+        sample = samples[:, i]
+        p_value = None
+        if i > 0:
+            differences = np.abs(sample - samples[:, 0])
+            as_large = int((differences - differences.mean() > abs(scores[i] - scores[0])).sum())
+            p_value = p_value_unless_equal((as_large + 1) / (SAMPLES + 1), scores[i], scores[0])
+        results[name] = Paired(float(scores[i]), signature, float(sample.mean()), _half_width(sample), p_value)
+    return results
+
+
+def p_value_unless_equal(p_value: float, score: float, baseline: float) -> float:
+    """Returns the p-value of sacreBLEU's test, or 1 for equal scores, for which that test returns its smallest
+    value."""
+    return p_value if score != baseline else 1.0
+
+
+def _resampled(counts: np.ndarray) -> np.ndarray:
+    """Returns the sums [SAMPLES, systems, K] of [N, systems, K] over each test set that is drawn."""
+    draw = np.random.default_rng(SEED)
+    size = len(counts)
+    flat = counts.reshape(size, -1)
+    # How often each sentence was drawn, one sample after the other: all of them at once would take SAMPLES * N numbers.
+    sums = [np.bincount(draw.integers(size, size=size), minlength=size) @ flat for _ in range(SAMPLES)]
+    return np.array(sums).reshape(SAMPLES, *counts.shape[1:])
+
+
+def _half_width(sample: np.ndarray) -> float:
+    """Returns half the width of the interval without the 2.5 % at either end."""
+    ordered = np.sort(sample)
+    cut = len(sample) // 40
+    return float(ordered[-1 - cut] - ordered[cut]) / 2
+
+
+# The base of every metric: a class with a name and a direction that scores a corpus and compares systems on it.
 
 Systems = Mapping[str, Sequence[str]]
 """Hypotheses of each system, by its name."""
@@ -24,7 +210,7 @@ AnyScore = TypeVar("AnyScore", bound=Score)
 class Metric(ABC):
     """A measure of text against references. `METRICS` of this package lists them all.
 
-    `score` and `compare` bring both sides into one form (`mt.common.comparable`), and a subclass counts what they
+    `score` and `compare` bring both sides into one form (`mt.text_io`), and a subclass counts what they
     pass on.
     """
 

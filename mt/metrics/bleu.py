@@ -7,11 +7,8 @@ from typing import Any
 
 from mt.errors import UserError, invalid_choice, message_of
 from mt.metrics.advice import is_unspaced, nearly_all
-from mt.metrics.base import Metric, References, Systems
+from mt.metrics.base import DEFAULT, SAMPLES, Metric, Paired, References, Score, Settings, Systems, p_value_unless_equal
 from mt.metrics.languages import language
-from mt.metrics.score import Score
-from mt.metrics.settings import DEFAULT, Settings
-from mt.metrics.significance import SAMPLES, Paired, p_value_unless_equal
 
 TOKENIZERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "zh")
 """The tokenizers of sacreBLEU. The two of FLORES are models that it downloads."""

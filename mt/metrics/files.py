@@ -7,18 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mt.common.comparable import is_blank
 from mt.common.terminal import say
 from mt.errors import UserError
 from mt.metrics import build, notes
 from mt.metrics.advice import lacks_capitals
-from mt.metrics.base import References
-from mt.metrics.instances import read_log, score_latency
-from mt.metrics.latency import LatencyUnit, degenerate, unsuited
+from mt.metrics.base import References, Score, Settings
+from mt.metrics.latency import LatencyUnit, degenerate, read_log, score_latency, unsuited
 from mt.metrics.rouge import Lead
-from mt.metrics.score import Score
-from mt.metrics.settings import Settings
-from mt.text_io import read_parallel
+from mt.text_io import is_blank, read_parallel
 
 
 def score_files(

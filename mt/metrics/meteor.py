@@ -12,9 +12,8 @@ import numpy as np
 
 from mt.errors import UserError
 from mt.metrics.advice import share_in_tokens
-from mt.metrics.base import References
+from mt.metrics.base import DEFAULT, References, Settings
 from mt.metrics.captions import CaptionMetric, tokenize
-from mt.metrics.settings import DEFAULT, Settings
 
 ALPHA = 0.85
 BETA = 0.2

@@ -9,7 +9,7 @@ from unicodedata import category
 import numpy as np
 
 from mt.metrics.advice import is_unspaced, nearly_all
-from mt.metrics.ngrams import ngrams
+from mt.metrics.sentence import ngrams
 
 
 def text_statistics(

@@ -10,10 +10,8 @@ import numpy as np
 
 from mt.errors import UserError, invalid_choice
 from mt.metrics.advice import count_letters, is_unspaced, nearly_all, share_in_tokens
-from mt.metrics.base import RatioMetric, References, Systems
+from mt.metrics.base import DEFAULT, PLAIN, Paired, RatioMetric, References, RougeProtocol, Settings, Systems
 from mt.metrics.bleu import TOKENIZERS, tokenizing, unsuited_tokenizer
-from mt.metrics.settings import DEFAULT, PLAIN, RougeProtocol, Settings
-from mt.metrics.significance import Paired
 
 ROUGE_TOKENIZERS = (PLAIN.tokenizer, *TOKENIZERS)
 """rouge-score's own, and those of BLEU for other languages: intl where words stand between blanks."""

@@ -1,21 +1,49 @@
-"""Scores of single sentences, of every hypothesis against every reference alone: what is expected or minimised where
-sentences are compared with one another, as in minimum Bayes risk decoding and minimum risk training.
+"""Scores of single sentences, every hypothesis against every reference alone, and the n-grams they count.
 
-They are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds: n-grams are
-counted once for each text, and the matches of all pairs are products of matrices.
-"""
+They are the utilities of minimum Bayes risk decoding and the costs of minimum risk training."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from mt.common.comparable import comparable
+from mt.metrics.base import DEFAULT, Settings
 from mt.metrics.bleu import Bleu
-from mt.metrics.ngrams import longest_common_subsequence, ngrams
 from mt.metrics.rouge import Rouge
-from mt.metrics.settings import DEFAULT, Settings
+from mt.text_io import comparable
+
+# N-grams, and the longest common subsequence of two texts.
+
+Units = TypeVar("Units", str, tuple[str, ...])
+"""The characters of a text, or its words."""
+
+
+def ngrams(units: Units, order: int) -> list[Units]:
+    """Returns the n-grams of `order` units, from the first to the last."""
+    return [units[start : start + order] for start in range(len(units) - order + 1)]
+
+
+def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
+    """Returns the length of the longest common subsequence, by one sum of whole numbers for each word of `other`, whose
+    bits are the positions of `one` (Hyyrö 2004)."""
+    positions: dict[str, int] = {}
+    for position, word in enumerate(one):
+        positions[word] = positions.get(word, 0) | 1 << position
+    everything = (1 << len(one)) - 1
+    unmatched = everything
+    for word in other:
+        matching = unmatched & positions.get(word, 0)
+        unmatched = (unmatched + matching | unmatched - matching) & everything
+    return len(one) - unmatched.bit_count()
+
+
+# Scores of single sentences, of every hypothesis against every reference alone: what is expected or minimised where
+# sentences are compared with one another, as in minimum Bayes risk decoding and minimum risk training.
+#
+# They are those of sacreBLEU and rouge-score to the last digits, for a thousand pairs in a few milliseconds: n-grams
+# are counted once for each text, and the matches of all pairs are products of matrices.
 
 CHRF_ORDER = 6
 """Most characters of an n-gram of chrF."""

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from mt.models.batch import Batch
 from mt.models.encoders import Encoded
-from mt.ops.ctc import ctc_losses
+from mt.ops.losses import ctc_losses
 
 
 class CTC(nn.Linear):

@@ -15,9 +15,9 @@ from mt.models.ctc import CTC
 from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts, Prediction
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import Embedding, build_frontend
-from mt.models.initialisation import init_matrices
 from mt.models.penalties import WeightPenalties
 from mt.models.source import SourceReader
+from mt.models.weights import init_matrices
 
 
 class Loss(NamedTuple):

@@ -1,9 +1,6 @@
-"""The numbers of a model in a safetensors file: in float32, or in fewer bits for those who only decode.
+"""The numbers of a model: how matrices start, how they are stored, and how they grow with a vocabulary.
 
-bfloat16 has float32's range and 8 significant bits. int8 has a scale for each row of a matrix, the row's largest
-number over 127, beside it in the file as `<name>:scale`. Both become float32 again when they are read: a file of a half
-or a quarter of the size, whose model computes as any other. Vectors and single numbers stay in float32.
-"""
+Files are safetensors, in float32, or in fewer bits for decoding alone."""
 
 import contextlib
 import math
@@ -16,10 +13,16 @@ from typing import Literal, get_args
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from mt.common.input_files import reason, require_regular
 from mt.errors import UserError
+
+# The numbers of a model in a safetensors file: in float32, or in fewer bits for those who only decode.
+#
+# bfloat16 has float32's range and 8 significant bits. int8 has a scale for each row of a matrix, the row's largest
+# number over 127, beside it in the file as `<name>:scale`. Both become float32 again when they are read: a file of a
+# half or a quarter of the size, whose model computes as any other. Vectors and single numbers stay in float32.
 
 Form = Literal["float32", "bfloat16", "int8"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -114,3 +117,68 @@ def _quantized(tensor: Tensor) -> tuple[Tensor, Tensor]:
     # A row of zeros has the scale 0, and stays one.
     steps = (rows / scale.clamp(min=torch.finfo(scale.dtype).tiny)[:, None]).round()
     return steps.to(torch.int8).view(tensor.shape), scale
+
+
+# The tensors of a model for vocabularies to which pieces were added; what it predicted before stays as it is.
+
+UNK = 1
+SHARE = 1e-8
+"""Probability that all new pieces of a vocabulary have together at first, as a share of that of the unknown piece."""
+_SOURCE = ("frontend.table.weight",)
+_TARGET = ("decoder.embedding.table.weight", "decoder.output.weight", "decoder.output.bias")
+_CTC = ("ctc.weight", "ctc.bias")
+_BIASES = ("decoder.output.bias", "ctc.bias")
+
+Sizes = tuple[int, int, int | None]
+"""The sizes of the vocabularies of source, target and transcripts."""
+
+
+def grown(state: Mapping[str, Tensor], before: Sizes, after: Sizes) -> dict[str, Tensor]:
+    """Returns the state of a `Seq2Seq` with vocabularies of other sizes, whose new pieces have the ids after the old
+    ones.
+
+    A new piece starts as what the model took it for: it has the vectors of the unknown piece, in the source as in the
+    output. Its bias is lower, so that whatever the readout is, all new pieces have `SHARE` of the unknown piece's
+    probability: the old ones' changes by a factor of at least 1 - `SHARE`.
+    """
+    sizes = dict.fromkeys(_SOURCE, (before[0], after[0])) | dict.fromkeys(_TARGET, (before[1], after[1]))
+    # Of CTC that writes transcripts, whose vocabulary never grows.
+    sizes |= dict.fromkeys(_CTC, (before[1], after[1]) if before[2] is None else (before[2], before[2]))
+    return {
+        name: _longer(tensor, *sizes[name], lowered=name in _BIASES) if name in sizes else tensor
+        for name, tensor in state.items()
+    }
+
+
+def _longer(tensor: Tensor, before: int, after: int, *, lowered: bool) -> Tensor:
+    """Returns a tensor with more rows of the vocabulary; what comes after them, as the blank of CTC, stays last."""
+    count = after - before
+    if not count:
+        return tensor
+    new = tensor[UNK].expand(count, *tensor.shape[1:])
+    new = new - math.log(count / SHARE) if lowered else new
+    return torch.cat((tensor[:before], new, tensor[before:]))
+
+
+# How the matrices of a model start.
+
+
+def init_matrices(model: nn.Module, limit: float) -> None:
+    """Lets the matrices of torch's linear and recurrent layers start uniform in [-limit, limit]. Every other parameter
+    keeps what its own module gave it: so do word vectors, even where they are the output matrix."""
+    tables = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.RNNBase)):
+            for parameter in module.parameters():
+                if parameter.dim() == 2 and parameter not in tables:
+                    nn.init.uniform_(parameter, -limit, limit)
+
+
+@torch.no_grad()
+def open_forget_gates(model: nn.Module, forget_bias: float) -> None:
+    """Adds to the biases of the forget gates of torch's LSTMs (Gers et al. 2000; Jozefowicz et al. 2015)."""
+    for module in model.modules():
+        if isinstance(module, nn.LSTM):
+            for name, parameter in module.named_parameters():
+                if name.startswith("bias_ih"):
+                    parameter.chunk(4)[1].add_(forget_bias)

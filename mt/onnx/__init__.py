@@ -1,0 +1,203 @@
+"""The graphs of an exported folder: their description, and the one door to ONNX Runtime. Needs no torch."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mt.common.input_files import read_json, sha256
+from mt.common.options import Options, parse
+from mt.data.dataset import DatasetConfig
+from mt.errors import UserError, message_of
+from mt.search.config import SearchConfig
+from mt.search.constraints import Forbidden
+from mt.search.draws import Draws
+from mt.search.faults import not_finite
+from mt.search.hypothesis import NEVER_CHOSEN
+from mt.search.stepper import Attention, Step
+
+# Defines the description of an exported folder's graphs, for the export and for decoding; needs no torch.
+
+FORMAT = 1
+"""Raised whenever the graphs' inputs or outputs change."""
+MANIFEST = "onnx.json"
+ENCODER = "encoder.onnx"
+STEP = "step.onnx"
+
+
+class Manifest(Options):
+    """`onnx.json`. The graphs' inputs and outputs, of N hypotheses of one source of S tokens:
+
+    encoder: source [1, S] int64 -> memory.0, ... [1, ...], state.0, ... [1, ...]
+    step: tokens [N] int64, memory.* [N, ...], state.* [N, ...]
+        -> log_probs [N, V], weights [N, W], next.0, ... [N, ...], and where the attention is hard stops, first [N]
+    """
+
+    format: int
+    hard: bool
+    """Whether the attention reads hard, so that a step returns where it stopped."""
+    chunk_size: int | None
+    """How many positions a hard attention attends to; None where it is one, or no fixed number."""
+    max_source_length: int | None
+    dtype: str
+    """The type of the matrices: float32 or int8."""
+    checkpoint: dict[str, int | str | list[int]]
+    """Which checkpoint the weights are of, as in `results.json`."""
+    sha256: dict[str, str]
+    """The sums of the other files that decoding reads, by name."""
+
+
+class ExportedChoice(Options):
+    """What was chosen of a group of options."""
+
+    name: str
+
+
+class ExportedConfig(Options):
+    """The part of the `config.json` of a run that decoding needs."""
+
+    attention: ExportedChoice
+    dataset: DatasetConfig
+    search: SearchConfig
+    init_from: str | None = None
+
+
+# The one door to ONNX Runtime: verifies and runs the graphs of an exported folder.
+
+_REMEDY = "copy the folder again"
+FEW = 16
+"""So many largest numbers are faster looked for one after another than by a partition of all."""
+
+
+class Networks:
+    """The encoder and the step of one model, on the CPU."""
+
+    def __init__(self, folder: Path, step_threads: int) -> None:
+        """step_threads: threads that share the products of a step. Raises UserError where the folder is damaged, of
+        another format, or ONNX Runtime is not installed."""
+        self.manifest = _verified(folder)
+        # Threads of both would wait for work at the same time, and take the processors from each other; the encoder is
+        # a tenth of the work, most of it one step after another.
+        self._encoder = _session(folder / ENCODER, 1)
+        self._step = _session(folder / STEP, step_threads)
+        self._step_inputs = {node.name for node in self._step.get_inputs()}
+        self._step_outputs = [node.name for node in self._step.get_outputs()]
+        self._encoded_names = [node.name for node in self._encoder.get_outputs()]
+
+    def stepper(self, ids: np.ndarray, beam_size: int) -> "OnnxStepper":
+        """Encodes a source; returns the stepper of up to `beam_size` hypotheses. ids: [S], EOS last."""
+        source = {"source": ids[None].astype(np.int64)}
+        encoded = dict(zip(self._encoded_names, self._encoder.run(self._encoded_names, source), strict=True))
+        return OnnxStepper(self._step, self._step_inputs, self._step_outputs, encoded, self.manifest.hard, beam_size)
+
+
+class OnnxStepper:
+    """Takes the steps of the hypotheses of one source; see `mt.search.stepper.Stepper`."""
+
+    def __init__(
+        self,
+        network: Any,
+        inputs: set[str],
+        outputs: list[str],
+        encoded: dict[str, np.ndarray],
+        hard: bool,
+        beam_size: int,
+    ) -> None:
+        """network: the session of a step. inputs, outputs: the names of its inputs and outputs. encoded: the encoder's
+        outputs by their names. hard: see `Manifest`."""
+        self._network = network
+        self._outputs = outputs
+        self._hard = hard
+        # Repeated once: a step of fewer hypotheses sees the first rows of it.
+        self._memory = {name: encoded[name].repeat(beam_size, 0) for name in inputs if name.startswith("memory.")}
+        states = sorted((name for name in encoded if name.startswith("state.")), key=lambda name: int(name[6:]))
+        self._state = [encoded[name] for name in states]
+        self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
+
+    def step(self, tokens: list[int], parents: list[int], count: int | Draws, forbidden: Forbidden | None) -> Step:
+        if parents != list(range(len(self._state[0]))):  # else each continues itself, as in greedy search
+            rows = np.array(parents)
+            self._state = [part.take(rows, 0) for part in self._state]
+        inputs = {name: part[: len(tokens)] for name, part in self._memory.items()}
+        inputs |= {name: self._state[index] for index, name in self._read_states}
+        inputs["tokens"] = np.array(tokens)
+        log_probs, weights, *rest = self._network.run(self._outputs, inputs)
+        stops = rest.pop(0) if self._hard else None
+        first = rest.pop(0) if self._hard else None
+        self._state = rest
+        attention = Attention(weights, stops, first)
+        if isinstance(count, Draws):
+            return Step(*count.choose(log_probs, forbidden), attention)
+        return Step(*top_k(log_probs, count, forbidden), attention)
+
+
+def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the `count` largest of each row, largest first, and their tokens, both [N, count]; as
+    `mt.search.best_tokens.top_k`.
+
+    log_probs: [N, V] float32; used up. Raises UserError where they are not finite.
+    """
+    for token in NEVER_CHOSEN:
+        log_probs[:, token] = -np.inf
+    if forbidden is not None:
+        log_probs[forbidden.pairs(log_probs.shape[1])] = -np.inf
+    count = min(count, log_probs.shape[1])
+    if count > FEW:
+        tokens = np.argpartition(-log_probs, count - 1, axis=1)[:, :count]
+        best = np.take_along_axis(log_probs, tokens, 1)
+        order = np.argsort(-best, axis=1, kind="stable")
+        best = np.take_along_axis(best, order, 1)
+        tokens = np.take_along_axis(tokens, order, 1)
+    else:
+        best_of_rows = []
+        tokens_of_rows = []
+        for numbers in log_probs:
+            for _ in range(count):
+                token = int(numbers.argmax())  # NaN is larger than any number
+                tokens_of_rows.append(token)
+                best_of_rows.append(numbers[token])
+                numbers[token] = -np.inf
+        best = np.array(best_of_rows, np.float32).reshape(-1, count)
+        tokens = np.array(tokens_of_rows).reshape(-1, count)
+    if not math.isfinite(sum(best[:, 0].tolist())):
+        raise not_finite()
+    return best, tokens
+
+
+def _verified(folder: Path) -> Manifest:
+    """Reads the manifest of a folder. Raises UserError where a file is not the one that was exported."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise UserError(
+            f"{folder} holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR --format onnx, and "
+            "give DIR"
+        )
+    plain = read_json(path, _REMEDY)
+    if (known := plain.get("format")) != FORMAT:
+        raise UserError(
+            f"{folder} was exported in format {known}, and this version reads {FORMAT}: export the run again"
+        )
+    manifest = parse(plain, Manifest, str(path))
+    for name, expected in manifest.sha256.items():
+        if Path(name).name != name or not (folder / name).is_file():
+            raise UserError(f"{folder}/{name} is missing: {_REMEDY}")
+        if sha256(folder / name) != expected:
+            raise UserError(f"{folder}/{name} is not the file that was exported (its SHA-256 differs): {_REMEDY}")
+    if missing := {ENCODER, STEP, "config.json"} - set(manifest.sha256):
+        raise UserError(f"{path} lists no SHA-256 of {min(missing)}: {_REMEDY}")
+    return manifest
+
+
+def _session(path: Path, threads: int) -> Any:
+    try:
+        import onnxruntime  # Not above: who decodes with torch needs none.
+    except ImportError as error:
+        raise UserError(f"engine=onnx needs ONNX Runtime ({error}): pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors alone
+    options.intra_op_num_threads = threads
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # it has a class for each kind of fault, under no common one
+        raise UserError(f"{path} cannot be loaded ({message_of(error)[:200]}): {_REMEDY}") from None

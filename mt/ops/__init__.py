@@ -2,14 +2,17 @@
 
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention, hard_adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
-from mt.ops.coverage import coverage_loss
-from mt.ops.doubly_stochastic import doubly_stochastic_loss
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
-from mt.ops.latency import differentiable_average_lagging, expected_lagging
-from mt.ops.quantity import quantity_loss
+from mt.ops.losses import (
+    coverage_loss,
+    differentiable_average_lagging,
+    doubly_stochastic_loss,
+    expected_lagging,
+    quantity_loss,
+)
 from mt.ops.scan import linear_scan
-from mt.ops.softmax import masked_softmax
+from mt.ops.sequences import masked_softmax
 
 __all__ = [
     "adaptive_chunkwise_attention",

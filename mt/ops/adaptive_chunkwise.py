@@ -22,7 +22,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.precision import compute_dtype, result_dtype
-from mt.ops.softmax import masked_softmax
+from mt.ops.sequences import masked_softmax
 
 BLOCK_BYTES = {"cpu": 32 * 2**20}
 """Size of the chunks of one block of rows, by the kind of device: on a CPU, what fits its cache."""

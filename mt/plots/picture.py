@@ -10,10 +10,8 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from mt.common.backdrop import Picture
-from mt.plots.fonts import font, shortened
 from mt.plots.heatmap import LABEL_CHARACTERS, wrapped
-from mt.plots.marks import MARK
-from mt.plots.style import DOTS_PER_INCH, INK, LABEL_POINTS
+from mt.plots.style import DOTS_PER_INCH, INK, LABEL_POINTS, MARK, font, shortened
 
 # Inches.
 _PANEL = 1.45

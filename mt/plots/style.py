@@ -1,8 +1,24 @@
-"""The look that all drawings share."""
+"""The look that all drawings share: style, fonts for as many scripts as possible, and marks upon an alignment."""
 
+import functools
+import sys
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib.metadata import distribution
+
+import numpy as np
+import regex
+from matplotlib import font_manager
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Polygon, Rectangle
+
+# The look that all drawings share.
 
 INK = "#1f2933"
 AXIS = "#52606d"
@@ -31,3 +47,221 @@ def name_axes(axes: Axes, x: str, y: str) -> None:
     """Writes the names of the two axes of a panel."""
     axes.set_xlabel(x, fontsize=LABEL_POINTS, color=AXIS)
     axes.set_ylabel(y, fontsize=LABEL_POINTS, color=AXIS)
+
+
+# Chooses the fonts that draw a text: the bundled ones, then those that are installed, for as many scripts as
+# possible.
+
+SQUARE = "□"
+"""Stands for a character that no font has."""
+
+# Fonts with a box for every character, which would hide that it has no glyph.
+_PLACEHOLDERS = (".", "last resort", "adobe blank")
+_warned: set[str] = set()
+
+
+def characters(text: str) -> list[str]:
+    """Cuts a text into what a reader takes for characters: a base with its combining marks (extended grapheme
+    clusters)."""
+    return regex.findall(r"\X", unicodedata.normalize("NFC", text))
+
+
+def drawable(text: str) -> str:
+    """Returns a text with a square for each character that no installed font has, and without combining marks that
+    none has. Warns on standard error of a script that has no font, once."""
+    return "".join(
+        "".join(code for code in cluster if family_of(code) or not _is_mark(code))
+        if family_of(cluster[0])
+        else _missing(cluster[0])
+        for cluster in characters(text)
+    )
+
+
+def shortened(text: str, limit: int) -> str:
+    """Returns a text as it can be drawn, of at most `limit` characters, of which the last is an ellipsis where more are
+    cut."""
+    drawn = characters(drawable(text))
+    return "".join(drawn if len(drawn) <= limit else [*drawn[: limit - 1], "…"])
+
+
+def font(points: float, texts: Iterable[str]) -> FontProperties:
+    """Returns a font, with fallbacks, in which `drawable` texts can be drawn. points: the height of its letters."""
+    needed = {family_of(code) for text in texts for code in text}
+    others = sorted(family for family in needed if family and family not in _bundled())
+    return FontProperties(family=[*_bundled(), *others], size=points)
+
+
+@functools.cache
+def family_of(character: str) -> str | None:
+    """Returns the first family that has a glyph for a character; None where none has."""
+    if not character.isprintable():
+        return None
+    return next((family for family in _families() if ord(character) in _charmap(family)), None)
+
+
+def _families() -> Iterator[str]:
+    yield from _bundled()
+    yield from _installed()
+
+
+@functools.cache
+def _bundled() -> tuple[str, ...]:
+    # matplotlib-fontja brings a Japanese font. Located, not imported: its import changes everyone's settings.
+    japanese = str(distribution("matplotlib-fontja").locate_file("matplotlib_fontja/fonts/ipaexg.ttf"))
+    font_manager.fontManager.addfont(japanese)
+    return "DejaVu Sans", font_manager.get_font(japanese).family_name
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    """Lists the families of this system, those for running text first."""
+    known = {str(entry.fname) for entry in font_manager.fontManager.ttflist}
+    for path in font_manager.findSystemFonts():
+        # matplotlib keeps a list from when it first ran, which knows no font that was installed since.
+        if path not in known:
+            try:
+                font_manager.fontManager.addfont(path)
+            except (OSError, RuntimeError, ValueError):
+                continue
+    # Of others matplotlib would log that it has no regular weight.
+    entries = (entry for entry in font_manager.fontManager.ttflist if (entry.style, entry.weight) == ("normal", 400))
+    names = {entry.name for entry in entries if not entry.name.lower().startswith(_PLACEHOLDERS)} - set(_bundled())
+    # The bundled Japanese font lacks the simplified Han characters first of all.
+    return tuple(sorted(names, key=lambda n: ("Sans" not in n, "Mono" in n, "Noto" not in n, not n.endswith(" SC"), n)))
+
+
+@functools.cache
+def _charmap(family: str) -> frozenset[int]:
+    """Returns the code points that a family can draw; none where its file cannot be used, as of coloured bitmaps."""
+    try:
+        face = font_manager.get_font(font_manager.findfont(FontProperties(family=family), fallback_to_default=False))
+        return frozenset(face.get_charmap()) if face.scalable else frozenset()
+    except (OSError, RuntimeError, ValueError):
+        return frozenset()
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
+
+
+def _missing(character: str) -> str:
+    """Warns that no font has a character, once for each script; returns what stands in its place."""
+    script = _script(character)
+    if script and script not in _warned:
+        _warned.add(script)
+        print(
+            f"warning: no installed font has {script}, so that heatmaps show {SQUARE} in their place: install one, for "
+            "example of the Noto family",
+            file=sys.stderr,
+        )
+    return SQUARE
+
+
+def _script(character: str) -> str | None:
+    """Names the script of a character; None where it has none, as a control character."""
+    kind = unicodedata.category(character)[0]
+    name = unicodedata.name(character, "")
+    if kind == "S":
+        return "some of the symbols"
+    script = name.partition(" ")[0]
+    return f"some {script if script == 'CJK' else script.capitalize()} characters" if kind in "LMN" and name else None
+
+
+# Draws marks upon an alignment: where a hard attention stopped, what had been read when, and known links.
+
+MARK = "#e6550d"
+_UNREAD = "#1f293312"
+_GOLD = "#2ca02c"
+
+
+def draw_positions(
+    axes: Axes,
+    stops: Sequence[int] | None,
+    chunk_size: int | None,
+    delays: Sequence[int] | None,
+    shape: tuple[int, int],
+) -> list[Artist]:
+    """Draws stops and delays, where they are known; returns the entries of a legend."""
+    marks: list[Artist] = []
+    if stops is not None:
+        marks += _draw_stops(axes, stops, chunk_size, shape)
+    elif chunk_size is not None:
+        raise ValueError("a chunk needs the stop that it ends at")
+    if delays is not None:
+        marks += _draw_path(axes, delays, shape)
+    return marks
+
+
+def draw_gold_links(axes: Axes, gold: Collection[tuple[int, int]] | None, shape: tuple[int, int]) -> list[Artist]:
+    """Draws a circle on each (source, target) link that is known to be right; returns the entry of a legend."""
+    if not gold:
+        return []
+    steps, length = shape
+    if not all(0 <= source < length and 0 <= target < steps for source, target in gold):
+        raise ValueError(f"gold links must lie within {length} source and {steps} target tokens")
+    circles = Line2D(
+        [source for source, _ in gold],
+        [target for _, target in gold],
+        linestyle="none",
+        marker="o",
+        markersize=7,
+        markerfacecolor="none",
+        color=_GOLD,
+        zorder=5,
+        label="gold link",
+    )
+    axes.add_line(circles)
+    return [circles]
+
+
+def draw_legend(axes: Axes, marks: Sequence[Artist], below: float) -> None:
+    """Writes what the marks mean. below: how far under the axes, as a share of their height."""
+    if marks:
+        axes.legend(
+            handles=marks, loc="upper left", bbox_to_anchor=(0, -below), ncols=2, frameon=False, fontsize=LABEL_POINTS
+        )
+
+
+def _draw_stops(axes: Axes, stops: Sequence[int], chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
+    """Draws a box around each stop, and a thin one around the window that ends there; returns the entries of a
+    legend."""
+    steps, length = shape
+    ends = [int(stop) for stop in stops]
+    if (
+        len(ends) != steps
+        or not all(-1 <= stop < length for stop in ends)
+        or (chunk_size is not None and chunk_size < 1)
+    ):
+        raise ValueError(f"stops must be {steps} positions within -1..{length - 1}, and a chunk size at least 1")
+    chosen = [(row, stop) for row, stop in enumerate(ends) if stop >= 0]
+    marks = (
+        [("stop", 1.6, 1)]
+        if chunk_size in (None, 1)
+        else [("stop", 1.6, 1), (f"chunk of {chunk_size}", 0.8, chunk_size)]
+    )
+    entries: list[Artist] = []
+    for name, line, span in marks:
+        lefts = [(row, stop, max(0, stop - span + 1)) for row, stop in chosen]
+        boxes = [Rectangle((left - 0.5, row - 0.5), stop - left + 1, 1) for row, stop, left in lefts]
+        # Above the lines of the grid, and whole at the edges of the axes.
+        outlines = PatchCollection(boxes, facecolor="none", edgecolor=MARK, linewidth=line, zorder=3, clip_on=False)
+        axes.add_collection(outlines)
+        entries.append(Patch(facecolor="none", edgecolor=MARK, linewidth=line, label=name))
+    return entries
+
+
+def _draw_path(axes: Axes, delays: Sequence[int], shape: tuple[int, int]) -> list[Artist]:
+    """Draws the staircase between what was read and what was not; returns the entries of a legend."""
+    steps, length = shape
+    read = [int(delay) for delay in delays]
+    if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
+        raise ValueError(f"delays must be {steps} numbers that rise within 0..{length}")
+    # Along the lines between cells, from above the first target token to below the last.
+    corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
+    unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
+    axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))
+    xs, ys = zip((-0.5, -0.5), *corners, strict=True)
+    line = Line2D(xs, ys, color=INK, linewidth=2, solid_joinstyle="miter", zorder=4, clip_on=False)
+    axes.add_line(line)
+    line.set_label("reads and writes")
+    return [line, Patch(facecolor=_UNREAD, edgecolor=GRID, linewidth=0.8, label="not read yet")]

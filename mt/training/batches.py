@@ -1,6 +1,8 @@
-"""The batches of training: grouped by update, shared by processes, and read before they are needed."""
+"""The batches of training: own random generators, texts cut anew in every epoch, groups of an update, prefetching."""
 
+import contextlib
 import itertools
+import random
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
@@ -8,11 +10,147 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from mt.config import Config
+from mt.config import Config, TrainingConfig
 from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import Pairs, Training
+from mt.data.corpus import EpochPart, Pairs, Training
+from mt.data.fields import Field
+from mt.data.tokenizer import Tokenizer, Tokenizers
+from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.distributed import ProcessGroup
-from mt.generators import derived_seed
+from mt.errors import UserError
+from mt.models.seq2seq import Seq2Seq
+
+# The generators of random numbers of a process: those that training goes on from, and others in their place.
+
+
+def derived_seed(*numbers: int) -> int:
+    """Returns a seed of 64 bits that depends on all of these numbers, each at least 0."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+@contextlib.contextmanager
+def own_generators(*numbers: int) -> Iterator[None]:
+    """Returns a context in which the generators of torch (of the CPU and of all GPUs), NumPy and Python begin at a seed
+    that is derived from `numbers`. Afterwards, also after an error, they go on from where they were before."""
+    cpu = torch.get_rng_state()
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    numpy_state = np.random.get_state()
+    python_state = random.getstate()
+    seed = derived_seed(*numbers)
+    try:
+        torch.default_generator.manual_seed(seed)
+        if gpus:
+            torch.cuda.manual_seed_all(seed)
+        np.random.seed(seed % (1 << 32))
+        random.seed(seed)
+        yield
+    finally:
+        torch.set_rng_state(cpu)
+        if gpus:
+            torch.cuda.set_rng_state_all(gpus)
+        np.random.set_state(numpy_state)
+        random.setstate(python_state)
+
+
+# Training sets whose texts are cut into pieces anew in every epoch (subword regularisation).
+
+Samplers = tuple[PieceSampler | None, PieceSampler | None]
+"""What cuts sources and what cuts targets; None for a side that stays as it is."""
+_OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
+
+
+def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
+    """Returns the training set with the texts of each side cut as `bpe_dropout` and `unigram_alpha` say; itself where
+    they say nothing."""
+    if not options.samples_pieces:
+        return training
+    source = _sampler(tokenizers.source, options)
+    target = source if tokenizers.joint else _sampler(tokenizers.target, options)
+    return SampledPieces(training, (source, target))
+
+
+def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
+    """Raises UserError where an option samples pieces of another type of vocabulary than both sides have, or the model
+    cannot read sources that become longer."""
+    kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
+    wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
+    for kind, option in _OPTIONS.items():
+        if wanted[kind] and kind not in kinds.values():
+            others = " and ".join(dict.fromkeys(kinds.values()))
+            fitting = [f"set training.{_OPTIONS[other]}" for other in _OPTIONS if other in kinds.values()]
+            remedy = " or ".join([*fitting, f"prepare with dataset.tokenizer.model_type={kind}"])
+            raise UserError(
+                f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
+            )
+        if wanted[kind] and model.max_source_length is not None:
+            raise UserError(
+                f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
+                f"positions: choose another attention or encoder, or leave training.{option} out"
+            )
+
+
+def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | None:
+    kind = model_type(tokenizer)
+    if kind == "bpe" and options.bpe_dropout:
+        return BPEDropout(tokenizer, options.bpe_dropout)
+    if kind == "unigram" and options.unigram_alpha is not None:
+        return UnigramSampling(tokenizer, options.unigram_alpha)
+    return None
+
+
+class SampledPieces:
+    """A training set in other pieces in every epoch: a function of the seed, the epoch and the batch. So a run that
+    goes on sees those of a run that does not stop, and several processes see those of one."""
+
+    def __init__(self, training: Training, samplers: Samplers) -> None:
+        self._training = training
+        self._samplers = samplers
+
+    def parts(self) -> Iterable[EpochPart]:
+        parts = self._training.parts()
+        sampled = (_SampledPart(part, self._samplers, number) for number, part in enumerate(parts))
+        return [*sampled] if isinstance(parts, Sized) else sampled
+
+
+class _SampledPart:
+    def __init__(self, part: EpochPart, samplers: Samplers, number: int) -> None:
+        self.source = part.source
+        self.lengths = part.lengths
+        self.ids = part.ids
+        self.transcripts = part.transcripts
+        self._part = part
+        self._samplers = samplers
+        self._number = number
+
+    def of_epoch(self, seed: int, epoch: int) -> Pairs:
+        return _SampledPairs(self._part.of_epoch(seed, epoch), self._samplers, (seed, epoch, self._number))
+
+
+class _SampledPairs:
+    """The pairs of one epoch. Their lengths, by which batches are made, are those of the best pieces."""
+
+    def __init__(self, pairs: Pairs, samplers: Samplers, key: tuple[int, int, int]) -> None:
+        self.source: Field = pairs.source
+        self.lengths = pairs.lengths
+        self.transcripts = pairs.transcripts
+        self._pairs = pairs
+        self._samplers = samplers
+        self._key = key
+
+    def ids(self, indices: Sequence[int] | np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Returns the (source row, target ids) of a batch, sampled. Each example is in one batch of an epoch, which its
+        first one names."""
+        random = np.random.default_rng((*self._key, int(indices[0])))
+        sources, targets = map(list, zip(*self._pairs.ids(indices), strict=True))
+        of_source, of_target = self._samplers
+        if of_source is not None and self.source.written:
+            sources = of_source.sample(sources, random)
+        if of_target is not None:
+            targets = of_target.sample(targets, random)
+        return list(zip(sources, targets, strict=True))
+
+
+# The batches of training: grouped by update, shared by processes, and read before they are needed.
 
 
 class PendingBatch(NamedTuple):

@@ -1,16 +1,159 @@
-"""What training minimises: the module that computes the loss of a batch."""
+"""What training minimises: the module that computes the loss of a batch.
 
-from collections.abc import Callable
+Two of the three objectives stand here, R-Drop (Liang et al. 2021) and minimum risk (Shen et al. 2016); the third is
+the cross entropy of the model itself. `objective` chooses."""
+
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from mt.config import Config
+from mt.data.batches import Batch, collate_targets
 from mt.data.tokenizer import Tokenizer
+from mt.decoding.minimum_bayes_risk import metric_settings
+from mt.device import autocast
+from mt.metrics.sentence import SENTENCE_SCORES
 from mt.models.seq2seq import Seq2Seq
-from mt.training.minimum_risk import MinimumRisk
-from mt.training.r_drop import RDrop
-from mt.training.update import BatchLoss
+from mt.search.sampling import sample
+from mt.search.torch_stepper import TorchStepper
+from mt.training.loop import BatchLoss, choose
+from mt.training.optimizer import train_mode
+
+# R-Drop (Liang et al. 2021): two passes of a batch, each with a dropout of its own, are to predict the same.
+#
+#     L = -log p(y | x) - log q(y | x) + alpha / 2 (KL(p || q) + KL(q || p))        (equations 3 and 4)
+#
+# p and q are what the two passes say of each target token; with `decoder.copy`, of the tokens that may be generated and
+# the positions that may be copied, which together have the probability 1. Half of L is minimised, so that it is the
+# usual cross entropy where nothing is dropped. Both passes are one of a batch of twice the size, with twice its
+# activations.
+
+
+class RDrop(BatchLoss):
+    """The model with the loss of two passes, in the place of `BatchLoss`."""
+
+    def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
+        """Returns half of L summed over the batch, and the means over both passes of what `BatchLoss` gives.
+
+        batch, seed: see `BatchLoss`.
+        """
+        twice = None if batch is None else batch.twice(self.config.training.r_drop)
+        total, sums = super().forward(twice, seed)
+        return total / 2, sums / 2
+
+
+# Minimum risk training (Shen et al. 2016): the expected cost of the translations of a model that has been trained.
+#
+#     R = sum over y in S(x) of Q(y) cost(y, target),  Q(y) = P(y | x)^alpha / sum over y' in S(x) of P(y' | x)^alpha
+#
+# with S(x) the target and translations that are drawn from the model, each once (equations 9 to 13). Its gradient is
+# that of a cross entropy of these translations, in which each counts by alpha Q(y) (R - cost(y)): what costs less than
+# is expected becomes more probable, and the rest less. So P is computed twice, at first for these weights, with the
+# same dropout and noise; nothing of the size of the vocabulary is kept for either.
+#
+# What is drawn is a function of the generators' state, or of the seed of the batch, and of the places of sentence and
+# translation: the same in a run that goes on, and in any number of processes.
+
+Tokens = tuple[int, ...]
+
+
+class MinimumRisk(BatchLoss):
+    """The model with its risk, in the place of `BatchLoss`."""
+
+    def __init__(self, model: Seq2Seq, config: Config, target: Tokenizer) -> None:
+        """Raises UserError where the cost cannot be computed here: its tokenizer is not installed."""
+        super().__init__(model, config)
+        self._target = target
+        self._options = config.training.risk
+        settings = metric_settings(config.dataset, lowercase=target.lowercases)
+        self._score = SENTENCE_SCORES[self._options.cost](settings)
+
+    def forward(self, batch: Batch | None, seed: int | None) -> tuple[Tensor, Tensor]:
+        """Returns the risk summed over the batch, and without a gradient [3] float32: the sums of the cross entropy of
+        the targets, of the risk, and of what the attention adds, which is its mean over the translations of a source.
+
+        batch, seed: see `BatchLoss`.
+        """
+        if batch is None:
+            return super().forward(batch, seed)
+        if seed is not None:
+            torch.manual_seed(seed)
+        wait_k = choose(self.config.training.wait_k)
+        drawing, noise = torch.randint(1 << 62, (2,)).tolist()
+        device = next(self.parameters()).device
+        targets = [tuple(ids[real].tolist()) for ids, real in zip(batch.target_out, batch.target_mask, strict=True)]
+        batch = batch.to(device)
+        translations = self.draw_translations(batch, targets, drawing, wait_k)
+        together = with_translations(batch, translations)
+        # Not in one context of autocast, which would keep the weights that it has cast without a gradient.
+        with torch.no_grad(), autocast(device, self.config.precision):
+            torch.manual_seed(noise)
+            token_losses = self.model(together, wait_k=wait_k).token_losses
+        log_probs = -token_losses.double().sum(1).cpu()
+        weights, risk = self._weights(translations, log_probs)
+        with autocast(device, self.config.precision):
+            torch.manual_seed(noise)
+            loss = self.model(together._replace(weights=weights.to(token_losses)), wait_k=wait_k)
+        auxiliary = loss.auxiliary * (len(targets) / len(log_probs))
+        # The weighted cross entropy has the gradient of the risk, and another value.
+        total = loss.sum + (risk.to(loss.sum) - loss.sum).detach()
+        firsts = np.cumsum([0, *map(len, translations[:-1])])
+        return total + auxiliary, torch.stack([token_losses[firsts].sum(), total.detach(), auxiliary.detach()])
+
+    def draw_translations(
+        self, batch: Batch, targets: Sequence[Tokens], drawing: int, wait_k: int | None
+    ) -> list[list[Tokens]]:
+        """Returns for each source different translations: the target first, then those that are drawn, as they are in
+        decoding, without dropout and noise. drawing: the seed."""
+        model = self.model
+        model.eval()
+        device = batch.source.device
+        options = self._options
+        lengths = model.frontend.output_lengths(batch.source_mask.sum(1)).tolist()
+        limits = [self.config.search.longest(length) for length in lengths]
+        generators = [
+            [np.random.default_rng((drawing, place, number)) for number in range(options.samples)]
+            for place in range(len(targets))
+        ]
+        with torch.no_grad(), autocast(device, self.config.precision):
+            memory = model.encode(batch.source, batch.source_mask)
+            memory = memory if wait_k is None else model.wait(memory, wait_k)
+            stepper = TorchStepper(model.step, memory, model.init_state(memory), len(targets), device)
+            drawn = sample(stepper, limits, generators, temperature=options.temperature)
+        train_mode(model, self.config.training.freeze)
+        pairs = zip(targets, drawn, strict=True)
+        return [[*dict.fromkeys((target, *(one.tokens for one in samples)))] for target, samples in pairs]
+
+    def _weights(self, translations: Sequence[Sequence[Tokens]], log_probs: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns by which each translation counts, [N] float64, and the sum of the risks of all sources.
+
+        log_probs: [N] float64, of the translations of all sources, those of one side by side, its target first.
+        """
+        weights = []
+        risk = log_probs.new_zeros(())
+        for of_source, part in zip(translations, log_probs.split([*map(len, translations)]), strict=True):
+            texts = [self._target.decode(tokens) for tokens in of_source]
+            costs = 1 - torch.from_numpy(self._score.matrix(texts, texts[:1])[:, 0]) / 100
+            shares = (self._options.sharpness * part).softmax(0)
+            expected = shares @ costs
+            weights.append(self._options.sharpness * shares * (expected - costs))
+            risk = risk + expected
+        return torch.cat(weights), risk
+
+
+def with_translations(batch: Batch, translations: Sequence[Sequence[Tokens]]) -> Batch:
+    """Returns a batch with the translations of each source as its targets, those of one side by side."""
+    rows = torch.arange(len(translations)).repeat_interleave(torch.tensor([*map(len, translations)]))
+    targets = collate_targets([np.array(tokens) for of_source in translations for tokens in of_source])
+    device = batch.source.device
+    target_in, target_out, target_mask = (part.to(device) for part in targets)
+    return batch._replace(target_in=target_in, target_out=target_out, target_mask=target_mask, rows=rows.to(device))
+
+
+# What training minimises: the module that computes the loss of a batch.
 
 
 def objective_of(config: Config, target: Tokenizer) -> Callable[[Seq2Seq, Config], nn.Module]:

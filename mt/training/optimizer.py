@@ -1,11 +1,9 @@
-"""The optimizers of `torch.optim`, their learning rate, and their moments, which checkpoints keep.
+"""The optimizers of `torch.optim` with their learning rate and moments; frozen modules; the moving average of weights.
 
-A schedule is a pure function of how far training is, and no scheduler of torch, so that it has no state that a
-checkpoint must keep, and can be changed where a run goes on.
-"""
+A schedule is a pure function of how far training is, so that it has no state that a checkpoint would have to keep."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,9 +23,104 @@ from mt.config.optimizer import (
     PlateauConfig,
     SGDConfig,
 )
-from mt.errors import UserError
-from mt.training.freezing import trained
-from mt.training.moving_average import MovingAverage
+from mt.errors import UserError, nearest, shown
+
+# Modules that training leaves as they are.
+
+
+def freeze(model: nn.Module, names: Sequence[str]) -> str:
+    """Takes the gradient from the parameters of the named modules, also where other modules share them; says how many.
+
+    Raises UserError where there is no such module, or nothing is left to train.
+    """
+    for module in _named(model, names):
+        module.requires_grad_(False)
+        for part in module.modules():
+            if isinstance(part, nn.RNNBase):
+                part.dropout = 0.0  # see `train_mode`
+    total = sum(parameter.numel() for parameter in model.parameters())
+    left = sum(parameter.numel() for _, parameter in trained(model))
+    if not left:
+        raise UserError(f"training.freeze=[{','.join(names)}] leaves nothing to train: name fewer modules")
+    return f"frozen: {', '.join(names)}, {total - left:,} of {total:,} parameters" if names else ""
+
+
+def train_mode(model: nn.Module, names: Sequence[str]) -> None:
+    """Puts the model in training mode but for the modules that are frozen: these compute as in decoding, without
+    dropout or noise, and keep no statistics."""
+    model.train()
+    for module in _named(model, names):
+        for part in module.modules():
+            # On a GPU the gradient goes through a recurrent layer in training mode alone; it has no dropout by now.
+            part.training = isinstance(part, nn.RNNBase)
+
+
+def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Yields the parameters that are not frozen, in the order in which an optimizer has them."""
+    return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
+
+
+def _named(model: nn.Module, names: Sequence[str]) -> Iterator[nn.Module]:
+    modules = {name: module for name, module in model.named_modules() if name}
+    for name in names:
+        if name not in modules:
+            # Those within are many.
+            candidates = [module for module in modules if module.count(".") < 2]
+            raise UserError(f"training.freeze={shown(name)} is no module of this model: {nearest(name, candidates)}")
+        yield modules[name]
+
+
+# The exponential moving average of the weights in the course of training.
+
+_ENDING = ".ema"
+"""The ending of the tensors' names in a checkpoint."""
+
+
+class MovingAverage:
+    """The mean of the trained weights over the updates, in which those of n updates ago weigh `decay`^n (Kingma & Ba
+    2015, section 7.2), in float32, wherever the model is.
+
+        a_t = decay a_{t-1} + (1 - decay) w_t, divided by 1 - decay^t
+
+    So it is a mean from the first update on, and the random weights of the beginning are no part of it. The division
+    is part of each step: a_t += (1 - decay) / (1 - decay^t) (w_t - a_{t-1}).
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self._parameters = dict(trained(model))
+        self._averages = {name: parameter.detach().float().clone() for name, parameter in self._parameters.items()}
+
+    @torch.no_grad()
+    def update(self, number: int) -> None:
+        """Takes the present weights in. number: that of the update that gave them, from 1."""
+        share = (1 - self.decay) / (1 - self.decay**number)
+        for name, average in self._averages.items():
+            average.lerp_(self._parameters[name].float(), share)
+
+    @torch.no_grad()
+    def fill(self) -> None:
+        """Puts the averages into the model, in place of its weights."""
+        for name, average in self._averages.items():
+            self._parameters[name].copy_(average)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Returns the averages as checkpoints keep them, by `<parameter>.ema`."""
+        return {name + _ENDING: average.contiguous() for name, average in self._averages.items()}
+
+    def restore(self, tensors: Mapping[str, Tensor], path: Path) -> None:
+        """Puts back what `tensors` returned, of the same names, shapes and types. path: of the file that holds them.
+        Raises UserError where some are missing."""
+        for name, average in self._averages.items():
+            if name + _ENDING not in tensors:
+                raise UserError(f"{path} lacks the moving average of {name}: copy the checkpoint again")
+            average.copy_(tensors[name + _ENDING])
+
+
+# The optimizers of `torch.optim`, their learning rate, and their moments, which checkpoints keep.
+#
+# A schedule is a pure function of how far training is, and no scheduler of torch, so that it has no state that a
+# checkpoint must keep, and can be changed where a run goes on.
 
 HOLD = 1000
 """Updates at the full rate, the warm-up among them, where `hold` does not say."""

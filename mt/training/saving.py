@@ -1,14 +1,78 @@
-"""The checkpoints of a run: which are written and kept, and what `best` and `last` point to."""
+"""The checkpoints of a run: `progress.json`, which checkpoints are kept, and the mean of several."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from mt import checkpoint
+from mt.common.options import Options, parse
 from mt.errors import UserError
 from mt.storage import point_link, remove, subfolder
+from mt.training.loop import Count, Progress
 from mt.training.optimizer import moments
-from mt.training.progress import Progress
-from mt.training.resumption import load_snapshot, snapshot
 from mt.training.run import Run
+
+# `progress.json` of a checkpoint: how far the run was, and its random generators. Nothing of it is trusted when it is
+# read.
+
+
+class Snapshot(Options):
+    """`progress.json` of a checkpoint."""
+
+    progress: Progress
+    random: str
+    """State of the CPU's generator of random numbers, in hexadecimal digits."""
+    random_cuda: list[str]
+    """State of each GPU's generator."""
+    logged: dict[str, Count] | None = None
+    """How large TensorBoard's files were, by their names; None in checkpoints of versions that did not keep it."""
+
+
+def snapshot(progress: Progress, logged: Mapping[str, int]) -> dict[str, Any]:
+    """Returns the progress, the random generators and the sizes of what was `logged`, as `progress.json` holds them."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    state = Snapshot(
+        progress=progress,
+        random=_hex(torch.get_rng_state()),
+        random_cuda=[_hex(generator) for generator in cuda],
+        logged=dict(logged),
+    )
+    return state.model_dump(mode="json")
+
+
+def load_snapshot(folder: Path, metric: str) -> Snapshot:
+    """Reads `progress.json` of a checkpoint. Raises UserError where no run with this metric can have written it."""
+    path = folder / checkpoint.PROGRESS
+    loaded = parse(checkpoint.load_progress(folder), Snapshot, str(path))
+    if fault := loaded.progress.fault(metric):
+        raise UserError(f"{path} is damaged ({fault}): copy the checkpoint again")
+    return loaded
+
+
+def restore_generators(folder: Path, loaded: Snapshot) -> None:
+    """Sets the random generators. GPUs that this machine lacks are left out, and those that the other machine lacked
+    stay as they are."""
+    try:
+        torch.set_rng_state(_state(loaded.random))
+        for device, state in zip(range(torch.cuda.device_count()), loaded.random_cuda, strict=False):
+            torch.cuda.set_rng_state(_state(state), device)
+    except (ValueError, RuntimeError, TypeError):
+        path = folder / checkpoint.PROGRESS
+        raise UserError(f"{path} holds no state of random generators: copy the checkpoint again") from None
+
+
+def _hex(state: Tensor) -> str:
+    return state.numpy().tobytes().hex()
+
+
+def _state(text: str) -> Tensor:
+    return torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8)
+
+
+# The checkpoints of a run: which are written and kept, and what `best` and `last` point to.
 
 
 def save(run: Run, *, is_best: bool) -> None:
@@ -109,3 +173,38 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
     if last.resolve() != newest:
         point_link(last, newest)
     return progress
+
+
+# The mean of chosen checkpoints, as a checkpoint.
+
+
+def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
+    """Writes the mean of the weights of checkpoints to a new folder, which can be loaded, evaluated and started from;
+    returns their updates.
+
+    paths: of checkpoints, or of runs, for their best ones; at least two. Raises UserError where one cannot be loaded,
+    or has another vocabulary or other tensors than the first, and where the folder exists; nothing is written then.
+    """
+    if len(paths) < 2:
+        raise UserError("there is nothing to average: give two checkpoints or more, such as RUN/checkpoints/update-*")
+    if out.exists() or out.is_symlink():
+        raise UserError(f"{out} exists, and a checkpoint is not written over: give a new folder")
+    folders = [checkpoint.locate(path, "best") for path in paths]
+    if len(set(folders)) < len(folders):
+        raise UserError("a checkpoint is given twice (a run stands for its best one): give each once")
+    model, tokenizers, config = checkpoint.load_model(folders[0], "best")
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    for path, folder in zip(paths[1:], folders[1:], strict=True):
+        other, others, _ = checkpoint.load_model(folder, "best")
+        if others.digest() != tokenizers.digest():
+            raise UserError(f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run")
+        if {name: tensor.shape for name, tensor in other.state_dict().items()} != shapes:
+            raise UserError(f"{path} has other tensors than {paths[0]}: average checkpoints of one run")
+    checkpoint.fill(model, checkpoint.average(folders))
+    metas = [checkpoint.load_meta(folder) for folder in folders]
+    updates = sorted(meta.update for meta in metas)
+    about = checkpoint.About(
+        update=updates[-1], averaged=updates, metric=metas[0].metric, best=None, corpus=metas[0].corpus
+    )
+    checkpoint.save(out, model, tokenizers, config, about, checkpoint.load_progress(folders[0]), None)
+    return updates

@@ -1,34 +1,118 @@
-"""Runs that begin, and runs that go on from their newest checkpoint."""
+"""Runs that begin, and runs that go on from their newest checkpoint: the folder, limits of length,
+the parts, and `resume=auto` for machines that a queue takes away."""
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from mt import checkpoint
+from mt.common.input_files import read_json
+from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding.modes import decodes_hard
 from mt.device import reset_peak_memory
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
-from mt.kernels.programs import keep_programs
+from mt.kernels.threads import keep_programs
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.storage import repair, subfolder
-from mt.training.checks import chosen_metric, require_alike, require_fit, require_work
-from mt.training.folder import mark, new_folder, require_format, take
-from mt.training.freezing import freeze
-from mt.training.initialisation import initialise
-from mt.training.limits import with_limits
-from mt.training.moving_average import MovingAverage
-from mt.training.optimizer import build_optimizer, restore_moments
-from mt.training.pretrained import load_pretrained
-from mt.training.progress import Progress
-from mt.training.resumption import load_snapshot, restore_generators
-from mt.training.run import Run
-from mt.training.saving import prune, repair_links
+from mt.search.limits import line_above
+from mt.storage import locked, repair, subfolder, write_json
+from mt.training.initialisation import initialise, load_pretrained
+from mt.training.loop import Progress
+from mt.training.optimizer import MovingAverage, build_optimizer, freeze, restore_moments
+from mt.training.run import Run, chosen_metric, require_alike, require_fit, require_work
+from mt.training.saving import load_snapshot, prune, repair_links, restore_generators
+
+# The folder of a run: how it is made, marked, looked up and locked.
+
+RUN = "run.json"
+"""Tells a folder for a run's, and in which format it is."""
+
+
+class RunFile(Options):
+    """`run.json`."""
+
+    format: int
+
+
+def new_folder(wanted: Path) -> Path:
+    """Makes the run's folder; appends a number where the name is taken. Raises UserError where the path names none."""
+    if wanted.name in ("", "..") or "\0" in str(wanted):
+        raise UserError(f"folder={wanted} names no folder to make: write the path of a new one, such as outputs/mine")
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("unreachable: count never ends")
+
+
+def run_of(path: Path) -> Path:
+    """Returns the run folder that a path names: itself, or the folder of the checkpoint that it is."""
+    for folder in (path, path.resolve()):
+        if folder.parent.name == "checkpoints" and not (folder / "checkpoints").exists():
+            return folder.parent.parent
+    if (path / checkpoint.META).is_file():
+        raise UserError(f"{path} is a checkpoint without its run: resume the run folder that training printed")
+    return path
+
+
+def mark(folder: Path) -> None:
+    """Writes `run.json`, by which a folder is known as a run's."""
+    write_json(folder / RUN, RunFile(format=checkpoint.FORMAT).model_dump())
+
+
+def take(folder: Path, processes: ProcessGroup) -> contextlib.ExitStack:
+    """Locks a run's folder; of several processes the first does. Raises UserError where others hold the lock."""
+    stack = contextlib.ExitStack()
+    if not processes.is_first:
+        return stack
+    try:
+        stack.enter_context(locked(folder / ".lock"))
+    except BlockingIOError:
+        raise UserError(f"another process trains in {folder}: wait for its end, or start a new run") from None
+    return stack
+
+
+def require_format(folder: Path) -> None:
+    """Raises UserError where the run is of another format."""
+    path = folder / RUN
+    checkpoint.load_meta(checkpoint.locate(folder, "last"))
+    if not path.is_file():
+        raise UserError(f"{path} is missing: copy the whole run folder again")
+    about = parse(read_json(path, "copy the whole run folder again"), RunFile, str(path))
+    if about.format != checkpoint.FORMAT:
+        raise UserError(
+            f"{folder} is a run of format {about.format}, and this version goes on with {checkpoint.FORMAT}: resume it "
+            "with the version that began it, or train again"
+        )
+
+
+# How long the hypotheses of a run may become, chosen from its training pairs.
+
+
+def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
+    """Returns the configuration with `search.max_ratio` and `search.max_extra` as the training pairs ask for, where it
+    sets no limit. Of a stream, the sample is looked at that its vocabulary was learnt from."""
+    search = config.search
+    train = corpus.split("train")
+    if search.limited or not len(train):
+        return config
+    sources, targets = train.lengths()
+    ratio, extra = line_above(model.frontend.output_lengths(torch.from_numpy(sources)).numpy(), targets)
+    limits = {"max_ratio": ratio, "max_extra": search.max_extra or extra}
+    return config.model_copy(update={"search": search.model_copy(update=limits)})
+
+
+# Runs that begin, and runs that go on from their newest checkpoint.
 
 
 def begin(
@@ -125,3 +209,29 @@ def _moving_average(config: Config, model: Seq2Seq) -> MovingAverage | None:
 def _device(config: Config, processes: ProcessGroup) -> torch.device:
     keep_programs(step_by_step=config.decoder.step_by_step, convolutions=FRONTENDS[config.frontend.name].convolutional)
     return processes.device(config.device)
+
+
+# `resume=auto`: one command for the first start of a run, and for all that follow when a queue took its machine.
+
+AUTO = "auto"
+"""What `resume=` takes in place of a run folder."""
+
+
+def begin_in(folder: Path, config: Config, corpus: Corpus, processes: ProcessGroup = ALONE) -> Run:
+    """Begins a new run in this folder and no other, where an earlier start may have left all but a checkpoint.
+
+    Raises UserError as `begin` does, and where another process trains there, or has trained there meanwhile.
+    """
+    run = begin(config, corpus, folder, processes, _made)
+    if processes.is_first:
+        repair(subfolder(folder, run.checkpoints.name))
+    return run
+
+
+def _made(folder: Path) -> Path:
+    """Makes the folder where it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"folder={folder} is a file, or within one: give the path of a folder") from None
+    return folder

@@ -15,17 +15,14 @@ from mt.evaluation.report import origin, report, weights_name
 from mt.metrics import score_names
 from mt.storage import write_json
 from mt.training.batches import total_updates
-from mt.training.console import heading, scores_shown
-from mt.training.loop import updates
-from mt.training.moving_average import MovingAverage
+from mt.training.log import heading, scores_shown
+from mt.training.loop import LogWindow, Update, updates
 from mt.training.objective import objective_of
-from mt.training.progress import LogWindow
+from mt.training.optimizer import MovingAverage
 from mt.training.run import Run
 from mt.training.saving import checkpoints_to_average, save, save_average, save_moving_average, save_unsaved
-from mt.training.selection import improves
 from mt.training.signals import interruption
-from mt.training.update import Update
-from mt.training.validation import cut_shown, measure, say_advice, validate
+from mt.training.validation import cut_shown, improves, measure, say_advice, validate
 
 
 def train_and_test(run: Run) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from mt.decoding.torch_network import TorchNetwork
 from mt.export.graphs import write_graphs
 from mt.kernels.threads import step_threads
 from mt.models.seq2seq import Seq2Seq
-from mt.onnx.networks import Networks
+from mt.onnx import Networks
 from mt.search.config import PRECISIONS, BeamConfig, GreedyConfig, SearchConfig
 from mt.storage import write_json
 

@@ -16,10 +16,8 @@ from mt.data.corpus import Corpus
 from mt.data.dataset import PHRASEBOOK
 from mt.device import choose
 from mt.models.seq2seq import Seq2Seq
-from mt.training.loop import updates
+from mt.training.loop import Progress, Update, updates
 from mt.training.optimizer import build_optimizer
-from mt.training.progress import Progress
-from mt.training.update import Update
 
 VOCABULARY = 8000
 DECODERS: dict[str, dict[str, Any]] = {

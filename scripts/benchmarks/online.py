@@ -26,7 +26,7 @@ from benchmarks.softmax import BARE
 
 from mt.cli.parser import whole_number
 from mt.plots import save
-from mt.plots.speedup import speedup
+from mt.plots.curves import speedup
 
 LENGTHS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 FITTED = 0.25

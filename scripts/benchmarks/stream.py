@@ -32,8 +32,7 @@ from mt.common.options import parse
 from mt.data.fields import AudioField
 from mt.data.tokenizer import EOS
 from mt.decoding.load import load
-from mt.decoding.streaming.state import StreamState
-from mt.decoding.streaming.stepper import advance_streams
+from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.kernels.hard_step import PlainEnergy

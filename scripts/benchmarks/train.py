@@ -35,7 +35,7 @@ from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
 from mt.device import choose, peak_memory
 from mt.errors import UserError
-from mt.kernels.programs import keep_programs
+from mt.kernels.threads import keep_programs
 
 Setting = tuple[str, str]
 """A decoder and a precision."""

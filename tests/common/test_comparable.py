@@ -5,9 +5,9 @@ import unicodedata
 import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
-from mt.common.comparable import comparable
 from mt.metrics import METRICS, build
-from mt.metrics.settings import Settings
+from mt.metrics.base import Settings
+from mt.text_io import comparable
 from tests.metrics.usable import USABLE
 
 TEXT = [

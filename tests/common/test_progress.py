@@ -2,7 +2,7 @@
 
 import pytest
 
-from mt.common.progress import Bar
+from mt.common.terminal import Bar
 
 
 def test_a_pipe_gets_lines_without_carriage_returns(capsys: pytest.CaptureFixture[str]):

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mt.comparison.curves import chart, legend
+from mt.comparison.page import chart, legend
 
 
 def drawn(*curves, names=None):

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from mt.comparison.results import read_curves, read_results
-from mt.comparison.runs import find
+from mt.comparison.runs import find, read_curves, read_results
 from mt.errors import UserError
 
 WHOLE = {

@@ -9,7 +9,7 @@ from mt.comparison.runs import find
 from mt.comparison.table import compare
 from mt.comparison.tradeoff import measure
 from mt.errors import UserError
-from mt.plots.tradeoff import Line, tradeoff
+from mt.plots.curves import Line, tradeoff
 
 LSTM = {"encoder": {"name": "lstm"}}
 ONLINE = {"name": "online", "mode": "hard", "max_ratio": 2.0}

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from mt.data import corpus, writer
+from mt.data.arrow import file_digests, require_contents
 from mt.data.corpus import Corpus, Example
-from mt.data.files import file_digests, require_contents
 from mt.data.split import Split, open_table
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError

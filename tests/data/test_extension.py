@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers, extend, extend_sides, train
-from mt.data.tokenizer.config import ModelType
+from mt.data.tokenizer.training import ModelType
 
 OLD = ["The cat sat on the mat.", "A dog, big and old, sat there!", "the old cat"]
 NEW = ["the жук sat?", "Жуки, don't sit жуком", "ж"]

@@ -10,7 +10,7 @@ import sentencepiece
 from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, extend, train
-from mt.data.tokenizer.config import ModelType
+from mt.data.tokenizer.training import ModelType
 
 KINDS = get_args(ModelType)
 MARKS = [

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mt.data.mixing import Portion, rows_of_epoch
+from mt.data.split import Portion, rows_of_epoch
 
 
 def _counts(portions: list[Portion], epochs: range, seed: int = 1) -> Counter[int]:

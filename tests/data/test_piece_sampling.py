@@ -12,8 +12,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from data_prep.generated import bulletin, phrasebook
 from mt.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig, extend, train
-from mt.data.tokenizer.config import ModelType
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
+from mt.data.tokenizer.training import ModelType
 
 BEST = 1e4
 """As alpha: the best segmentation has all of the probability."""

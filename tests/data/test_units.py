@@ -9,7 +9,7 @@ import sentencepiece
 from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import UNK, Tokenizer, TokenizerConfig, extend, train, units
-from mt.data.tokenizer.config import ModelType
+from mt.data.tokenizer.training import ModelType
 
 KINDS = get_args(ModelType)
 TEXTS = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser!"]

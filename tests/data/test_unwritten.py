@@ -7,8 +7,8 @@ import pytest
 import sentencepiece
 from hypothesis import given, settings, strategies as st
 
-from mt.common.comparable import comparable
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Unwritten, train, unwritten
+from mt.text_io import comparable
 
 TEXTS = ["Das kleine Haus", "Größe ½ und Ａ", "ΟΔΟΣ οδος ▁ja", "x\u0331 ＡＢ ½"]
 

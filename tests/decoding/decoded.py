@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mt.data.fields import TEXT, Field, Row
-from mt.decoding.model import DecodableModel
+from mt.decoding.modes import DecodableModel
 from mt.decoding.network import decode_rows
 from mt.decoding.torch_network import TorchNetwork
 from mt.search.config import Precision, SearchConfig

@@ -19,11 +19,10 @@ from mt.decoding.onnx import load_graphs
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.export.exportable import require_exportable
 from mt.export.folder import export
-from mt.export.graphs import quantize, write_graphs
+from mt.export.graphs import quantize, require_exportable, write_graphs
 from mt.models.seq2seq import Seq2Seq
-from mt.onnx.networks import sha256
+from mt.onnx import sha256
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig
 from mt.storage import write_json
 from tests.products import chosen

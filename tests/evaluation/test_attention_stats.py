@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.evaluation.attention_stats import AttentionStats, warnings
+from mt.evaluation.teacher_forcing import AttentionStats, warnings
 from mt.models.attention import AttentionOutput
 
 # Of three positions and of two.

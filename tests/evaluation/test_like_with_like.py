@@ -16,10 +16,9 @@ from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
-from mt.evaluation.score import evaluate
-from mt.evaluation.simultaneous import simultaneous
+from mt.evaluation.score import evaluate, simultaneous
 from mt.evaluation.timing import timing_scores
-from mt.metrics.instances import score_latency
+from mt.metrics.latency import score_latency
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig
 from mt.search.windows import EMPTY

@@ -8,7 +8,7 @@ import pytest
 
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, train
 from mt.decoding.translation import Translation
-from mt.evaluation.pointing import pointing_score
+from mt.evaluation.timing import pointing_score
 from mt.search.windows import Windows
 
 PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88"

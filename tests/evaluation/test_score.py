@@ -12,7 +12,7 @@ from mt.data.split import Split
 from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
 from mt.errors import UserError
-from mt.evaluation.links import alignment_error, pharaoh
+from mt.evaluation.drawings import alignment_error, pharaoh
 from mt.evaluation.score import dev_scores, evaluate
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.metrics.alignment import to_pharaoh

@@ -9,10 +9,10 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.evaluation.scoring import metrics_of, notes_of
-from mt.metrics.settings import PLAIN, Settings
+from mt.metrics.base import PLAIN, Settings
 from mt.models.seq2seq import Seq2Seq
-from mt.training.console import heading
-from mt.training.progress import Progress
+from mt.training.log import heading
+from mt.training.loop import Progress
 
 CHINESE = [["今天从早上开始下雨3度"], ["他们昨天卖了3本书"]]
 

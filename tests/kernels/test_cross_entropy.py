@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import _TokenLosses, token_losses
-from mt.kernels.mixture import Mixture
+from mt.kernels.cross_entropy import Mixture, _TokenLosses, token_losses
 
 EACH = 1e-6
 """Rounding of the cross entropy of a token in float32: it is a difference of numbers of about 10, whatever its size."""

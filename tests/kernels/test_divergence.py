@@ -7,9 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import _TokenLosses, token_losses
-from mt.kernels.divergence import distance, divergences, side_by_side
-from mt.kernels.mixture import Mixture
+from mt.kernels.cross_entropy import Mixture, _TokenLosses, distance, divergences, side_by_side, token_losses
 from tests.kernels.test_cross_entropy import EACH, mixed, problem
 
 Problem = tuple[nn.Linear, Tensor, Tensor, Tensor]

@@ -7,8 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from mt.kernels import linear
-from mt.kernels.few_rows import FEW, LARGE, THREAD, few_rows, product_loop
-from mt.kernels.linear import ROWS, Linear, in_blocks, matrix_product, plain, strategy
+from mt.kernels.linear import (
+    FEW,
+    LARGE,
+    ROWS,
+    THREAD,
+    Linear,
+    few_rows,
+    in_blocks,
+    matrix_product,
+    plain,
+    product_loop,
+    strategy,
+)
 from mt.kernels.processor import processor
 
 ROUNDING = 2**-8

@@ -6,10 +6,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from mt.device import choose
-from mt.kernels import lstm, lstm_step
-from mt.kernels.few_rows import product_loop
-from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State
-from mt.kernels.lstm_step import step_loop
+from mt.kernels import lstm
+from mt.kernels.linear import product_loop
+from mt.kernels.lstm import FEW, GRU, LONG, LSTM, RecurrentLayers, State, step_loop
 from mt.trees import map_tensors
 
 LAYERS = {"lstm": (LSTM, nn.LSTM), "gru": (GRU, nn.GRU)}
@@ -181,7 +180,7 @@ def test_one_step_of_few_rows(rows: int, layers: int, monkeypatch: pytest.Monkey
     actual, after = lstms.cell_by_cell(inputs, state)
     for ours, theirs in zip((actual, *after), (expected, *states), strict=True):
         torch.testing.assert_close(ours.double(), theirs, atol=1e-6, rtol=1e-5)
-    monkeypatch.setattr(lstm_step, "THREAD", 1)
+    monkeypatch.setattr(lstm, "THREAD", 1)
     scattered = tuple(torch.stack((part, part), -1)[..., 0] for part in state)
     again, after_again = lstms.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
     assert all(torch.equal(*parts) for parts in zip((actual, *after), (again, *after_again), strict=True))
@@ -210,7 +209,7 @@ def test_a_step_of_large_and_of_tiny_numbers() -> None:
     vectors = torch.tensor([[1e4], [-1e4], [0.0], [torch.nan]])
     zeros = torch.zeros(4, 1)
     weights = torch.ones(4, 1), torch.ones(4, 1), torch.zeros(4), torch.zeros(4)
-    hidden, cell = lstm_step.lstm_step(vectors, (zeros, torch.full((4, 1), 2.0)), weights)
+    hidden, cell = lstm.lstm_step(vectors, (zeros, torch.full((4, 1), 2.0)), weights)
     torch.testing.assert_close(cell[:, 0], torch.tensor([3.0, 0.0, 1.0, torch.nan]), equal_nan=True)
     torch.testing.assert_close(hidden[:, 0], torch.tensor([0.9950548, 0.0, 0.3807971, torch.nan]), equal_nan=True)
 
@@ -220,7 +219,7 @@ def test_a_step_that_does_not_fit_is_refused() -> None:
     weights = torch.zeros(28, 5), torch.zeros(28, 7), torch.zeros(28), torch.zeros(28)
     for size, rows, units in ((4, 2, 7), (5, 3, 7), (5, 2, 6)):
         with pytest.raises(ValueError, match="do not fit"):
-            lstm_step.lstm_step(torch.zeros(2, size), (torch.zeros(2, 7), torch.zeros(rows, units)), weights)
+            lstm.lstm_step(torch.zeros(2, size), (torch.zeros(2, 7), torch.zeros(rows, units)), weights)
 
 
 @pytest.mark.parametrize("cell", LAYERS)

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.kernels.cross_entropy import _TokenLosses, token_losses
-from mt.kernels.mixture import Mixture
+from mt.kernels.cross_entropy import Mixture, _TokenLosses, token_losses
 from tests.kernels.test_cross_entropy import mixed, problem
 
 

@@ -3,10 +3,10 @@ from importlib.util import find_spec
 import pytest
 
 from mt.metrics import build, notes
+from mt.metrics.base import RougeProtocol, Settings
 from mt.metrics.bleu import Bleu
 from mt.metrics.latency import unsuited
 from mt.metrics.rouge import Rouge
-from mt.metrics.settings import RougeProtocol, Settings
 from tests.metrics.usable import USABLE
 
 EVERY = build(USABLE)

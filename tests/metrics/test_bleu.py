@@ -9,8 +9,8 @@ from sacrebleu.significance import PairedTest
 
 from mt.errors import UserError
 from mt.metrics import bleu as door
+from mt.metrics.base import Settings
 from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer, require_tokenizer
-from mt.metrics.settings import Settings
 
 SACREBLEU = version("sacrebleu")
 EACH = pytest.mark.parametrize(

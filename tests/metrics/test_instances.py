@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from mt.errors import UserError
-from mt.metrics.instances import LOG, Instance, read_log, score_latency, write_log
+from mt.metrics.latency import LOG, Instance, read_log, score_latency, write_log
 
 
 def instance(index: int, prediction: str, delays: list, reference: str | None = "a b c\n", **changes) -> Instance:

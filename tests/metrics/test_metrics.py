@@ -6,7 +6,7 @@ import pytest
 
 from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, build, higher_is_better, require_known, score_names
-from mt.metrics.significance import LEVEL
+from mt.metrics.base import LEVEL
 from tests.metrics.usable import USABLE
 
 EVERY = pytest.mark.parametrize("metric", build(USABLE), ids=USABLE)

@@ -8,8 +8,8 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from mt.errors import UserError
+from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, RougeProtocol, Settings
 from mt.metrics.rouge import Lead, Rouge
-from mt.metrics.settings import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, RougeProtocol, Settings
 
 KINDS = list(Rouge.headings())
 DUC = Path(__file__).parents[3] / "shared" / "data" / "duc2003"

@@ -7,8 +7,8 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
 
+from mt.metrics.base import Settings
 from mt.metrics.sentence import SENTENCE_SCORES
-from mt.metrics.settings import Settings
 
 WORDS = (
     "the",

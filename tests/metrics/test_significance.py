@@ -5,7 +5,7 @@ import pytest
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.significance import PairedTest
 
-from mt.metrics.significance import LEVEL, Paired, paired_bootstrap
+from mt.metrics.base import LEVEL, Paired, paired_bootstrap
 
 
 class Average(Metric):

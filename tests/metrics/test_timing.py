@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from mt.errors import UserError
-from mt.metrics.timing import Timed, parse_spans, timing
-from mt.metrics.wer import equal_units
+from mt.metrics.wer import Timed, equal_units, parse_spans, timing
 
 SPANS = [(100, 200), (250, 400), (500, 650)]
 

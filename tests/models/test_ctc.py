@@ -8,7 +8,7 @@ from mt.device import autocast
 from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.ops.ctc import ctc_losses
+from mt.ops.losses import ctc_losses
 
 
 def model(weight: float) -> Seq2Seq:

@@ -5,8 +5,8 @@ import torch
 
 from mt.common.options import parse
 from mt.config import Config
-from mt.models.growth import grown
 from mt.models.seq2seq import Seq2Seq
+from mt.models.weights import grown
 
 SMALL = {
     "encoder": {"name": "bilstm", "hidden_size": 8},

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from mt.ops.ctc import ctc_losses
+from mt.ops.losses import ctc_losses
 
 
 def collapsed(path: tuple[int, ...], blank: int) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.ops.log_mel import FLOOR, LogMelState, frame_counts, frame_size, log_mel, log_mel_extend
+from mt.ops.sound import FLOOR, LogMelState, frame_counts, frame_size, log_mel, log_mel_extend
 
 SOUNDS = Path(__file__).parents[3] / "shared/data"
 RATES = (8_000, 11_025, 16_000, 22_050, 44_100, 48_000)

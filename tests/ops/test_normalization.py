@@ -1,6 +1,6 @@
 import torch
 
-from mt.ops.normalization import Moments, normalize, normalize_running
+from mt.ops.sound import Moments, normalize, normalize_running
 
 LENGTHS = torch.tensor([9, 1, 6])
 MASK = torch.arange(9) < LENGTHS[:, None]

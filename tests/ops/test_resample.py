@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 import torch
 
-from mt.ops.resample import perturb_speed, resample, resample_extend
+from mt.ops.sound import perturb_speed, resample, resample_extend
 
 
 def tone(hertz: float, rate: int, seconds: float = 0.5) -> torch.Tensor:

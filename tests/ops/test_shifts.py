@@ -1,6 +1,6 @@
 import torch
 
-from mt.ops.shifts import shift_left, shift_right
+from mt.ops.sequences import shift_left, shift_right
 
 
 def test_shifts():

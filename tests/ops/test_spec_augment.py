@@ -1,6 +1,6 @@
 import torch
 
-from mt.ops.spec_augment import spec_augment
+from mt.ops.sound import spec_augment
 
 LENGTHS = torch.tensor([200, 30, 1, 120])
 

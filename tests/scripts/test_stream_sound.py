@@ -18,7 +18,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.staircase import staircase
-from mt.decoding.streaming.words import TargetWords
+from mt.decoding.streaming.session import TargetWords
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.report import report

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.onnx.networks import FEW, top_k
+from mt.onnx import FEW, top_k
 from mt.search.beam import search
 from mt.search.constraints import Constraints, Forbidden
 from mt.search.hypothesis import Hypothesis

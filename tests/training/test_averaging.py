@@ -12,8 +12,8 @@ import mt
 from mt import checkpoint
 from mt.errors import UserError
 from mt.evaluation.report import origin
-from mt.training.averaging import average_checkpoints
 from mt.training.run import Run
+from mt.training.saving import average_checkpoints
 from mt.training.train import train
 
 

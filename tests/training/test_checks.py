@@ -7,7 +7,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.checks import chosen_metric, require_fit, require_measured, require_short
+from mt.training.run import chosen_metric, require_fit, require_measured, require_short
 
 
 @pytest.mark.parametrize(

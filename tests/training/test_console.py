@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from mt.training.console import scores_shown
+from mt.training.log import scores_shown
 
 PROGRAM = """
 import time
-from mt.training.console import Console
-from mt.training.progress import Progress
+from mt.training.log import Console
+from mt.training.loop import Progress
 
 console, progress = Console(seconds={seconds}), Progress(seconds=1e-3)
 console.say("begun")

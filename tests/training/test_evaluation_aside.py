@@ -18,9 +18,9 @@ from mt.data.corpus import Corpus
 from mt.errors import Interrupted
 from mt.evaluation.report import report
 from mt.evaluation.score import Validation, dev_scores
-from mt.generators import own_generators
 from mt.models.attention import ATTENTIONS
 from mt.training import train as training, validation
+from mt.training.batches import own_generators
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test

@@ -17,11 +17,10 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.runs import torch_translator
 from mt.search.config import GreedyConfig
-from mt.training import scaling
-from mt.training.loop import updates
+from mt.training import loop
+from mt.training.loop import LossScale, updates
 from mt.training.run import Run
 from mt.training.saving import save_unsaved
-from mt.training.scaling import LossScale
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test
 from tests.decoding.decoded import decode_ids
@@ -62,7 +61,7 @@ def test_a_run_goes_on_to_the_bit(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Whether it stops while the scale still falls, or between two times that it rises."""
-    monkeypatch.setattr(scaling, "PATIENCE", 3)
+    monkeypatch.setattr(loop, "PATIENCE", 3)
     config = configure(OPTIONS)
 
     def begun(name: str) -> Run:

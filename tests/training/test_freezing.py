@@ -12,7 +12,7 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training.freezing import freeze, train_mode
+from mt.training.optimizer import freeze, train_mode
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import train

@@ -19,9 +19,8 @@ from mt.evaluation import report as reporting
 from mt.evaluation.score import dev_scores
 from mt.training import train as training, validation
 from mt.training.log import Log
-from mt.training.requeue import begin_in
 from mt.training.run import Run
-from mt.training.start import resume
+from mt.training.start import begin_in, resume
 from mt.training.train import train_and_test
 from tests.products import exhaustive
 

@@ -13,10 +13,8 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import updates_per_epoch
-from mt.training.loop import updates
+from mt.training.loop import LogWindow, Progress, Update, updates
 from mt.training.optimizer import build_optimizer
-from mt.training.progress import LogWindow, Progress
-from mt.training.update import Update
 from tests.training.seen import Seen
 
 

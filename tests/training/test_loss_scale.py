@@ -12,12 +12,9 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training import scaling
-from mt.training.loop import updates
+from mt.training import loop
+from mt.training.loop import LogWindow, LossScale, Progress, Update, updates
 from mt.training.optimizer import build_optimizer
-from mt.training.progress import LogWindow, Progress
-from mt.training.scaling import LossScale
-from mt.training.update import Update
 from tests.products import exhaustive
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
@@ -127,7 +124,7 @@ def test_the_scale_changes_no_gradient_that_float16_can_hold(trainer: Callable[.
 def test_it_doubles_after_so_many_good_updates(trainer: Callable[..., Trainer]) -> None:
     training = trainer()
     next(training.updates)
-    most = scaling.PATIENCE - 1
+    most = loop.PATIENCE - 1
     training.scale.factor = 64.0
     training.scale.good = most - 1
     result = [(training.scale.factor, training.scale.good) for _ in itertools.islice(training, 4)]
@@ -142,14 +139,14 @@ def test_it_doubles_after_so_many_good_updates(trainer: Callable[..., Trainer]) 
 def test_its_numbers_are_those_of_torch() -> None:
     theirs = torch.amp.GradScaler("cpu")
     ours = LossScale()
-    assert (theirs.get_scale(), theirs.get_growth_interval()) == (ours.factor, scaling.PATIENCE)
+    assert (theirs.get_scale(), theirs.get_growth_interval()) == (ours.factor, loop.PATIENCE)
     assert (theirs.get_growth_factor(), theirs.get_backoff_factor()) == (2, 0.5)
-    for finite in [True] * scaling.PATIENCE + [False, True]:
+    for finite in [True] * loop.PATIENCE + [False, True]:
         ours.adjust(finite=finite)
     assert ours == LossScale(65536.0, good=1, left_out=1)
-    highest = LossScale(scaling.MOST, good=scaling.PATIENCE - 1)
+    highest = LossScale(loop.MOST, good=loop.PATIENCE - 1)
     highest.adjust(finite=True)
-    assert highest.factor == scaling.MOST
+    assert highest.factor == loop.MOST
 
 
 def test_a_gradient_at_no_scale_is_divergence(trainer: Callable[..., Trainer]) -> None:
@@ -160,7 +157,7 @@ def test_a_gradient_at_no_scale_is_divergence(trainer: Callable[..., Trainer]) -
         UserError, match=r"its gradient's norm nan at update 27: training has diverged; .* lower optimi"
     ):
         list(training)
-    assert training.scale == LossScale(scaling.LEAST, left_out=26)
+    assert training.scale == LossScale(loop.LEAST, left_out=26)
     assert same(training.weights(), before)
 
 

@@ -15,14 +15,11 @@ from mt.data.batches import Batch, collate
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.loop import updates
-from mt.training.minimum_risk import MinimumRisk, Tokens, with_translations
-from mt.training.objective import objective_of
+from mt.training.loop import BatchLoss, Progress, updates
+from mt.training.objective import MinimumRisk, Tokens, objective_of, with_translations
 from mt.training.optimizer import build_optimizer
-from mt.training.progress import Progress
 from mt.training.start import begin, resume
 from mt.training.train import train
-from mt.training.update import BatchLoss
 
 RISK: dict[str, Any] = {"samples": 6, "sharpness": 0.5}
 MODELS: dict[str, dict[str, Any]] = {

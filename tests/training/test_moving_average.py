@@ -14,8 +14,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
-from mt.training.freezing import freeze
-from mt.training.moving_average import MovingAverage
+from mt.training.optimizer import MovingAverage, freeze
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import choose_best, train, train_and_test

@@ -13,7 +13,7 @@ from mt.data.corpus import Corpus
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.pretrained import load_pretrained
+from mt.training.initialisation import load_pretrained
 from mt.training.start import begin
 
 SIZE = 32

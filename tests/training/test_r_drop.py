@@ -16,11 +16,10 @@ from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.decoders import DECODERS
 from mt.models.seq2seq import Seq2Seq
-from mt.training.objective import objective_of
-from mt.training.r_drop import RDrop
+from mt.training.loop import BatchLoss
+from mt.training.objective import RDrop, objective_of
 from mt.training.start import begin, resume
 from mt.training.train import train
-from mt.training.update import BatchLoss
 from tests.products import chosen
 
 DROPPING: dict[str, Any] = {

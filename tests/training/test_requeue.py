@@ -15,7 +15,7 @@ from mt.__main__ import main
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Preempted, UserError
-from mt.training.requeue import begin_in
+from mt.training.start import begin_in
 from mt.training.train import train_and_test
 
 from .test_signals import outcome, replace

@@ -14,11 +14,10 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training.folder import run_of
 from mt.training.loop import updates
 from mt.training.run import Run
 from mt.training.saving import save_unsaved
-from mt.training.start import begin, resume
+from mt.training.start import begin, resume, run_of
 from mt.training.train import choose_best, train, train_and_test
 
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}

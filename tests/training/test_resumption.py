@@ -19,9 +19,9 @@ from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.training import resumption
+from mt.training import saving
+from mt.training.loop import Progress
 from mt.training.optimizer import build_optimizer, moments, restore_moments
-from mt.training.progress import Progress
 from mt.training.start import resume
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
@@ -226,7 +226,7 @@ def test_a_run_of_gpus_goes_on_without_any(
     states = [torch.full((16,), i, dtype=torch.uint8) for i in (1, 2)]
     monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: states)
     result = json.loads((last / "progress.json").read_text())
-    made = resumption.snapshot(Progress(**result["progress"]), {})
+    made = saving.snapshot(Progress(**result["progress"]), {})
     assert made["random_cuda"] == ["01" * 16, "02" * 16]
     monkeypatch.undo()
     (last / "progress.json").write_text(json.dumps(made))
@@ -242,5 +242,5 @@ def test_a_run_of_gpus_goes_on_without_any(
     taken = []
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: taken.append((state.tolist(), device)))
-    resumption.restore_generators(last, resumption.load_snapshot(last, "bleu"))
+    saving.restore_generators(last, saving.load_snapshot(last, "bleu"))
     assert taken == [([1] * 16, 0)]

@@ -14,8 +14,8 @@ from mt import checkpoint
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
-from mt.training.folder import new_folder
 from mt.training.run import Run
+from mt.training.start import new_folder
 from mt.training.train import train, train_and_test
 from mt.training.validation import validate
 

@@ -12,10 +12,8 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups
-from mt.training.checks import require_fit
-from mt.training.run import Run
-from mt.training.sampling import with_sampled_pieces
+from mt.training.batches import epoch_groups, with_sampled_pieces
+from mt.training.run import Run, require_fit
 from mt.training.start import begin, resume
 from mt.training.train import train
 

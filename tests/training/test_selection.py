@@ -4,7 +4,7 @@ import math
 import pytest
 
 from mt.metrics import build
-from mt.training.selection import advice, improves, rank
+from mt.training.validation import advice, improves, rank
 from tests.metrics.usable import USABLE
 
 EVERY = build(USABLE)

@@ -13,11 +13,10 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError, explained
-from mt.training.folder import new_folder
 from mt.training.log import Log
 from mt.training.run import Run
 from mt.training.signals import Signals
-from mt.training.start import resume
+from mt.training.start import new_folder, resume
 from mt.training.train import train
 
 

@@ -13,9 +13,8 @@ from mt.decoding.load import load
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import WaitKConfig
-from mt.training.loop import updates
+from mt.training.loop import Progress, updates
 from mt.training.optimizer import build_optimizer
-from mt.training.progress import Progress
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
 

@@ -33,11 +33,10 @@ from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
 from mt.models.seq2seq import Seq2Seq
-from mt.training.loop import updates
+from mt.training.batches import with_sampled_pieces
+from mt.training.loop import Progress, updates
 from mt.training.objective import objective_of
 from mt.training.optimizer import build_optimizer
-from mt.training.progress import Progress
-from mt.training.sampling import with_sampled_pieces
 from tests.training.seen import Seen
 
 UPDATES = 6

@@ -1,18 +1,155 @@
-"""Sources that are still arriving, cut into parts: words of a text, stretches of a sound."""
+"""Sources that a caller gives, whole or while they arrive: what is accepted, samples of sound, and growing sources."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from mt.data.fields.base import Row
-from mt.data.fields.inputs import as_list, require_writable
-from mt.data.fields.samples import framed
+from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.errors import UserError
+
+# The inputs of the Python API: one source or text, or any iterable of them.
+
+_LISTING = "OSTU"
+"""Kinds of NumPy's types that hold texts or other objects; arrays of numbers are samples or pixels."""
+
+
+def as_list(inputs: Raw | Iterable[Raw]) -> tuple[list[Raw], bool]:
+    """Returns the inputs as a list, and whether there was a single one instead of an iterable.
+
+    An iterable is a list, a generator, a view of a dictionary, an array of texts, or anything else that can be gone
+    through, once. An array of numbers, also of another library, is one input.
+    """
+    if isinstance(inputs, np.ndarray) and inputs.dtype.kind in _LISTING:
+        inputs = inputs.tolist()
+    if isinstance(inputs, Raw) or _is_tensor(inputs) or not isinstance(inputs, Iterable):
+        return [inputs], True
+    return list(inputs), False
+
+
+def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
+    """Returns whether these are numbers in an array of another library, as torch's; one of texts is gone through."""
+    kind = getattr(getattr(inputs, "dtype", None), "kind", "")
+    return hasattr(inputs, "__array__") and (kind == "" or kind not in _LISTING)
+
+
+def require_texts(inputs: Iterable[object], name: str = "text") -> None:
+    """Raises UserError where one is no text, or one that UTF-8 cannot write.
+
+    name: what to call them, numbered from 1.
+    """
+    for number, text in enumerate(inputs, start=1):
+        if not isinstance(text, str):
+            raise UserError(f"{name} {number} is {_kind(text)}, and this is for text: give a str, or a list of them")
+        require_writable(text, f"{name} {number}")
+
+
+def require_writable(text: str, name: str) -> None:
+    """Raises UserError where UTF-8 cannot write the text. name: what to call it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{name} holds half of a character ({ascii(text[error.start])[1:-1]}), as of bytes that were read as "
+            "something else: give what the bytes say in their own encoding"
+        ) from None
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"
+
+
+# Samples of sound as numbers: one channel, 16 bits, at another rate.
+
+FULL_SCALE = 1 << 15
+
+
+_LOUDEST = 2.0
+"""Bound of floating-point samples: a decoder or a mixture exceeds 1 now and then, and is clipped there."""
+_CHANNELS = 32
+"""More are no sound: samples and channels are exchanged."""
+
+
+def mono(source: Any, name: str = "the sound") -> np.ndarray:
+    """Returns the mean of the channels, [N] floating-point numbers. Raises SourceError where they are no sound."""
+    if not _is_sound(source):
+        array = isinstance(source, np.ndarray)
+        form = (
+            f"of shape {list(source.shape)} and type {source.dtype}" if array else f"given as {type(source).__name__}"
+        )
+        raise SourceError(
+            f"a sound {form} has another form than [samples] or [samples, channels] of int16 or floating-point numbers"
+        )
+    samples = source.astype(np.float32) / FULL_SCALE if source.dtype.kind == "i" else source
+    peak = float(np.abs(samples).max()) if samples.size else 0.0
+    if not np.isfinite(peak):
+        raise SourceError(f"{name} has samples that are no finite numbers: record or convert it again")
+    if peak > _LOUDEST:
+        raise SourceError(
+            f"{name} has floating-point samples up to {peak:,.6g}, which lie within -1 and 1: divide them by what full "
+            f"scale is, such as {FULL_SCALE}, or write them as 16-bit integers"
+        )
+    return samples.mean(axis=1) if samples.ndim == 2 else samples
+
+
+def _is_sound(source: Any) -> bool:
+    """Returns whether the form of an array is that of a sound. Integers of other sizes than 16 bits have no scale of
+    their own: where numbers come from decides whether they are as large as their type allows."""
+    if not isinstance(source, np.ndarray) or source.ndim not in (1, 2):
+        return False
+    typed = source.dtype.kind == "f" or (source.dtype.kind == "i" and source.dtype.itemsize == 2)
+    return typed and (source.ndim == 1 or 1 <= source.shape[1] <= _CHANNELS)
+
+
+def quantised(samples: np.ndarray) -> np.ndarray:
+    """Rounds samples within [-1, 1] to 16 bits, [N] int16."""
+    return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
+
+
+def framed(samples: np.ndarray, hop: int) -> np.ndarray:
+    """Cuts samples into positions, [positions, hop] int16, with silence up to a whole one."""
+    row = np.zeros((-(-len(samples) // hop), hop), dtype=np.int16)
+    row.reshape(-1)[: len(samples)] = samples
+    return row
+
+
+def resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
+    """Returns the samples of a whole sound at another rate."""
+    if rate == new_rate or not len(samples):
+        return samples
+    import torch
+
+    from mt.ops.sound import resample
+
+    return resample(torch.from_numpy(np.ascontiguousarray(samples, np.float32)), *ratio(rate, new_rate)).numpy()
+
+
+def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new_rate: int) -> tuple[np.ndarray, Any]:
+    """Returns the next samples at another rate, and the state to go on from; see `resample_extend`."""
+    import torch
+
+    from mt.ops.sound import resample_extend
+
+    tensor = torch.from_numpy(np.ascontiguousarray(samples, np.float32))
+    resampled, state = resample_extend(tensor, state, complete=complete, rate=rate, new_rate=new_rate)
+    return resampled.numpy(), state
+
+
+def ratio(rate: int, new_rate: int) -> tuple[int, int]:
+    """Returns two small rates of (nearly) the same ratio: rates without a common divisor would need a filter for each
+    of many thousand phases."""
+    if rate == new_rate:
+        return 1, 1
+    shortened = Fraction(new_rate, rate).limit_denominator(1_000)
+    return shortened.denominator, max(shortened.numerator, 1)
+
+
+# Sources that are still arriving, cut into parts: words of a text, stretches of a sound.
 
 
 class Arriving(ABC):

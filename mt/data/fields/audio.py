@@ -11,10 +11,9 @@ from pydantic import Field as Option, field_validator
 from mt.common.backdrop import Sound
 from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
-from mt.data.fields.arriving import ArrivingSound
+from mt.data.fields.arriving import FULL_SCALE, ArrivingSound, framed, mono, quantised, ratio, resampled, resampled_on
 from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.fields.recordings import named, opened_recording
-from mt.data.fields.samples import FULL_SCALE, framed, mono, quantised, ratio, resampled, resampled_on
 from mt.data.tokenizer import Tokenizer, Unit
 from mt.errors import UserError
 
@@ -92,7 +91,7 @@ class AudioField(ArrayField):
     def backdrop(self, row: Row, positions: int, source: Raw | None) -> Sound:
         import torch
 
-        from mt.ops.log_mel import log_mel
+        from mt.ops.sound import log_mel
 
         samples = torch.from_numpy(np.asarray(row).astype(np.float32)).view(1, -1) / FULL_SCALE
         energies, _ = log_mel(samples, torch.tensor([samples.shape[1]]), self._rate, _BANDS)

@@ -1,11 +1,16 @@
-"""Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018)."""
+"""Text to ids and back by a trained SentencePiece model (Kudo & Richardson 2018).
 
+First the marks that stand for blanks and rare characters, so that every text comes back as it was; then the units
+that alignments link; then the processor itself."""
+
+import bisect
 import functools
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +18,120 @@ import pyarrow.compute as pc
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
-from mt.common.comparable import normalize
 from mt.data.arrow import numbers
-from mt.data.tokenizer.marks import (
-    ESCAPED_BLOCK,
-    ESCAPES,
-    ESCAPES_OF_WORDS,
-    JOINER,
-    SPACE,
-    Escapes,
-    prepared,
-    restored,
-    text_of,
-)
-from mt.data.tokenizer.units import LinkUnit, Span, units_of_characters, units_of_pieces
+from mt.data.words import runs, words
+from mt.text_io import normalize
+
+# What SentencePiece cuts in place of a text, so that decoding gives back every text, even one that holds its marks.
+#
+# SentencePiece writes `▁` where a blank is, and learns nothing from lines with `▅`; a vocabulary of words has a mark of
+# its own. A text may hold these characters as well. A word has no white space in it, so that the separators U+001C to
+# U+001F, which are white space, are free to stand for them.
+
+SPACE = "▁"
+"""SentencePiece's mark on a piece that starts a word."""
+JOINER = "￭"
+"""Marks a token of a vocabulary of words that follows without a blank."""
+ESCAPED_SPACE = "\x1c"
+ESCAPED_BLOCK = "\x1d"
+_ESCAPED_JOINER = "\x1e"
+RESERVED = "\x1f"
+"""Stands before names of special pieces while a vocabulary is learnt, so that no text holds them."""
+
+Escapes = Mapping[int, str]
+ESCAPES: Escapes = {ord(SPACE): ESCAPED_SPACE, ord("▅"): ESCAPED_BLOCK}
+ESCAPES_OF_WORDS: Escapes = {**ESCAPES, ord(JOINER): _ESCAPED_JOINER}
+_RESTORED = {ord(escape): chr(mark) for mark, escape in ESCAPES_OF_WORDS.items()}
+_JOINED = re.compile(rf"(?: +|^){JOINER}")
+
+
+def prepared(word: str, escapes: Escapes, *, of_words: bool) -> str:
+    """Returns what SentencePiece is to cut for what stands between blanks.
+
+    escapes: for the characters that it would not give back. of_words: whether punctuation
+    marks are set apart by blanks that can be undone: `ja!` becomes `ja ￭!`.
+    """
+    if of_words:
+        return f" {JOINER}".join(run.translate(escapes) for run in runs(word))
+    return word.translate(escapes)
+
+
+def restored(text: str) -> str:
+    """Returns the text with the characters that escapes stand for."""
+    return text.translate(_RESTORED)
+
+
+def text_of(decoded: str, *, of_words: bool) -> str:
+    """Returns the text of what SentencePiece decoded, with one blank between words."""
+    if of_words:
+        decoded = _JOINED.sub("", decoded)
+    return " ".join(restored(decoded).split())
+
+
+def offsets_of_characters(text: str, *, of_words: bool) -> list[int]:
+    """Returns where the characters, blanks apart, stand in a text as SentencePiece cuts or decodes it."""
+    joiners = {match.end() - 1 for match in _JOINED.finditer(text)} if of_words else ()
+    return [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]
+
+
+# What alignments link, and the unit that each piece of a text belongs to.
+
+Unit = Literal["word", "char"]
+"""What a stream reads and writes, and alignments link."""
+LinkUnit = Literal["word", "char", "spaced"]
+"""What alignments link: words and punctuation marks (`mt.data.words.words`), characters, or what stands between
+blanks."""
+Span = tuple[int, int]
+"""Where a piece begins and ends in the text that it was cut from, or decoded to, in bytes of UTF-8."""
+
+
+def units(text: str, unit: LinkUnit) -> list[str]:
+    """Returns what alignments link in a text."""
+    return [part for word in normalize(text).split() for part in _cut(word, unit)]
+
+
+def units_of_characters(text: str, unit: LinkUnit) -> list[int]:
+    """Returns for each character of the text, blanks apart, the number of its unit among `units(text, unit)`."""
+    numbers: list[int] = []
+    number = 0
+    for word in text.split():
+        composed = unicodedata.normalize("NFC", word)
+        parts = _cut(composed, unit)
+        owners = [number + i for i, part in enumerate(parts) for _ in part]
+        number += len(parts)
+        if composed != word:
+            # A character is where the text up to it, composed, ends.
+            ends = (len(unicodedata.normalize("NFC", word[: i + 1])) for i in range(len(word)))
+            owners = [owners[min(end, len(owners)) - 1] for end in ends]
+        numbers += owners
+    return numbers
+
+
+def units_of_pieces(
+    text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool
+) -> Iterator[int | None]:
+    """Yields for each piece the unit of which it covers most characters, of equals the first; of a piece that covers
+    none (a blank, or the first pieces of a character that the tokenizer makes longer) that of the character that
+    follows. None where the text has no characters.
+
+    text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
+    """
+    starts = [*itertools.accumulate((len(character.encode()) for character in text), initial=0)]
+    characters = offsets_of_characters(text, of_words=of_words)
+    for span in spans:
+        begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
+        covered = character_units[begin:end] or character_units[begin : begin + 1] or character_units[-1:]
+        # `max` takes the first of equally frequent units, which ascend.
+        yield max(covered, key=covered.count) if covered else None
+
+
+def _cut(word: str, unit: LinkUnit) -> list[str]:
+    if unit == "spaced":
+        return [word]
+    return words(word) if unit == "word" else [*word]
+
+
+# Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018).
 
 PAD = 0
 UNK = 1

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mt.data.tokenizer.extension import NORMAL, TYPES
-from mt.data.tokenizer.marks import SPACE
-from mt.data.tokenizer.processor import Tokenizer
+from mt.data.tokenizer.processor import SPACE, Tokenizer
+from mt.data.tokenizer.sides import NORMAL, TYPES
 from mt.data.tokenizer.training import proto_of
 
 _WORDS = 1 << 17

@@ -1,23 +1,99 @@
-"""How a tokenizer is learnt from text, or made of a SentencePiece model from elsewhere."""
+"""How a tokenizer is learnt: its options, its training, and the texts that it then cannot write."""
 
 import io
+import itertools
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, Self
 
+import numpy as np
+import pyarrow as pa
 import sentencepiece
 from google.protobuf.message import DecodeError
+from pydantic import Field, model_validator
 from sentencepiece import sentencepiece_model_pb2
 
-from mt.common.comparable import normalize
 from mt.common.input_files import read_bytes
-from mt.data.tokenizer.config import TokenizerConfig
-from mt.data.tokenizer.marks import ESCAPED_SPACE, ESCAPES, ESCAPES_OF_WORDS, RESERVED, SPACE, prepared
-from mt.data.tokenizer.processor import BOS, EOS, PAD, UNK, Tokenizer
+from mt.common.options import MAX_COUNT, MAX_SIZE, Options
+from mt.data.arrow import numbers
+from mt.data.tokenizer.processor import (
+    BOS,
+    EOS,
+    ESCAPED_SPACE,
+    ESCAPES,
+    ESCAPES_OF_WORDS,
+    PAD,
+    RESERVED,
+    SPACE,
+    UNK,
+    Tokenizer,
+    prepared,
+)
 from mt.errors import UserError
+from mt.text_io import comparable, normalize
+
+# The options of a tokenizer.
+
+ModelType = Literal["bpe", "unigram", "char", "word"]
+
+
+class SideConfig(Options):
+    """What differs for the tokenizer of one side; null takes what both sides have."""
+
+    model_type: ModelType | None = None
+    vocab_size: int | None = Field(None, ge=5, le=MAX_SIZE)
+    character_coverage: float | None = Field(None, ge=0.98, le=1)
+    lowercase: bool | None = None
+    model_file: str | None = None
+
+
+class TokenizerConfig(Options):
+    """How text is cut into tokens."""
+
+    model_type: ModelType = "bpe"
+    """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks."""
+    vocab_size: int = Field(default=8000, ge=5, le=MAX_SIZE)
+    """Tokens in a vocabulary, the four special ones included: as many for bpe, at most so many for the other types."""
+    joint: bool = True
+    """One vocabulary for both sides, or one for each."""
+    character_coverage: float = Field(default=1.0, ge=0.98, le=1)
+    """Share of the characters that get a token, 0.98 at least; 0.9995 suits Japanese and Chinese."""
+    lowercase: bool = False
+    """Whether text is lower-cased before it is cut. What is decoded is lower-case then, too."""
+    model_file: str | None = None
+    """A trained SentencePiece model to use; null learns one from the training pairs."""
+    sample: int = Field(default=500_000, ge=1, le=MAX_COUNT)
+    """Most training pairs that the vocabulary is learnt from, sampled at random."""
+    source: SideConfig = SideConfig()
+    """What is different for the source; needs joint=false."""
+    target: SideConfig = SideConfig()
+    """What is different for the target; needs joint=false."""
+
+    def side(self, name: Literal["source", "target"]) -> Self:
+        """Returns the options of one side."""
+        side: SideConfig = getattr(self, name)
+        return self.model_copy(update={key: value for key, value in side if value is not None})
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.joint and (self.source, self.target) != (SideConfig(), SideConfig()):
+            raise UserError(
+                "dataset.tokenizer.source and .target make the sides differ, but the vocabulary is joint: set "
+                "dataset.tokenizer.joint=false"
+            )
+        for name in ("source", "target"):
+            if self.side(name).model_file and self.side(name).lowercase:
+                raise UserError(
+                    f"the {name}'s tokenizer has a model_file, which normalises text in its own way: set "
+                    "dataset.tokenizer.lowercase=false, or leave out dataset.tokenizer.model_file"
+                )
+        return self
+
+
+# How a tokenizer is learnt from text, or made of a SentencePiece model from elsewhere.
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _UNKNOWN = 2
@@ -167,3 +243,58 @@ def _training_fault(config: TokenizerConfig, message: str) -> str:
             "or lower dataset.tokenizer.character_coverage"
         )
     return f"SentencePiece learnt no vocabulary ({message}): check the training text and dataset.tokenizer"
+
+
+# Which texts a tokenizer cannot write: encoding and decoding does not give them back as scores compare them.
+
+_SHOWN = 40  # characters of a word
+
+
+class Unwritten(NamedTuple):
+    """What of some texts a tokenizer cannot write."""
+
+    lost: int = 0
+    """Texts that do not come back."""
+    of: int = 0
+    """All texts."""
+    word: str = ""
+    """The first word that does not, or where it is long the part that is different."""
+    written: str = ""
+    """What comes back of it."""
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """Adds up those of several groups of texts, in order."""
+        whole = cls()
+        for part in parts:
+            shown = whole if whole.lost else part
+            whole = cls(whole.lost + part.lost, whole.of + part.of, shown.word, shown.written)
+        return whole
+
+
+def unwritten(tokenizer: Tokenizer, texts: pa.Array, ids: pa.ListArray) -> Unwritten:
+    """Finds what of the texts the tokenizer cannot write. Capitals are no loss to one that makes small letters of them.
+
+    ids: those of the texts. Texts without unknown ids need no look.
+    """
+    if tokenizer.rewrites:
+        suspected = texts.to_pylist()
+    else:  # what is known comes back
+        unknown = np.flatnonzero(numbers(ids.values) == UNK)
+        rows = np.unique(np.searchsorted(numbers(ids.offsets), unknown, side="right") - 1)
+        suspected = texts.take(pa.array(rows)).to_pylist()
+    lowercase = tokenizer.lowercases
+    lines = [normalize(text).split() for text in suspected]
+    words = [*dict.fromkeys(word for line in lines for word in line)]
+    lost = {
+        word: written
+        for word, written in zip(words, tokenizer.written(words), strict=True)
+        if written != word and comparable(written, lowercase=lowercase) != comparable(word, lowercase=lowercase)
+    }
+    if not lost:
+        return Unwritten(0, len(texts))
+    first = next(word for word in words if word in lost)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, lost[first], strict=False))
+    start = max(0, sum(1 for _ in same) - _SHOWN // 2)
+    shown = (first[start : start + _SHOWN], lost[first][start : start + _SHOWN])
+    return Unwritten(sum(not lost.keys().isdisjoint(line) for line in lines), len(texts), *shown)

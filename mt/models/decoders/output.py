@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from mt.common.options import Options
 from mt.errors import UserError
+from mt.kernels.cross_entropy import Mixture
 from mt.kernels.linear import Linear
-from mt.kernels.mixture import Mixture
 from mt.kernels.precision import result_dtype
 from mt.models.attention import AttentionOutput, AttentionStep, Memory
 from mt.models.frontends import Embedding

@@ -20,7 +20,7 @@ from mt.kernels.lstm import LSTM
 from mt.kernels.padding import append, last, mirrored
 from mt.models.encoders.base import Encoded, Encoder, State
 from mt.models.encoders.recurrent import BidirectionalConfig, WithForgetGates
-from mt.models.initialisation import open_forget_gates
+from mt.models.weights import open_forget_gates
 
 
 class LCBiLSTMConfig(WithForgetGates, BidirectionalConfig):

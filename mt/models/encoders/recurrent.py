@@ -13,7 +13,7 @@ from mt.errors import UserError
 from mt.kernels import lstm
 from mt.kernels.padding import last
 from mt.models.encoders.base import Encoded, Encoder, State
-from mt.models.initialisation import open_forget_gates
+from mt.models.weights import open_forget_gates
 
 
 class RecurrentConfig(Options):

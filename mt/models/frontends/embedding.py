@@ -30,7 +30,7 @@ class EmbeddingConfig(Options):
     """Whether source and target have one table; needs a joint tokenizer."""
     pretrained: str | None = Field(None, min_length=1, max_length=4000)
     """A text file of word vectors, as of GloVe or word2vec, in which the tables of both sides start (Qi et al.
-    2018); not read where a run starts from another (`init_from`). See `mt.training.pretrained`."""
+    2018); not read where a run starts from another (`init_from`). See `mt.training.initialisation`."""
     pretrained_source: str | None = Field(None, min_length=1, max_length=4000)
     """That of the source alone, in place of `pretrained`."""
     pretrained_target: str | None = Field(None, min_length=1, max_length=4000)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE, Options
 from mt.kernels.linear import Linear
 from mt.models.frontends.base import Frontend
-from mt.ops.normalization import Moments
+from mt.ops.sound import Moments
 
 SIZE = 112
 """How many features a place has, by EfficientNet-Lite0."""

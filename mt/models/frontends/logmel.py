@@ -13,10 +13,16 @@ from torch.nn.utils.rnn import pad_sequence
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.models.frontends.base import Frontend, State
-from mt.ops.log_mel import LogMelState, log_mel, log_mel_extend
-from mt.ops.normalization import Moments, normalize, normalize_running
-from mt.ops.resample import perturb_speed
-from mt.ops.spec_augment import spec_augment
+from mt.ops.sound import (
+    LogMelState,
+    Moments,
+    log_mel,
+    log_mel_extend,
+    normalize,
+    normalize_running,
+    perturb_speed,
+    spec_augment,
+)
 
 FRAMES = 100
 """Positions of sound in a second."""

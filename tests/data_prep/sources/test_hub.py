@@ -16,8 +16,7 @@ from data_prep.sources import open_source
 from mt.cli.command import CONF
 from mt.common.options import parse
 from mt.data.corpus import SPLITS
-from mt.data.dataset import DatasetConfig
-from mt.data.origins import HubConfig, SplitNames
+from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))

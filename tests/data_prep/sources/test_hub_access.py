@@ -12,8 +12,7 @@ import pytest
 from data_prep.prepare import prepare
 from data_prep.sources import open_source
 from mt.data.corpus import Corpus
-from mt.data.dataset import DatasetConfig
-from mt.data.origins import HubConfig, SplitNames
+from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
 from mt.errors import UserError
 
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))

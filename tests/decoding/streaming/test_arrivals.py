@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mt.decoding.streaming.arrivals import MAX_CHARACTERS, arrivals
+from mt.decoding.streaming.live import MAX_CHARACTERS, arrivals
 from mt.errors import UserError
 
 TEXT = "\ufeffzwölf  Häuser\u3000鳥\r\n\n  Grüße\tan \nalle"

@@ -13,8 +13,7 @@ import torch
 from mt.data.tokenizer import EOS
 from mt.decoding.modes import decodes_hard
 from mt.decoding.streaming import refuse_offline
-from mt.decoding.streaming.state import StreamState
-from mt.decoding.streaming.stepper import advance_streams
+from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig

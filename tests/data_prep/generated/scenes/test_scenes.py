@@ -8,7 +8,7 @@ import pytest
 from data_prep.generated.scenes import SIDE, SIZES, Example, generate, render
 from data_prep.generated.scenes.scene import COLOURS, PLACES, RADII, SHAPES, Scene, Thing
 from data_prep.generated.scenes.truth import full_description, match_objects, parse_caption
-from mt.metrics.truth import Truth
+from mt.metrics.captions import Truth
 
 SMALL = {"train": 600, "dev": 50, "test": 50}
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from data_prep.generated.scenes.truth import full_description, match_objects, parse_caption, pointing
-from mt.metrics.truth import Truth
+from mt.metrics.captions import Truth
 
 PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88; small red star 45,10,59,24"
 FULL = "a large red circle in the top left and a small blue star in the bottom right and a small red star at the top"

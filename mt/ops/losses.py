@@ -1,0 +1,130 @@
+"""Auxiliary losses: of an attention (quantity, coverage, doubly stochastic, latency), and of an encoder (CTC).
+
+Each takes batches with masks and returns a loss for each row. Those of attentions are computed in float64."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import ctc_loss
+
+from mt.kernels.precision import compute_dtype, result_dtype
+
+# Does a monotonic attention select as many positions as there are target tokens? A term of the loss.
+
+
+def quantity_loss(alpha: Float[Tensor, "B T S"], target_mask: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
+    """| T - sum over i and j of alpha[i, j] | of each row, with its T real target tokens (Inaguma et al. 2020,
+    "CTC-synchronous training for monotonic attention model", quantity regularisation).
+
+    alpha: the probability of stopping at each position. Rows of it that are lost since the pointer has left the source
+    make the sum smaller than T. Returns target tokens.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where `alpha` is float64.
+    """
+    selected = alpha.sum(-1, dtype=compute_dtype(alpha.device))
+    missing = torch.where(target_mask, 1 - selected, 0.0).sum(-1)
+    return missing.abs().to(result_dtype(alpha))
+
+
+# Does an attention come back to what it has attended to before? A term of the loss.
+
+
+def coverage_loss(
+    weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """Returns the sum over t and i of min(weights[t, i], sum over t' < t of weights[t', i]) of each row, over its real
+    steps t and positions i (See et al. 2017, equations 10 and 12).
+
+    weights: the attention of each step, of which the loss is differentiated. Where both sides of the minimum are equal,
+    each has half of the gradient.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
+    """
+    real = target_mask[..., None] & source_mask[:, None]
+    attended = weights.to(compute_dtype(weights.device)).masked_fill(~real, 0.0)
+    coverage = attended.cumsum(1) - attended
+    return torch.minimum(attended, coverage).sum((1, 2)).to(result_dtype(weights))
+
+
+# Does every part of a source get as much attention as every other? A term of the loss.
+
+
+def doubly_stochastic_loss(
+    weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """sum over i of (1 - sum over t of weights[t, i])^2 of each row, over its real positions i and steps t (Xu et al.
+    2015, section 4.2.1, equation 14 without its factor).
+
+    weights: the attention of each step, of which the loss is differentiated.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where `weights` is float64.
+    """
+    received = weights.to(compute_dtype(weights.device)).masked_fill(~target_mask[..., None], 0.0).sum(1)
+    missing = (1 - received).masked_fill(~source_mask, 0.0)
+    return missing.square().sum(-1).to(result_dtype(weights))
+
+
+# Latency of an expected alignment, as a term of the loss.
+
+
+def differentiable_average_lagging(
+    delays: Float[Tensor, "B T"], source_lengths: Int[Tensor, " B"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """DAL (Cherry & Foster 2019, section 3.1; with expected delays as here, Arivazhagan et al. 2019, section 4), with
+    |x| source tokens, |y| target tokens and gamma = |y| / |x|:
+
+        DAL = 1/|y| sum over i = 1 .. |y| of  g'[i] - (i-1)/gamma,     g'[i] = max(g[i], g'[i-1] + 1/gamma)
+
+    Computed without the recurrence, as g'[i] - (i-1)/gamma is the maximum of g[n] - (n-1)/gamma over n <= i.
+
+    delays: g, the (expected) number of source tokens read when each target token is written.
+    source_lengths: |x|. target_mask: true on the first |y| steps of each row, and false on the padding behind them.
+    Returns source tokens; 0 for a row without targets.
+
+    Computed in float64 (MPS: float32); returned in float32, or float64 where `delays` is float64.
+    """
+    dtype = compute_dtype(delays.device)
+    steps = torch.arange(delays.shape[1], device=delays.device, dtype=dtype)
+    target_lengths = target_mask.sum(1).clamp(min=1)
+    source_per_target = source_lengths.to(dtype) / target_lengths
+    lag = (delays.to(dtype) - steps * source_per_target[:, None]).cummax(1).values
+    return (torch.where(target_mask, lag, 0.0).sum(1) / target_lengths).to(result_dtype(delays))
+
+
+def expected_lagging(
+    alpha: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """Returns the lagging of an expected alignment (Arivazhagan et al. 2019, equations 10 to 14): each target token is
+    written after sum over j of (j + 1) alpha[j] source tokens, or after all of them where the pointer has left the
+    source.
+
+    alpha: the probability of stopping at each position. Returns source tokens; see `differentiable_average_lagging`.
+    """
+    lengths = source_mask.sum(1)
+    positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
+    lost = (1 - alpha.sum(-1)).clamp(min=0)
+    delays = alpha @ positions.to(alpha.dtype) + lost * lengths[:, None]
+    return differentiable_average_lagging(delays, lengths, target_mask)
+
+
+# Connectionist temporal classification (Graves et al. 2006), as an auxiliary loss of an encoder.
+
+
+def ctc_losses(
+    logits: Float[Tensor, "B S C"],
+    source_mask: Bool[Tensor, "B S"],
+    targets: Int[Tensor, "B T"],
+    target_mask: Bool[Tensor, "B T"],
+) -> Float[Tensor, " B"]:
+    """- log p(targets | logits) of each row in nats, summed over all ways to write the targets to the positions in
+    order, each at least once in a row, with blanks between (equation 8).
+
+    0, without a gradient, where there is no way: a row with more targets, and one more between equal neighbours, than
+    positions. logits: of C classes at each encoded position, the last of which is the blank. Masks: true first, then
+    false. Computed in float32, or float64 where `logits` is float64.
+    """
+    dtype = torch.promote_types(logits.dtype, torch.float32)
+    log_probs = logits.to(dtype).log_softmax(-1).transpose(0, 1)
+    lengths = (source_mask.sum(1), target_mask.sum(1))
+    blank = logits.shape[2] - 1
+    return ctc_loss(log_probs, targets, *lengths, blank=blank, reduction="none", zero_infinity=True)

@@ -1,0 +1,345 @@
+"""Sound features, in the order in which a front-end computes them.
+
+Log-mel energies as Kaldi makes them, another sampling rate, normalisation, and SpecAugment's masks."""
+
+import functools
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import conv1d, pad
+
+from mt.kernels.precision import compute_dtype
+
+# Log-mel energies of sound, as Kaldi makes them (Povey et al. 2011; `feature-window.cc`, `mel-computations.cc`).
+#
+# Frames of 25 ms, one every 10 ms, centred (`snip_edges=false`: sound is reflected at both ends); the mean of a frame
+# is taken out, pre-emphasis 0.97, Povey's window, power spectrum, triangles of equal width on the mel scale from 20 Hz
+# to half the rate, natural logarithm. No dither. Kaldi's samples are integers of 16 bits; those here are in [-1, 1],
+# and are scaled to that, since the logarithm has a floor.
+
+FULL_SCALE = 2.0**15
+FLOOR = torch.finfo(torch.float32).eps
+"""The least energy, before the logarithm: digital silence is log(FLOOR) = -15.9."""
+LOWEST = 20.0
+"""Hz: where the lowest band begins."""
+
+
+def frame_size(rate: int) -> tuple[int, int]:
+    """Samples in a frame, and samples from one frame to the next. rate: samples per second."""
+    return rate * 25 // 1000, rate * 10 // 1000
+
+
+def frame_counts(lengths: Int[Tensor, " B"], rate: int) -> Int[Tensor, " B"]:
+    """Frames of so many samples: one for every 10 ms, rounded; less than 5 ms of sound have none."""
+    _, shift = frame_size(rate)
+    return (lengths + shift // 2) // shift
+
+
+def log_mel(
+    samples: Float[Tensor, "B N"], lengths: Int[Tensor, " B"], rate: int, bands: int = 80
+) -> tuple[Float[Tensor, "B S D"], Int[Tensor, " B"]]:
+    """Returns the energies of each frame in D = `bands` bands, 0 on padding, and the number of frames of each sound.
+
+    samples: in [-1, 1], padded on the right with anything; lengths: real samples; rate: samples per second, at least
+    200. float32, whatever the samples are. What is behind a sound in the batch changes nothing in it.
+    """
+    window, shift = frame_size(rate)
+    counts = frame_counts(lengths, rate)
+    frames = int(counts.max()) if len(counts) else 0
+    if frames == 0:
+        return samples.new_zeros(len(samples), 0, bands, dtype=torch.float32), counts
+    reached = torch.arange((frames - 1) * shift + window, device=samples.device) + shift // 2 - window // 2
+    # Reflection with the outermost sample twice has a period of two lengths.
+    period = 2 * lengths.clamp(min=1)[:, None]
+    index = reached % period
+    sound = samples.float().gather(1, torch.minimum(index, period - 1 - index))
+    features = _energies(sound.unfold(1, window, shift), rate, bands)
+    real = torch.arange(frames, device=counts.device) < counts[:, None]
+    return features.masked_fill(~real[..., None], 0.0), counts
+
+
+class LogMelState(NamedTuple):
+    """What is left of a sound that is still arriving."""
+
+    samples: Tensor
+    """[N]: those that frames to come need."""
+    start: int
+    """Which sample of the sound is the first of them."""
+    frame: int
+    """Which frame is the next."""
+
+
+def log_mel_extend(
+    samples: Float[Tensor, " N"], state: LogMelState | None, *, complete: bool, rate: int, bands: int = 80
+) -> tuple[Float[Tensor, "S D"], LogMelState]:
+    """Returns the next frames of one sound that is still arriving: the same as `log_mel` of all at once, however it is
+    cut.
+
+    A frame comes as soon as the samples that it covers are there, 12.5 ms after its centre; the last ones, which
+    reflect the sound's end, with `complete`. state: what the call before returned, None at the beginning.
+    """
+    window, shift = frame_size(rate)
+    before, start, frame = (samples[:0], 0, 0) if state is None else state
+    available = torch.cat((before, samples))
+    ending = start + len(available)
+    margin = window // 2 - shift // 2  # samples that a frame reaches to the left of its 10 ms
+    frames = (ending + shift // 2) // shift if complete else max(0, (ending - window + margin) // shift + 1)
+    if frames <= frame:
+        return samples.new_zeros(0, bands, dtype=torch.float32), LogMelState(available, start, frame)
+    index = torch.arange(frame * shift - margin, (frames - 1) * shift - margin + window, device=samples.device)
+    index = index % (2 * max(ending, 1))
+    sound = available.float()[torch.minimum(index, 2 * ending - 1 - index) - start]
+    features = _energies(sound[None].unfold(1, window, shift), rate, bands)[0]
+    first_needed = max(start, min(ending, frames * shift - margin))
+    return features, LogMelState(available[first_needed - start :], first_needed, frames)
+
+
+def _energies(frames: Float[Tensor, "B S W"], rate: int, bands: int) -> Float[Tensor, "B S D"]:
+    frames = FULL_SCALE * frames
+    frames = frames - frames.mean(-1, keepdim=True)
+    frames = frames - 0.97 * pad(frames, (1, 0), mode="replicate")[..., :-1]
+    window, triangles = (table.to(frames.device) for table in _tables(rate, bands))
+    size = 2 * len(triangles)
+    power = torch.fft.rfft(frames * window, size)[..., :-1].abs().square()
+    with torch.autocast(frames.device.type, enabled=False):
+        return (power @ triangles).clamp(min=FLOOR).log()
+
+
+@functools.lru_cache(maxsize=8)
+def _tables(rate: int, bands: int) -> tuple[Float[Tensor, " W"], Float[Tensor, "P D"]]:
+    """Povey's window, and what each power of the spectrum but the last one, half the rate, adds to each band."""
+    window, _ = frame_size(rate)
+    povey = torch.hann_window(window, periodic=False, dtype=torch.float64) ** 0.85
+    powers = 2 ** (window - 1).bit_length() // 2  # of a Fourier transform of the next power of two
+    mels = _mel(torch.arange(powers, dtype=torch.float64) * rate / (2 * powers))
+    lowest, highest = _mel(torch.tensor((LOWEST, rate / 2), dtype=torch.float64)).tolist()
+    width = (highest - lowest) / (bands + 1)
+    centres = lowest + width * torch.arange(1, bands + 1, dtype=torch.float64)
+    triangles = (1 - (mels[:, None] - centres).abs() / width).clamp(min=0)
+    return povey.float(), triangles.float()
+
+
+def _mel(hertz: Tensor) -> Tensor:
+    return 1127 * (1 + hertz / 700).log()
+
+
+# Sound at another rate, by a sinc with a Hann window (Smith, "Digital Audio Resampling", equation of section 4), and
+# speed perturbation, which is the same (Ko et al. 2015, "Audio augmentation for speech recognition").
+
+ZEROS = 16
+"""Zero crossings of the sinc on either side; the more, the steeper the filter."""
+ROLLOFF = 0.945
+"""The filter's cutoff, as a share of half the lower rate."""
+
+
+def resample(samples: Float[Tensor, " N"], rate: int, new_rate: int) -> Float[Tensor, " M"]:
+    """Returns the same sound with `new_rate` samples a second in place of `rate`: M = ceil(N * new_rate / rate)
+    samples.
+
+    What is too high for the new rate is filtered out. float32; with equal rates the sound itself.
+    """
+    if rate == new_rate or len(samples) == 0:
+        return samples.float()
+    divisor = math.gcd(rate, new_rate)
+    rate = rate // divisor
+    new_rate = new_rate // divisor
+    length = -(-len(samples) * new_rate // rate)
+    kernels, width = _kernels(rate, new_rate)
+    padded = pad(samples.float(), (width, width + rate))
+    phases = conv1d(padded[None, None], kernels.to(samples.device), stride=rate)
+    return phases[0].T.flatten()[:length]
+
+
+class ResampleState(NamedTuple):
+    """What is left of a sound that is still arriving."""
+
+    samples: Tensor
+    """[N]: those that samples to come need, with the silence before the sound."""
+    read: int
+    """How many samples of the sound have come."""
+    written: int
+    """How many were returned."""
+
+
+def resample_extend(
+    samples: Float[Tensor, " N"], state: ResampleState | None, *, complete: bool, rate: int, new_rate: int
+) -> tuple[Float[Tensor, " M"], ResampleState]:
+    """Returns the next samples of a sound that is still arriving: the same as `resample` of all at once, however it is
+    cut.
+
+    A sample comes when all that its filter reaches is there; the last ones with `complete`. state: what the call before
+    returned, None at the beginning.
+    """
+    divisor = math.gcd(rate, new_rate)
+    rate = rate // divisor
+    new_rate = new_rate // divisor
+    kernels, width = _kernels(rate, new_rate)
+    before, read, written = (samples.new_zeros(width), 0, 0) if state is None else state
+    read += len(samples)
+    available = torch.cat((before, samples.float(), samples.new_zeros(width + rate if complete else 0)))
+    blocks = (len(available) - kernels.shape[2]) // rate + 1
+    if blocks <= 0:
+        return samples.new_zeros(0), ResampleState(available, read, written)
+    phases = conv1d(available[None, None], kernels.to(available.device), stride=rate)[0]
+    most = -(-read * new_rate // rate) - written
+    resampled = phases.T.flatten()[: max(most, 0)]
+    return resampled, ResampleState(available[blocks * rate :].clone(), read, written + len(resampled))
+
+
+def perturb_speed(
+    samples: Float[Tensor, " N"], generator: torch.Generator, factors: tuple[float, ...] = (0.9, 1.0, 1.1)
+) -> Float[Tensor, " M"]:
+    """Returns the sound at one of these speeds, which are equally likely (Ko et al. 2015, section 2.1): 1.1 is a tenth
+    faster, and higher. factors: to a hundredth."""
+    draw = int(torch.randint(len(factors), (), generator=generator, device=generator.device))
+    return resample(samples, round(100 * factors[draw]), 100)
+
+
+@functools.lru_cache(maxsize=16)
+def _kernels(rate: int, new_rate: int) -> tuple[Float[Tensor, "phases 1 K"], int]:
+    """Returns a filter for each of the `new_rate` samples that `rate` samples become, and how far it reaches to the
+    left."""
+    cutoff = ROLLOFF * min(rate, new_rate)
+    width = math.ceil(ZEROS * rate / cutoff)
+    taps = torch.arange(-width, width + rate, dtype=torch.float64) / rate
+    phases = torch.arange(new_rate, dtype=torch.float64) / new_rate
+    crossings = cutoff * (taps - phases[:, None])
+    window = (math.pi * crossings.clamp(-ZEROS, ZEROS) / (2 * ZEROS)).cos().square()
+    return (torch.sinc(crossings) * window * cutoff / rate)[:, None].float(), width
+
+
+# Features with mean 0 and variance 1 in every band: over each source, over a training set, or over what has come of a
+# sound.
+
+SMALLEST = 1e-5
+"""Least standard deviation that is divided by: a band that never changes becomes 0."""
+
+
+class Moments(NamedTuple):
+    """The moments of D bands over so many frames, as sums, which can be added. float64 (MPS: float32), as a set has
+    1e9 frames.
+
+    A row for each source [B, ...], or one for all [1, ...].
+    """
+
+    frames: Float[Tensor, "*rows 1"]
+    total: Float[Tensor, "*rows D"]
+    squares: Float[Tensor, "*rows D"]
+
+    @classmethod
+    def of(cls, features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> "Moments":
+        """Returns the moments of the real frames of each source."""
+        real = features.to(compute_dtype(features.device)).masked_fill(~mask[..., None], 0.0)
+        return cls(mask.sum(1, keepdim=True).to(real.dtype), real.sum(1), real.square().sum(1))
+
+    @classmethod
+    def worth(cls, frames: int, mean: Float[Tensor, " D"], std: Float[Tensor, " D"]) -> "Moments":
+        """Returns the moments of so many frames with this mean and standard deviation: what is assumed at the start of
+        a sound."""
+        mean, std = (part.to(compute_dtype(part.device))[None] for part in (mean, std))
+        count = mean.new_full((1, 1), float(frames))
+        return cls(count, count * mean, count * (mean.square() + std.square()))
+
+    @classmethod
+    def of_all(cls, batches: Iterable[tuple[Tensor, Tensor]]) -> "Moments | None":
+        """Returns the moments of the real frames of all (features, mask) batches, as in `of`, one row; None where there
+        is no batch."""
+        total: Moments | None = None
+        for features, mask in batches:
+            moments = cls.of(features, mask).sum()
+            total = moments if total is None else total + moments
+        return total
+
+    def sum(self) -> "Moments":
+        """Returns those of all sources together, one row."""
+        return Moments(*(part.sum(0, keepdim=True) for part in self))
+
+    def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]  # not the concatenation of two tuples
+        return Moments(*(one + another for one, another in zip(self, other, strict=True)))
+
+    @property
+    def mean(self) -> Float[Tensor, "*rows D"]:
+        return self.total / self.frames.clamp(min=1)
+
+    @property
+    def std(self) -> Float[Tensor, "*rows D"]:
+        """Never below `SMALLEST`."""
+        variance = self.squares / self.frames.clamp(min=1) - self.mean.square()
+        return variance.clamp(min=SMALLEST**2).sqrt()
+
+
+def normalize(
+    features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], moments: Moments | None = None
+) -> Float[Tensor, "B S D"]:
+    """(x - mean) / std of every band, 0 on padding. moments: of a training set
+    (`Moments.worth(1, mean, std)` of what is stored of it); None: of each source by itself."""
+    moments = Moments.of(features, mask) if moments is None else moments
+    return _standardised(features, mask, moments.mean[:, None], moments.std[:, None])
+
+
+def normalize_running(
+    features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], before: Moments
+) -> tuple[Float[Tensor, "B S D"], Moments]:
+    """Returns `normalize` by the frames up to each one alone; and the moments to go on from with the next frames.
+
+    before: of what has come so far, at first what is assumed (`Moments.worth`; some frames of it, as one frame by
+    itself has no variance).
+    """
+    real = features.to(compute_dtype(features.device)).masked_fill(~mask[..., None], 0.0)
+    count = before.frames[:, None] + mask.to(real.dtype).cumsum(1)[..., None]
+    total = before.total[:, None] + real.cumsum(1)
+    squares = before.squares[:, None] + real.square().cumsum(1)
+    moments = Moments(count, total, squares)
+    # Padding adds nothing, so that the last sums are those of the real frames.
+    after = Moments(*(part[:, -1] for part in moments)) if features.shape[1] else before
+    return _standardised(features, mask, moments.mean, moments.std), after
+
+
+def _standardised(features: Tensor, mask: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    return ((features - mean) / std).to(features.dtype).masked_fill(~mask[..., None], 0.0)
+
+
+# SpecAugment (Park et al. 2019): bands and stretches of time are hidden from a model in training.
+
+
+def spec_augment(
+    features: Float[Tensor, "B S D"],
+    lengths: Int[Tensor, " B"],
+    generator: torch.Generator,
+    *,
+    frequency_masks: int = 2,
+    frequency_width: int = 27,
+    time_masks: int = 2,
+    time_width: int = 100,
+    time_share: float = 1.0,
+) -> Float[Tensor, "B S D"]:
+    """Returns the features with masks of 0, which is the mean of normalised features (section 2); without time warping,
+    the least of the three (section 5.2). The defaults are policy LD, table 1.
+
+    Each of `frequency_masks` hides f neighbouring bands, f uniform from 0 to `frequency_width`; each of `time_masks`
+    t neighbouring frames, t uniform from 0 to `time_width`, and at most `time_share` of a source's frames.
+
+    lengths: the real frames of each source. generator: on any device; one state gives the same masks everywhere.
+    """
+    sizes = lengths.to(features.device)
+    bands = torch.full_like(sizes, features.shape[2])
+    hidden = _stretches(frequency_masks, frequency_width, bands, bands, features.shape[2], generator)[:, None]
+    longest = (time_share * sizes).floor().long()
+    hidden = hidden | _stretches(time_masks, time_width, longest, sizes, features.shape[1], generator)[..., None]
+    return features.masked_fill(hidden, 0.0)
+
+
+def _stretches(
+    count: int, width: int, longest: Tensor, sizes: Tensor, size: int, generator: torch.Generator
+) -> Bool[Tensor, "B size"]:
+    """Where any of `count` stretches lies, in rows of which the first `sizes` positions are real."""
+    shape = (2, len(sizes), count)
+    draws = torch.rand(shape, generator=generator, device=generator.device, dtype=torch.float64).to(sizes.device)
+    widths = ((draws[0] * (width + 1)).floor().long()).minimum(longest[:, None]).minimum(sizes[:, None])
+    starts = (draws[1] * (sizes[:, None] - widths + 1)).floor().long()
+    positions = torch.arange(size, device=sizes.device)
+    return ((positions >= starts[..., None]) & (positions < (starts + widths)[..., None])).any(1)
