@@ -13,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Literal, TypeVar
 
+from mt.common.about import install
 from mt.errors import UserError
 
 Result = TypeVar("Result")
@@ -66,7 +67,7 @@ def require(runner: Runner) -> None:
         try:
             importlib.import_module("ray")
         except ImportError:
-            raise UserError("runner=ray needs Ray, which is not installed: pip install 'mt[ray]'") from None
+            raise UserError(f"runner=ray needs Ray, which is not installed: {install('ray')}") from None
 
 
 def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:

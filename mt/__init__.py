@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
 
         return Translation
     if name == "__version__":
-        from importlib.metadata import version
+        from mt.common.about import VERSION
 
-        return version("mt")
+        return VERSION
     raise AttributeError(f"module mt has no attribute {name}")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # the processes that prepare text would wait for torch
     from mt.distributed import ProcessGroup
     from mt.training.run import Run
 
-CORPORA = Path("outputs/corpora")
-
 
 def main(composed: dict[str, Any], overrides: list[str], processes: "ProcessGroup | None" = None) -> None:
     """processes: train together, where this is not the only one."""
@@ -45,22 +43,23 @@ def _open_run(composed: dict[str, Any], overrides: list[str], processes: "Proces
 
     resumed = composed.pop("resume")
     folder = Path(composed.pop("folder"))
-    processes.require_shared(CORPORA)
+    corpora = Path(composed.pop("corpora"))
+    processes.require_shared(corpora)
     if resumed not in (None, AUTO):
         run_folder = run_of(Path(resumed))
         config = resumed_config(checkpoint.load_config(run_folder), overrides)
-        corpus = open_corpus(config.dataset, CORPORA, inherited_tokenizers(run_folder), processes)
+        corpus = open_corpus(config.dataset, corpora, inherited_tokenizers(run_folder), processes)
         return resume(config, corpus, run_folder, processes)
     if resumed == AUTO and processes.decided_by_first(lambda: checkpoint.newest(folder)):
         trained = checkpoint.load_config(folder)
         if composed["init_from"] is not None:  # which may be gone by now
             composed = with_earlier_model(composed, overrides, trained)
         config = continued_config(parse(composed, Config), trained, folder)
-        corpus = open_corpus(config.dataset, CORPORA, inherited_tokenizers(folder), processes)
+        corpus = open_corpus(config.dataset, corpora, inherited_tokenizers(folder), processes)
         return resume(config, corpus, folder, processes)
     composed, folder, tokenizers = _with_init_from(composed, overrides, folder)
     config = parse(composed, Config)
-    corpus = open_corpus(config.dataset, CORPORA, tokenizers, processes)
+    corpus = open_corpus(config.dataset, corpora, tokenizers, processes)
     run = begin_in(folder, config, corpus, processes) if resumed == AUTO else begin(config, corpus, folder, processes)
     if processes.is_first:
         save_composed(composed, run.folder)

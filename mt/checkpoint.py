@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file, save_model
 from torch import Tensor
 
+from mt.common.about import VERSION
 from mt.common.input_files import read_json, sha256
 from mt.common.options import Options, parse
 from mt.config import Config
@@ -97,7 +98,7 @@ def save(
 def seal(folder: Path, about: About) -> None:
     """Writes `meta.json` of a folder that holds all that belongs to its checkpoint."""
     sums = {path.name: sha256(path) for path in sorted(folder.iterdir())}
-    versions = {name: version(name) for name in ("mt", "torch", "sentencepiece")}
+    versions = {"mt": VERSION} | {name: version(name) for name in ("torch", "sentencepiece")}
     meta = Meta(format=FORMAT, versions=versions, sha256=sums, **about.model_dump())
     write_json(folder / META, meta.model_dump())
 

@@ -197,7 +197,7 @@ def test_what_a_test_starts_does_not_inherit_ignored_signals(request: pytest.Fix
 
 def resumed(run: Path, *overrides: str) -> str:
     with pytest.raises(UserError) as caught:
-        main({"resume": str(run), "folder": "unused"}, [f"resume={run}", *overrides])
+        main({"resume": str(run), "folder": "unused", "corpora": "outputs/corpora"}, [f"resume={run}", *overrides])
     return str(caught.value)
 
 
@@ -214,7 +214,7 @@ def test_a_checkpoint_is_taken_for_its_run(
     monkeypatch.chdir(tmp_path)
     before = sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*"))
     for name in ("last", "best", next(run.glob("checkpoints/update-*")).name):
-        main({"resume": str(run / "checkpoints" / name), "folder": "unused"}, [])
+        main({"resume": str(run / "checkpoints" / name), "folder": "unused", "corpora": "outputs/corpora"}, [])
         assert sorted(path.relative_to(run) for path in (run / "checkpoints").rglob("*")) == before
 
 

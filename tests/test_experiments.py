@@ -48,7 +48,9 @@ def composed(*overrides: str) -> Config:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         plain = OmegaConf.to_container(compose("config", list(overrides)), resolve=False)
     assert isinstance(plain, dict)
-    return parse({str(key): value for key, value in plain.items() if key not in ("folder", "resume")}, Config)
+    return parse(
+        {str(key): value for key, value in plain.items() if key not in ("folder", "resume", "corpora")}, Config
+    )
 
 
 def reduced(name: str, texts: Path) -> Config:

@@ -1,27 +1,33 @@
 """The wheel without the repository: it has the configuration files, and its commands run in an empty folder."""
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 import mt
+from mt.common import about
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ["mt", "data_prep", "conf", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 COMMANDS = PROJECT["scripts"]
+# Torch brings the one, and the other loads us.
+NOT_OURS = {"triton", "simuleval"}
 # One process for all, since most of the time goes into loading torch.
 HELP = """
 import contextlib, io, sys
 from importlib.metadata import entry_points
 for command in entry_points(group="console_scripts"):
-    if command.dist.name == "mt":
+    if command.dist.name == "attentive-mt":
         sys.argv, output = [command.name, "--help"], io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
             command.load()()
@@ -74,12 +80,38 @@ def test_it_has_every_module_and_every_configuration_file(wheel: Path):
 
 def test_its_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {PROJECT['version']}\n" in citation
-    assert mt.__version__ == PROJECT["version"]
+    assert f"\nversion: {mt.__version__}\n" in citation
+    assert (about.VERSION, PROJECT["name"]) == (mt.__version__, about.DISTRIBUTION)
+
+
+def imports(path: Path) -> set[str]:
+    """The top-level packages that a module imports, wherever in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    return {name.partition(".")[0] for name in names}
+
+
+def declared(*extras: str) -> set[str]:
+    """The distributions that the core, or these extras, ask for."""
+    lines = [line for extra in extras for line in PROJECT["optional-dependencies"][extra]]
+    return {re.split(r"[^\w-]", line)[0].lower() for line in lines or PROJECT["dependencies"]}
+
+
+def test_all_that_is_imported_is_declared():
+    files = [path for part in ("mt", "data_prep") for path in (ROOT / part).rglob("*.py")]
+    imported = {name for path in files for name in imports(path)}
+    imported -= {*sys.stdlib_module_names, *NOT_OURS, "mt", "data_prep"}
+    owners = {
+        name: {one.lower().replace("_", "-") for one in found} for name, found in packages_distributions().items()
+    }
+    known = declared() | declared(*(extra for extra in PROJECT["optional-dependencies"] if extra != "test"))
+    needed = {name: owners.get(name, {name.replace("_", "-")}) for name in imported}
+    assert {name: owner for name, owner in needed.items() if not owner & known} == {}
 
 
 def test_all_is_under_names_of_its_own(site: Path):
-    assert {path.name for path in site.iterdir()} == {"mt", "bin", f"mt-{PROJECT['version']}.dist-info"}
+    assert {path.name for path in site.iterdir()} == {"mt", "bin", f"attentive_mt-{mt.__version__}.dist-info"}
     assert {path.name for path in (site / "bin").iterdir()} == set(COMMANDS)
 
 

@@ -33,7 +33,7 @@ NEEDED = {"files": FILES, **dict.fromkeys((*OF_A_FOLDER, "tatoeba", "cmudict", "
 OWN_DATASETS = {"logmel": "audio", "image": "pictures", "features": "photographs"}
 READS = {frontend: [f"dataset={name}", *NEEDED[name]] for frontend, name in OWN_DATASETS.items()}
 # What train.py takes for itself.
-OF_THE_ENTRY = {"folder", "resume", *RECIPE_KEYS}
+OF_THE_ENTRY = {"folder", "resume", "corpora", *RECIPE_KEYS}
 # Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.
 NO_PARTS = ("experiment", "hydra")
 # A recipe that chooses files of other groups goes with its own dataset alone.

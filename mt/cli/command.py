@@ -34,9 +34,10 @@ def _new_folder(path: str) -> str:
     return path
 
 
-def _run_folder(path: str, option: str) -> str:
+def _named_folder(path: str, option: str) -> str:
     if not path or "\0" in path:
-        raise UserError(f"{option}={shown(path)} names no folder: give that of a run")
+        kind = "that of prepared corpora" if option == "corpora" else "that of a run"
+        raise UserError(f"{option}={shown(path)} names no folder: give {kind}")
     return path
 
 
@@ -44,14 +45,15 @@ class _TrainOptions(Options, extra="ignore"):
     """The options of `train.py` that are not of the model and its training."""
 
     folder: Annotated[str, AfterValidator(_new_folder)]
-    resume: Annotated[str, AfterValidator(partial(_run_folder, option="resume"))] | None
-    init_from: Annotated[str, AfterValidator(partial(_run_folder, option="init_from"))] | None
+    corpora: Annotated[str, AfterValidator(partial(_named_folder, option="corpora"))]
+    resume: Annotated[str, AfterValidator(partial(_named_folder, option="resume"))] | None
+    init_from: Annotated[str, AfterValidator(partial(_named_folder, option="init_from"))] | None
 
 
 class _PrepareOptions(Options, extra="ignore"):
     """The options of `python -m data_prep` that are not of the data."""
 
-    corpora: str
+    corpora: Annotated[str, AfterValidator(partial(_named_folder, option="corpora"))]
     dry_run: bool
     part: str | None
     runner: Literal["processes", "ray"]

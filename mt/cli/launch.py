@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 
 from mt.cli.choices import CONF, search_path
 from mt.cli.sweep import Job, failure_of, outcome, print_outcomes
+from mt.common.about import install
 from mt.errors import UserError, first_line, reported, shown
 
 GROUP = "hydra/launcher"
@@ -66,8 +67,8 @@ def _require_installed(options: Sequence[Override]) -> None:
             distribution(_PLUGIN)
         except PackageNotFoundError:
             raise UserError(
-                f"hydra/launcher=submitit_... needs {_PLUGIN}, which is not installed: pip install 'mt[slurm]', or "
-                "pip install -e '.[slurm]' in a clone"
+                f"hydra/launcher=submitit_... needs {_PLUGIN}, which is not installed: {install('slurm')}, or pip "
+                "install -e '.[slurm]' in a clone"
             ) from None
 
 

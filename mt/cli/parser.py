@@ -4,10 +4,10 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from mt.common.about import VERSION
 from mt.errors import UserError, nearest, reported, shown, use_utf8, with_own_commands
 
 _NUMBER = re.compile(r"-\.?\d.*")
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
             parents=list(parents),
             add_help=not parents,
         )
-        release = f"mt {version('mt')}"
+        release = f"mt {VERSION}"
         if "--version" in self._option_string_actions:  # Hydra has one, which tells its own
             vars(self._option_string_actions["--version"])["version"] = release
         else:

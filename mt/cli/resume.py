@@ -26,7 +26,7 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
     search: dict[str, Any] = {}
     for override in parse_overrides(overrides, [CONF]):
         key = "search.name" if override.key_or_group == "search" else override.key_or_group
-        if key in ("resume", "folder"):
+        if key in ("resume", "folder", "corpora"):
             continue
         part, _, option = key.rpartition(".")
         if override.is_delete() or (key not in RESUMABLE and part != "search"):

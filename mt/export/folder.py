@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from safetensors.torch import load_file, save_file
 
 from mt.checkpoint import CONFIG, MODEL, About, load_meta, load_model, locate, seal
+from mt.common.about import DISTRIBUTION
 from mt.common.input_files import read_text, reason
 from mt.errors import UserError, explained, invalid_choice
 from mt.evaluation.report import origin
@@ -81,7 +82,7 @@ def _terms(licence: Path | None) -> str:
     """Returns the text of a licence, by default that of this project."""
     if licence is None:
         # A clone that was installed is listed twice, and only one of the two has the file.
-        texts = (distribution.read_text("licenses/LICENSE") for distribution in distributions(name="mt"))
+        texts = (distribution.read_text("licenses/LICENSE") for distribution in distributions(name=DISTRIBUTION))
         return next(filter(None, texts), "MIT\n")
     try:
         return read_text(licence)

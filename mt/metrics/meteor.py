@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mt.common.about import install
 from mt.errors import UserError
 from mt.metrics.advice import share_in_tokens
 from mt.metrics.base import DEFAULT, References, Settings
@@ -41,7 +42,7 @@ class Meteor(CaptionMetric):
         if find_spec("pycocoevalcap") is None or shutil.which("java") is None:
             raise UserError(
                 "meteor is computed by a program in Java that pycocoevalcap comes with: install Java and "
-                "`pip install 'mt[captions]'`, or leave meteor out of the metrics"
+                f"`{install('captions')}`, or leave meteor out of the metrics"
             )
 
     def _objection(self, texts: Sequence[str]) -> str | None:

@@ -29,7 +29,9 @@ def run(call: Call) -> Run:
         configs: list[Config] = []
 
         def body(plain: dict[str, Any]) -> None:
-            configs.append(parse({key: plain[key] for key in plain if key not in ("folder", "resume")}, Config))
+            configs.append(
+                parse({key: plain[key] for key in plain if key not in ("folder", "resume", "corpora")}, Config)
+            )
 
         jobs = call(*arguments, body=body)
         return [(config, overrides) for config, (_, overrides) in zip(configs, jobs, strict=True)]
@@ -100,8 +102,8 @@ def test_no_folder_is_left_behind(run: Run, tmp_path: Path):
 
 
 TOP = (
-    "attention, attention/energy, coverage_weight, ctc_weight, dataset, decoder, device, doubly_stochastic_weight, "
-    "embedding, encoder, experiment, folder, frontend, init, init_from, init_range, "
+    "attention, attention/energy, corpora, coverage_weight, ctc_weight, dataset, decoder, device, "
+    "doubly_stochastic_weight, embedding, encoder, experiment, folder, frontend, init, init_from, init_range, "
 )
 
 
@@ -188,7 +190,9 @@ def test_a_fault_of_the_program_is_none_of_the_user(monkeypatch: pytest.MonkeyPa
 
 def test_a_resumed_run_may_be_told_to_go_on_for_longer():
     before = Config(seed=5)
-    after = resumed_config(before, ["resume=RUN", "folder=x", "training.epochs=99", "search.beam_size=2", "device=cpu"])
+    after = resumed_config(
+        before, ["resume=RUN", "folder=x", "corpora=y", "training.epochs=99", "search.beam_size=2", "device=cpu"]
+    )
     assert (after.training.epochs, after.search.beam_size, after.device) == (99, 2, "cpu")
     assert resumed_config(before, ["training.patience=null"]) == before
     assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before

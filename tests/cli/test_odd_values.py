@@ -118,7 +118,7 @@ def test_every_option_takes_or_refuses_every_value(call: Call, base: list[str], 
         except UserError:
             continue
     count = 0
-    own = {key: value for key, value in plain.items() if key not in ("folder", "resume")}
+    own = {key: value for key, value in plain.items() if key not in ("folder", "resume", "corpora")}
     for number, option in enumerate(option for option in options(own) if option.startswith(parts)):
         for text, value in values[number % turns :: turns]:
             try:
@@ -168,7 +168,7 @@ def test_a_group_refuses_them(call: Call, capfd: pytest.CaptureFixture[str], gro
 
 
 def read(plain: dict[str, Any]) -> None:
-    parse({key: value for key, value in plain.items() if key not in ("folder", "resume")}, Config)
+    parse({key: value for key, value in plain.items() if key not in ("folder", "resume", "corpora")}, Config)
 
 
 def with_one_sentence(run: Callable[[], object], capfd: pytest.CaptureFixture[str]) -> int:

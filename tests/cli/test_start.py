@@ -22,7 +22,7 @@ def begun(call: Call) -> Callable[..., tuple[Config, Path]]:
         [(plain, overrides)] = call("init_from=run", *arguments)
         folder = Path(plain.pop("folder"))
         result = with_earlier_model(
-            {name: value for name, value in plain.items() if name != "resume"}, overrides, earlier
+            {name: value for name, value in plain.items() if name not in ("resume", "corpora")}, overrides, earlier
         )
         return parse(result, Config), folder_of_attention(folder, overrides, result)
 

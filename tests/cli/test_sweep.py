@@ -230,5 +230,5 @@ def test_a_launcher_that_is_not_installed(call: Call, capfd: pytest.CaptureFixtu
         assert (end.value.code, capfd.readouterr().err) == (
             2,
             "error: hydra/launcher=submitit_... needs hydra-submitit-launcher, which is not installed: pip install "
-            "'mt[slurm]', or pip install -e '.[slurm]' in a clone\n",
+            "'attentive-mt[slurm]', or pip install -e '.[slurm]' in a clone\n",
         )

@@ -90,7 +90,7 @@ def test_what_is_missing_is_named(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / missing).rename(tmp_path / "elsewhere")
     importlib.invalidate_caches()
-    with pytest.raises(UserError, match=r"install Java and `pip install 'mt\[captions\]'`"):
+    with pytest.raises(UserError, match=r"install Java and `pip install 'attentive-mt\[captions\]'`"):
         Meteor()
 
 

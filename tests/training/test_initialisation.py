@@ -160,8 +160,11 @@ def test_other_data_with_new_pieces(run_train: Callable[..., Path], trained: Pat
     shutil.rmtree(moved)
     assert inherited_tokenizers(folder) is not None
     corpora = set((tmp_path / "outputs/corpora").iterdir())
-    run_train(f"resume={folder}", "training.max_updates=3")
-    assert set((tmp_path / "outputs/corpora").iterdir()) == corpora
+    # Nor is it prepared again where the corpora are elsewhere.
+    elsewhere = (tmp_path / "outputs/corpora").rename(tmp_path / "elsewhere")
+    run_train(f"resume={folder}", "training.max_updates=3", f"corpora={elsewhere}")
+    assert {path.name for path in elsewhere.iterdir()} == {path.name for path in corpora}
+    assert not (tmp_path / "outputs/corpora").exists()
     assert json.loads((folder / "results.json").read_text())["updates"] == 3
 
 

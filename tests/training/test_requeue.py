@@ -32,7 +32,7 @@ def command(configure: Callable[..., Config], corpora: Path, tmp_path: Path, mon
         options = {"max_updates": 6, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
         small = {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
         config = configure(small | (changes or {})).model_dump(mode="json")
-        main(config | {"resume": resume, "folder": folder}, [])
+        main(config | {"resume": resume, "folder": folder, "corpora": "outputs/corpora"}, [])
         return tmp_path / folder
 
     return called

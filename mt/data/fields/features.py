@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from mt.common.about import install
 from mt.common.backdrop import Picture
 from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
@@ -32,7 +33,7 @@ SIZE = 112
 _BLOCKS = 11
 _MEAN = 127  # of the pixels that the Lite variants were trained on
 _SCALE = 128
-_EXTRA = "the network that looks at photographs is not installed: pip install 'mt[images]'"
+_EXTRA = f"the network that looks at photographs is not installed: {install('images')}"
 
 
 def features(pixels: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field as Option, field_validator
 
+from mt.common.about import install
 from mt.common.backdrop import Picture
 from mt.common.options import Options
 from mt.data.fields.arrays import ArrayField
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 PATCH = 16
 """Pixels of the side of a square that counts as a position in the size of a batch, as in VGG's grid of 14 x 14."""
-_EXTRA = "pictures are read by Pillow, which is not installed: pip install 'mt[images]'"
+_EXTRA = f"pictures are read by Pillow, which is not installed: {install('images')}"
 _WHITE = 255
 _BITS_PER_SAMPLE = 258  # a tag of TIFF
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from mt.common.about import install
 from mt.data.fields.base import SourceError
 from mt.errors import UserError
 
-_EXTRA = "sound is read by soundfile, which is not installed: pip install 'mt[speech]'"
+_EXTRA = f"sound is read by soundfile, which is not installed: {install('speech')}"
 _MARK = "#t="
 _SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
 """Part of a sound, in seconds (W3C Media Fragments URI 1.0, section 4.2.1)."""

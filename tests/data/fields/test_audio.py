@@ -186,6 +186,6 @@ def test_a_rate_without_whole_frames_is_refused() -> None:
 def test_without_the_library_one_sentence_names_the_extra(field: AudioField, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "soundfile", None)
     with pytest.raises(
-        UserError, match=r"^sound is read by soundfile, which is not installed: pip install 'mt\[speech\]'$"
+        UserError, match=r"^sound is read by soundfile, which is not installed: pip install 'attentive-mt\[speech\]'$"
     ):
         field.encode(["any.wav"], None)

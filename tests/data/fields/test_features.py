@@ -105,5 +105,5 @@ def test_without_the_network_pictures_are_checked_and_one_sentence_names_the_ext
     field.require_readable(picture)
     with pytest.raises(SourceError, match=r"absent.png cannot be read"):
         field.require_readable("absent.png")
-    with pytest.raises(UserError, match=r"^the network that looks at photographs is not installed: pip install 'mt\["):
+    with pytest.raises(UserError, match=r"^the network that looks at photographs is not installed: pip install 'at"):
         field.encode([picture], None)

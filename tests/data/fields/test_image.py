@@ -149,7 +149,7 @@ def test_without_the_library_one_sentence_names_the_extra(field: ImageField, mon
     monkeypatch.setitem(__import__("sys").modules, "PIL.Image", None)
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     with pytest.raises(
-        UserError, match=r"^pictures are read by Pillow, which is not installed: pip install 'mt\[images\]'$"
+        UserError, match=r"^pictures are read by Pillow, which is not installed: pip install 'attentive-mt\[images\]'$"
     ):
         field.encode(["any.png"], None)
 
