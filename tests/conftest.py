@@ -27,7 +27,6 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.start import begin
 from mt.training.train import train_and_test
-from tests.products import beyond_every_value
 
 # Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
 if not torch.cuda.is_available():
@@ -51,27 +50,26 @@ TESTS = Path(__file__).parent
 Configure = Callable[..., Config]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as exhaustive the cases of a large product of parameters that try no new value of any of them."""
-    products: dict[str, list[pytest.Function]] = {}
-    for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            products.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in products.values():
-        beyond = beyond_every_value([case.callspec.id for case in cases])
-        for case, exhaustive in zip(cases, beyond, strict=True):
-            if exhaustive:
-                case.add_marker(pytest.mark.exhaustive)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run slow and exhaustive tests, too, and check all signatures")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves what is marked as slow or exhaustive to the full run, unless somebody chooses by marks."""
+    if config.getoption("full") or config.option.markexpr:
+        return
+    left = [item for item in items if any(item.get_closest_marker(name) for name in ("slow", "exhaustive"))]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in set(left)]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Checks the shapes in signatures while operations are tested, and of models the laws, which run over all tables of
     components. Elsewhere the same functions are called with the same kinds of arguments, at twice the time, so that
-    only a run of all tests checks them there, too."""
-    operations = any((TESTS / part) in item.path.parents for part in ("kernels", "ops"))
-    checked = operations or item.path.stem in ("test_law", "test_seq2seq")
-    jaxtyping.config.update("jaxtyping_disable", not (checked or item.config.option.markexpr == ""))
+    only the full run checks them there, too."""
+    checked = any((TESTS / part) in item.path.parents for part in ("kernels", "ops", "laws"))
+    jaxtyping.config.update("jaxtyping_disable", not (checked or item.config.getoption("full")))
     return (yield)
 
 

@@ -19,9 +19,9 @@ from safetensors.torch import load_file
 
 from mt.__main__ import main
 from mt.errors import UserError
+from tests.marks import exhaustive
 from tests.once import once
 from tests.processes import ROOT, Program
-from tests.products import exhaustive
 
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
 COSTS = {"seconds", "training_seconds", "peak_memory_mb", *SPEEDS}
@@ -135,7 +135,7 @@ def test_interrupts_one_after_another_leave_no_trace(
 COMMANDS = [
     path.relative_to(ROOT)
     for path in sorted((ROOT / "scripts").glob("[!_]*.py"))
-    if path.stem not in ("benchmark", "plant_faults")  # which are for who works on the code
+    if path.stem != "benchmark"  # which is for who works on the code
 ]
 STARTS = [
     (Path("train.py"), 0.3),

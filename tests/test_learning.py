@@ -22,7 +22,7 @@ from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.encoders.ssru import SSRUConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
-from tests.products import chosen, exhaustive
+from tests.marks import chosen, exhaustive
 from tests.search.searches import greedy
 
 BOS = 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[1]
 # A path that exists on one machine alone.

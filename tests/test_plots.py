@@ -6,7 +6,7 @@ import pytest
 from matplotlib.collections import PatchCollection
 
 from mt.plots import heatmap, save, style
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 
 def pixels(figure):

@@ -23,7 +23,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from tests.products import chosen
+from tests.marks import chosen
 
 FILES = ["dataset.folder=DIR", "dataset.source=en", "dataset.target=de"]
 # What a dataset cannot do without.

@@ -11,7 +11,7 @@ from mt.cli.overrides import complaints_as_sentences, parse_overrides
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import UserError
-from tests.products import chosen, exhaustive
+from tests.marks import chosen, exhaustive
 
 from .conftest import Call
 

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from mt.cli.processes import _cause
 from mt.distributed import LostError
 from mt.errors import Preempted, UserError
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
 

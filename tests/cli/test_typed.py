@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.products import chosen
+from tests.marks import chosen
 
 from .conftest import Call
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, extend, train
 from mt.data.tokenizer.training import ModelType
+from tests.marks import combined
 
 KINDS = get_args(ModelType)
 MARKS = [
@@ -43,8 +44,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", MARKS)
+@combined(text=MARKS, kind=KINDS)
 def test_marks_of_tokenizers_survive(kind: str, text: str, tokenizers: dict[str, Tokenizer]) -> None:
     [ids] = tokenizers[kind].encode([text])
     assert ids[-1] == EOS and not {PAD, UNK, BOS, EOS} & {*ids[:-1]}
@@ -52,8 +52,7 @@ def test_marks_of_tokenizers_survive(kind: str, text: str, tokenizers: dict[str,
     assert tokenizers[kind].encode_column([text]).to_pylist() == [ids]
 
 
-@pytest.mark.parametrize("name", FURTHER)
-@pytest.mark.parametrize("text", ["▁ein ▁Haus", "a▁ ▁", "a▁b <sep>", "<sep>▁"])
+@combined(text=["▁ein ▁Haus", "a▁ ▁", "a▁b <sep>", "<sep>▁"], name=FURTHER)
 def test_the_mark_of_a_blank_survives_a_model_of_somebody_else(
     name: str, text: str, tokenizers: dict[str, Tokenizer]
 ) -> None:
@@ -61,8 +60,7 @@ def test_the_mark_of_a_blank_survives_a_model_of_somebody_else(
     assert tokenizers[name].decode(ids) == text
 
 
-@pytest.mark.parametrize("name", [*KINDS, *FURTHER])
-@pytest.mark.parametrize("text", ["<pad>", "a<s>b", "</s> x", "<unk>", "</s>x"])
+@combined(text=["<pad>", "a<s>b", "</s> x", "<unk>", "</s>x"], name=[*KINDS, *FURTHER])
 def test_no_text_holds_a_special_token(name: str, text: str, tokenizers: dict[str, Tokenizer]) -> None:
     """Neither padding, which is no part of the loss, nor the end of a sentence in the middle of one."""
     [ids] = tokenizers[name].encode([text])
@@ -84,8 +82,7 @@ def learnt(kind: str, text: str) -> Tokenizer:
     return train(TokenizerConfig(model_type=kind, vocab_size=size), ["ein Haus und wort eins", "das Haus", text])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rare", ["▅ ж", "ein▅ж", "<s> ж </s>", "<pad> x q ж <unk>"])
+@combined(rare=["▅ ж", "ein▅ж", "<s> ж </s>", "<pad> x q ж <unk>"], kind=KINDS)
 def test_no_line_is_skipped_in_learning(kind: str, rare: str) -> None:
     """With a coverage of 1.0 no character of the text is unknown, and no word of a vocabulary of words."""
     assert UNK not in learnt(kind, rare).encode([rare])[0]

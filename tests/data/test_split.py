@@ -8,10 +8,12 @@ import pytest
 
 from mt.data.arrow import array, numbers
 from mt.data.split import Rows
+from tests.marks import combined
 
 
-@pytest.mark.parametrize("chunks", [[7], [3, 4], [1, 0, 2, 3, 1], [0, 7]])
-@pytest.mark.parametrize("wanted", [[], [0], [6, 0, 3], [2, 2, 1, 2], [*range(7)], [5, 4, 3, 2]])
+@combined(
+    wanted=[[], [0], [6, 0, 3], [2, 2, 1, 2], [*range(7)], [5, 4, 3, 2]], chunks=[[7], [3, 4], [1, 0, 2, 3, 1], [0, 7]]
+)
 def test_rows_come_in_the_order_they_are_asked_for(chunks: list[int], wanted: list[int]) -> None:
     schema = pa.schema([("number", pa.int64()), ("list", pa.list_(pa.int32())), ("none", pa.string())])
     rows = [{"number": i, "list": [i] * i, "none": None if i % 2 else str(i)} for i in range(7)]

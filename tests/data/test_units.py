@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from mt.data.tokenizer import UNK, Tokenizer, TokenizerConfig, extend, train, units
 from mt.data.tokenizer.training import ModelType
+from tests.marks import combined
 
 KINDS = get_args(ModelType)
 TEXTS = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser!"]
@@ -139,8 +140,7 @@ def by_unit(tokenizer: Tokenizer, text: str, unit: str) -> dict[str, str]:
     return spelt
 
 
-@pytest.mark.parametrize("unit", ["word", "spaced"])
-@pytest.mark.parametrize("odd", ODD_WORDS)
+@combined(odd=ODD_WORDS, unit=["word", "spaced"])
 def test_what_the_tokenizer_rewrites_moves_no_later_unit(odd: str, unit: str, rewriting: dict[str, Tokenizer]) -> None:
     for name, tokenizer in rewriting.items():
         alone = by_unit(tokenizer, "one two go red", unit)

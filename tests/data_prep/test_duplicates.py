@@ -3,9 +3,9 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from data_prep import duplicates
+from tests.marks import combined
 
 
 def _files(folder: Path, keys: list[list[int]]) -> list[Path]:
@@ -24,8 +24,7 @@ def _expected(keys: list[list[int]]) -> list[list[int]]:
     return result
 
 
-@pytest.mark.parametrize("at_once", [1, 3, 10, 1000])
-@pytest.mark.parametrize("kinds", [1, 5, 60, 1 << 64])
+@combined(kinds=[1, 5, 60, 1 << 64], at_once=[1, 3, 10, 1000])
 def test_every_key_but_the_first_of_its_kind(tmp_path: Path, at_once: int, kinds: int) -> None:
     draws = random.Random(1)
     keys = [[draws.randrange(kinds) for _ in range(draws.randrange(12))] for _ in range(25)]

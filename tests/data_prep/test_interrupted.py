@@ -17,7 +17,7 @@ from data_prep.prepare import prepare
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from tests.data_prep.small import small_shards
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 _ROOT = Path(__file__).parents[2]
 _PAIRS = {"train": 200, "dev": 5, "test": 5}

@@ -17,8 +17,8 @@ from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from tests.data_prep.small import small_shards
+from tests.marks import combined, exhaustive
 from tests.processes import Program
-from tests.products import exhaustive
 
 _ROOT = Path(__file__).parents[2]
 
@@ -224,8 +224,7 @@ def test_what_is_no_part_is_refused(text: str) -> None:
         parse_part(text)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 100])
-@pytest.mark.parametrize("of", [1, 2, 7, 13])
+@combined(of=[1, 2, 7, 13], count=[0, 1, 7, 100])
 def test_parts_are_like_large_and_leave_nothing_out(count: int, of: int) -> None:
     shares = [Part(number, of).of_count(count) for number in range(1, of + 1)]
     assert [one for share in shares for one in share] == list(range(count))

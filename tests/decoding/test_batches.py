@@ -16,6 +16,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
 from tests.decoding.decoded import decode_ids
+from tests.marks import combined
 
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> None:
@@ -71,8 +72,7 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
         )
 
 
-@pytest.mark.parametrize("decoder", ["luong", "bahdanau"])
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@combined(attention=ATTENTIONS, decoder=["luong", "bahdanau"])
 def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
     options = {"name": decoder, "hidden_size": 8, "readout_size": 32, "init_hidden": "zeros"}
     source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}

@@ -25,7 +25,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.onnx import sha256
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig
 from mt.storage import write_json
-from tests.products import chosen
+from tests.marks import chosen
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "the extra onnx is not installed"

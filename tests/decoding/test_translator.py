@@ -15,7 +15,7 @@ from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 GREEDY = GreedyConfig()
 

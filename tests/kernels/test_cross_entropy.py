@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from mt.kernels.cross_entropy import Mixture, _TokenLosses, token_losses
+from tests.marks import combined
 
 EACH = 1e-6
 """Rounding of the cross entropy of a token in float32: it is a difference of numbers of about 10, whatever its size."""
@@ -38,9 +39,8 @@ def truth(
     return loss.detach(), list(torch.autograd.grad(loss, leaves))
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+@combined(rows=[1, 3, 200, 700], smoothing=[0.0, 0.1, 0.9])
 # A block has 256 rows on a CPU: less than one, about one, and several.
-@pytest.mark.parametrize("rows", [1, 3, 200, 700])
 def test_equals_cross_entropy_with_its_gradients(rows: int, smoothing: float):
     output, readouts, targets, mask = problem(rows)
     mask[0, 0] = True

@@ -23,7 +23,7 @@ from mt.kernels.int8 import (
 )
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 ROWS = [1, 5, 64]
 

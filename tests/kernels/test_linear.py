@@ -21,6 +21,7 @@ from mt.kernels.linear import (
     strategy,
 )
 from mt.kernels.processor import processor
+from tests.marks import combined
 
 ROUNDING = 2**-8
 """Of bfloat16, relative: half a unit of its last of eight bits, once for each product that is a result's part."""
@@ -37,9 +38,7 @@ def layouts(rows: int, columns: int) -> list[Tensor]:
     return [drawn(rows, columns), drawn(columns, rows).T, drawn(rows, columns + 3)[:, 1:-2]]
 
 
-@pytest.mark.parametrize("outputs", [1, 33])
-@pytest.mark.parametrize("rows", range(FEW + 2))
-@pytest.mark.parametrize("compute", [plain, pytest.param(few_rows, marks=compiled)])
+@combined(compute=[plain, pytest.param(few_rows, marks=compiled)], rows=range(FEW + 2), outputs=[1, 33])
 @torch.no_grad()
 def test_products(compute: linear.Strategy, rows: int, outputs: int) -> None:
     for weight, given, bias in itertools.product(layouts(outputs, 7), layouts(rows, 7), (None, drawn(outputs))):
@@ -74,8 +73,7 @@ def test_each_of_few_rows_is_as_alone(size: int) -> None:
         assert torch.equal(few_rows(rows[:count], weight, None), alone[:count])
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(1,), (ROWS,), (ROWS + 1,), (3, 100), (2, 3 * ROWS), (7, 13, 9)])
+@combined(shape=[(1,), (ROWS,), (ROWS + 1,), (3, 100), (2, 3 * ROWS), (7, 13, 9)], bias=[True, False])
 def test_blocks_and_their_gradients(shape: tuple[int, ...], bias: bool) -> None:
     torch.manual_seed(len(shape))
     layer = nn.Linear(24, 40, bias=bias)

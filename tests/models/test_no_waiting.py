@@ -19,6 +19,7 @@ from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
+from tests.marks import combined
 
 SIZES: dict[str, Any] = {
     "embedding": {"embedding_dim": 8, "tie_output": False},
@@ -67,8 +68,7 @@ def test_whoever_asks_is_found(batch: Batch) -> None:
         there.source[there.source_mask]
 
 
-@pytest.mark.parametrize("input_feeding", [False, True])
-@pytest.mark.parametrize("attention", sorted(ATTENTIONS))
+@combined(attention=sorted(ATTENTIONS), input_feeding=[False, True])
 def test_attentions(attention: str, input_feeding: bool, batch: Batch) -> None:
     decoder = SIZES["decoder"] | {"input_feeding": input_feeding}
     learnt(batch, attention={"name": attention}, decoder=decoder)

@@ -19,7 +19,7 @@ from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.recurrence import Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding, EmbeddingConfig
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 SIZE = 6
 VOCABULARY = 13

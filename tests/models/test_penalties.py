@@ -12,6 +12,7 @@ from mt.models.config import ModelConfig
 from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.ops import coverage_loss, doubly_stochastic_loss
+from tests.marks import combined
 
 PENALTIES = {"doubly_stochastic_weight": doubly_stochastic_loss, "coverage_weight": coverage_loss}
 TRAINED = [name for name, kind in ATTENTIONS.items() if kind.learns_weights]
@@ -39,8 +40,7 @@ def batch() -> Batch:
     return Batch(source, source_mask, target, target * mask, mask)
 
 
-@pytest.mark.parametrize("option", PENALTIES)
-@pytest.mark.parametrize("attention", TRAINED)
+@combined(attention=TRAINED, option=PENALTIES)
 def test_it_is_added_with_its_weight_and_leaves_the_rest_as_it_is(attention: str, option: str, batch: Batch):
     plain = model(attention, {}).eval()
     priced = model(attention, {option: 0.5}).eval()

@@ -17,6 +17,7 @@ from mt.models.encoders import ENCODERS
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from tests.marks import combined
 
 SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
     f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()
@@ -85,8 +86,7 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("attention", SOFT)
+@combined(attention=SOFT, decoder=DECODERS)
 def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
     model = shake(Seq2Seq(config(SOFT[attention], decoder=decoder), 20, 14), scale=0.5)
     memory = model.wait(model.encode(pairs.source, pairs.source_mask), 2)

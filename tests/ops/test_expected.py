@@ -16,6 +16,7 @@ from mt.kernels import numba_loops
 from mt.kernels.triton_check import block_size
 from mt.ops import expected_alignment
 from mt.ops.expected import Wavefront
+from tests.marks import combined
 from tests.ops import oracle
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
@@ -178,8 +179,7 @@ def test_decisions_give_exact_decisions():
     assert alpha.tolist() == [[[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 0]]]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("length", [1, 7])
+@combined(length=[1, 7], kind=KINDS)
 def test_a_masked_tail_changes_nothing(probabilities, kind: str, length: int):
     p = probabilities(kind, (2, 5, length), 1)
     start = starts("one-hot", 2, length, 1)

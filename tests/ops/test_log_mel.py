@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mt.ops.sound import FLOOR, LogMelState, frame_counts, frame_size, log_mel, log_mel_extend
+from tests.marks import combined
 
 SOUNDS = Path(__file__).parents[3] / "shared/data"
 RATES = (8_000, 11_025, 16_000, 22_050, 44_100, 48_000)
@@ -46,8 +47,7 @@ def alone(samples: Tensor, rate: int, bands: int = 80) -> Tensor:
     return features[0]
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("bands", [80, 23])
+@combined(bands=[80, 23], rate=RATES)
 def test_as_kaldi_has_it(rate: int, bands: int):
     sound = speech(bands, rate, 1.0)
     ours = alone(sound, rate, bands)
@@ -57,8 +57,7 @@ def test_as_kaldi_has_it(rate: int, bands: int):
     torch.testing.assert_close(ours, theirs, atol=1e-3, rtol=0)
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("milliseconds", [0, 3, 5, 7, 12, 20, 26, 33, 61])
+@combined(milliseconds=[0, 3, 5, 7, 12, 20, 26, 33, 61], rate=RATES)
 def test_short_sounds_are_reflected_as_kaldi_does(rate: int, milliseconds: int):
     sound = speech(milliseconds, rate, milliseconds / 1000)
     torch.testing.assert_close(alone(sound, rate), kaldi(sound, rate), atol=1e-3, rtol=0)
@@ -93,8 +92,7 @@ def test_neither_padding_nor_neighbours_change_a_sound():
     assert log_mel(batch[:0], lengths[:0], 16_000)[0].shape == (0, 0, 80)
 
 
-@pytest.mark.parametrize("rate", [8_000, 11_025, 16_000])
-@pytest.mark.parametrize("milliseconds", [0, 4, 11, 40, 700])
+@combined(milliseconds=[0, 4, 11, 40, 700], rate=[8_000, 11_025, 16_000])
 def test_a_stream_gives_the_same_frames_however_it_is_cut(rate: int, milliseconds: int):
     sound = speech(3, rate, milliseconds / 1000)
     whole = alone(sound, rate)

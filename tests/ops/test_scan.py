@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mt.kernels import scan_loops
 from mt.ops import linear_scan
+from tests.marks import combined
 from tests.ops import oracle
 
 KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
@@ -80,8 +81,7 @@ def test_equals_the_recurrence(
     assert_agree(ours, truth, (decay, inputs, start), seed)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("kind", ["near one", "ones", "any"])
+@combined(kind=["near one", "ones", "any"], reverse=[False, True])
 def test_ten_thousand_steps_lose_nothing(probabilities, energies, kind: str, reverse: bool):
     shape = (1, 10_000, 3)
     decay = 1 - 1e-3 * probabilities("any", shape, 1) if kind == "near one" else probabilities(kind, shape, 1)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from mt.decoding.translator import Translator
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
 SENTENCES = ["two big cats see green houses", "", "three birds", "the the the the zzz-cats"]

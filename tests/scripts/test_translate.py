@@ -9,7 +9,7 @@ import pytest
 
 import mt
 from mt.search.config import BeamConfig, GreedyConfig
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 ROOT = Path(__file__).parents[2]
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]

@@ -6,6 +6,7 @@ import torch
 
 from mt.errors import UserError
 from mt.search.hypothesis import penalty
+from tests.marks import combined
 from tests.search.searches import beam, greedy
 
 LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 15])
@@ -34,8 +35,7 @@ def test_penalty_is_that_of_the_paper():
     assert penalty(19, 0.0) == 1.0
 
 
-@pytest.mark.parametrize("exponent", [0.0, 0.6, 1.0, 3.0])
-@pytest.mark.parametrize("seed", range(4))
+@combined(seed=range(4), exponent=[0.0, 0.6, 1.0, 3.0])
 def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
     """Five tokens, of which two are words: 31 sentences of at most 4 tokens, all of them enumerated."""
     toy = make_toy(5, 5, seed)
@@ -62,9 +62,7 @@ def test_stopping_early_does_not_change_the_best_of_a_wide_beam(make_toy, expone
         assert [h.tokens for h in hypotheses] == [tokens for _, tokens in toy.ranked(b, 4, exponent)[:n_best]]
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 5])
-@pytest.mark.parametrize("exponent", [0.0, 0.6, 2.0])
-@pytest.mark.parametrize("ending", [-1.0, 0.0, 1.5])
+@combined(ending=[-1.0, 0.0, 1.5], exponent=[0.0, 0.6, 2.0], width=[1, 2, 3, 5])
 def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
     """The loop runs to the maximum length: stopping early changes nothing, for any width, penalty and n."""
     toy = make_toy(8, 7, seed=width, sharpness=1.5, ending=ending)

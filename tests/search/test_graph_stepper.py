@@ -23,6 +23,7 @@ from mt.search.coverage import Coverage, Penalties
 from mt.search.graph_stepper import GraphStepper
 from mt.search.hypothesis import Hypothesis
 from mt.search.torch_stepper import TorchStepper
+from tests.marks import combined
 
 CPU = torch.device("cpu")
 EVERY = [*(("luong", name) for name in ATTENTIONS), *((name, "general") for name in DECODERS)]
@@ -64,8 +65,7 @@ def require_equal(actual: list[list[Hypothesis]], expected: list[list[Hypothesis
         np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
 
 
-@pytest.mark.parametrize("width", [1, 2, 5, 40])
-@pytest.mark.parametrize("seed", range(3))
+@combined(seed=range(3), width=[1, 2, 5, 40])
 def test_equal_to_steps_of_open_hypotheses(
     make_toy: Any, width: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

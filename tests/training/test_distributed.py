@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 WORKER = Path(__file__).with_name("worker.py")
 NOISY: dict[str, Any] = {

@@ -24,7 +24,7 @@ from mt.training.batches import own_generators
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test
-from tests.products import chosen
+from tests.marks import chosen
 
 pytestmark = pytest.mark.usefixtures("foreground")
 SIZES = {

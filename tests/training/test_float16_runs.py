@@ -24,7 +24,7 @@ from mt.training.saving import save_unsaved
 from mt.training.start import begin, resume
 from mt.training.train import train, train_and_test
 from tests.decoding.decoded import decode_ids
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 

@@ -9,7 +9,7 @@ import pytest
 
 from mt.config import Config
 from mt.data.corpus import Corpus
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 PROGRAM = """
 import json, resource, sys

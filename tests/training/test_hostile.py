@@ -13,6 +13,7 @@ import mt
 from mt import checkpoint
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.errors import UserError
+from tests.marks import combined
 
 
 def sign(folder: Path) -> None:
@@ -52,8 +53,7 @@ def test_a_checkpoint_folder_itself_can_be_loaded(last: Path) -> None:
     assert mt.load(last, device="cpu").translate(["two cats see houses"])[0].text
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.model"])
-@pytest.mark.parametrize("damage", ["truncated", "missing", "changed"])
+@combined(damage=["truncated", "missing", "changed"], name=["config.json", "model.safetensors", "tokenizer.model"])
 def test_damaged_files(name: str, damage: str, last: Path) -> None:
     path = last / name
     content = path.read_bytes()

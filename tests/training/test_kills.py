@@ -19,7 +19,7 @@ from mt.training import train as training, validation
 from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import choose_best, train
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 CALLS = ("rename", "replace", "symlink")
 """Of `os`: what gives a file, a folder or a link its name."""

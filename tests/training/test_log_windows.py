@@ -22,7 +22,7 @@ from mt.training.log import Log
 from mt.training.run import Run
 from mt.training.start import begin_in, resume
 from mt.training.train import train_and_test
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 pytestmark = pytest.mark.usefixtures("foreground")
 WRITERS = [

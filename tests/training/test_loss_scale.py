@@ -15,7 +15,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training import loop
 from mt.training.loop import LogWindow, LossScale, Progress, Update, updates
 from mt.training.optimizer import build_optimizer
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 CONSTANT = {"name": "adam", "lr": 0.01, "warmup": 0, "schedule": {"name": "constant"}}
 

@@ -9,6 +9,7 @@ from mt.cli.command import CONF
 from mt.common.options import parse
 from mt.config import Config, TrainingConfig
 from mt.errors import UserError
+from tests.marks import combined
 
 NUMBERS = [
     name
@@ -23,8 +24,7 @@ def test_the_defaults_of_the_class_are_those_of_the_file() -> None:
     )
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", [-1, 10**30, float("inf"), float("nan")])
+@combined(value=[-1, 10**30, float("inf"), float("nan")], name=NUMBERS)
 def test_every_number_is_bounded(name: str, value: float) -> None:
     with pytest.raises(UserError, match=rf"^training\.{name}=.* is not possible: "):
         parse({"training": {name: value}}, Config)

@@ -20,7 +20,7 @@ from mt.training.loop import BatchLoss
 from mt.training.objective import RDrop, objective_of
 from mt.training.start import begin, resume
 from mt.training.train import train
-from tests.products import chosen
+from tests.marks import chosen
 
 DROPPING: dict[str, Any] = {
     "general": {"embedding": {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.2}, "coverage_weight": 0.5},

@@ -16,9 +16,9 @@ import torch
 from safetensors.torch import load_file
 
 from mt import checkpoint
+from tests.marks import exhaustive
 from tests.once import once
 from tests.processes import ROOT, Program
-from tests.products import exhaustive
 from tests.test_end_to_end import COSTS
 
 OPTIONS = [

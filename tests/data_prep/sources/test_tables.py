@@ -13,6 +13,7 @@ from data_prep.sources.tables import JsonLinesFile
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
+from tests.marks import combined
 
 Rows = list[tuple[str, str]]
 
@@ -114,8 +115,7 @@ BLANKS = {
 }
 
 
-@pytest.mark.parametrize("blank", ["\n", "\r\n\n", "  \n"])
-@pytest.mark.parametrize("kind", BLANKS)
+@combined(kind=BLANKS, blank=["\n", "\r\n\n", "  \n"])
 def test_blank_lines_are_no_rows(tmp_path: Path, kind: str, blank: str) -> None:
     name, text = BLANKS[kind]
     source = open_source(_folder(tmp_path, name, text.format(*[blank] * 5).encode()))

@@ -13,7 +13,7 @@ from mt.decoding.delays import delays
 from mt.decoding.streaming import Session, finish, read, refuse_offline
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
-from tests.products import exhaustive
+from tests.marks import exhaustive
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
 WAIT_3, WAIT_5 = (WaitKConfig(k=k, max_ratio=1.2, max_extra=4) for k in (3, 5))

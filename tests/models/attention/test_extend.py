@@ -18,6 +18,8 @@ from mt.models.attention import (
     build_attention,
 )
 from mt.models.encoders import Encoded
+from tests.components import CASES
+from tests.marks import combined
 
 SIZE = 6
 STEPS = 7
@@ -58,7 +60,7 @@ def growing(attention: Attention, batch, seed: int) -> Iterator[Memory]:
         yield memory
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@combined(str, case=CASES, seed=[1, 2])
 def test_a_memory_that_has_grown_is_that_of_the_whole_source(case, seed: int, batch, shake):
     attention = shake(build_attention(case.config, SIZE, SIZE))
     whole, *_, grown = attention.init_memory(batch.encoded), *growing(attention, batch, seed)

@@ -7,6 +7,7 @@ from mt.models.attention import ATTENTIONS
 from mt.models.attention.energies import ENERGIES
 from mt.models.attention.global_ import Dot, DotAttentionConfig, Global
 from mt.models.encoders import Encoded
+from tests.marks import combined
 
 GLOBAL = {name: kind for name, kind in ATTENTIONS.items() if issubclass(kind, Global)}
 
@@ -15,8 +16,7 @@ def test_every_energy_is_an_attention_of_its_own_name():
     assert {name: kind.energy_class for name, kind in GLOBAL.items() if name in ENERGIES} == ENERGIES
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("name", GLOBAL)
+@combined(name=GLOBAL, scaled=[False, True])
 def test_weights_are_the_softmax_of_the_energies_of_real_positions(name: str, scaled: bool, batch, shake):
     attention: Any = shake(GLOBAL[name](GLOBAL[name].Config(scaled=scaled), 6, 6))
     memory = attention.init_memory(batch.encoded)

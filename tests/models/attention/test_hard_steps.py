@@ -25,6 +25,7 @@ from mt.models.attention.milk import MILkConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.encoders import Encoded
+from tests.marks import combined
 
 SIZE = 4
 CONFIGS = [MonotonicConfig, MoChAConfig, MAtChAConfig, MILkConfig]
@@ -154,8 +155,7 @@ def test_nothing_is_computed_where_nothing_can_be_selected(build):
 
 
 @pytest.mark.usefixtures("hard_steps")
-@pytest.mark.parametrize("cut", [1, 5, BLOCK, 37, 100])
-@pytest.mark.parametrize("trimmed", [False, True])
+@combined(trimmed=[False, True], cut=[1, 5, BLOCK, 37, 100])
 def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int, trimmed: bool):
     """Two steps over a source of 100 positions; the first stops at 60, the second at 95."""
     attention = build()
@@ -215,8 +215,7 @@ def test_a_tensor_as_long_as_the_source_is_noticed(largest):
 
 
 @pytest.mark.usefixtures("hard_steps")
-@pytest.mark.parametrize("mass_preservation", [False, True])
-@pytest.mark.parametrize("model", [undecided, trained])
+@combined(model=[undecided, trained], mass_preservation=[False, True])
 def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
     attention = build(mass_preservation=mass_preservation)
     lengths = [200, 90, 1, 133]

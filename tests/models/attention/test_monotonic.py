@@ -13,6 +13,7 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
+from tests.marks import combined
 from tests.ops import oracle
 
 MASS_PRESERVATION = (False, True)
@@ -174,9 +175,11 @@ def test_noise_has_its_size_and_is_added_in_training_alone():
         torch.testing.assert_close(silent, torch.full((20_000,), 0.25, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("energy", [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5)])
-@pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("mass_preservation", MASS_PRESERVATION)
+@combined(
+    mass_preservation=MASS_PRESERVATION,
+    hard=[False, True],
+    energy=[DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=5)],
+)
 def test_mocha_with_chunks_of_one_is_monotonic_attention(
     energy: EnergyConfig, hard: bool, mass_preservation: bool, batch, shake
 ):

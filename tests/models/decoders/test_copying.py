@@ -16,7 +16,9 @@ from mt.models.ensemble import Ensemble
 from mt.models.frontends import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
+from tests.components import CASES
 from tests.decoding.decoded import decode_ids
+from tests.marks import combined
 
 VOCABULARY = 13
 SIZE = 6
@@ -57,7 +59,7 @@ def summed(model: Seq2Seq, readout: Tensor, context: Tensor, weights: Tensor, so
     return p
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
+@combined(str, case=CASES, decoder=[*DECODERS])
 def test_it_is_the_mixture_of_the_paper(decoder, case, pairs, shake) -> None:
     """What training minimises, and the log-probabilities of steps, for every token of the vocabulary."""
     if not ATTENTIONS[case.config.name].learns_weights:

@@ -1,6 +1,5 @@
 """Every encoder trains under both decoders."""
 
-import pytest
 import torch
 
 from mt.data.batches import Batch
@@ -10,10 +9,10 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from tests.marks import combined
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("encoder", ENCODERS)
+@combined(encoder=ENCODERS, decoder=DECODERS)
 def test_every_parameter_learns(encoder: str, decoder: str, mask):
     config = ModelConfig(
         embedding=EmbeddingConfig(embedding_dim=6),

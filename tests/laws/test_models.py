@@ -23,6 +23,8 @@ from mt.models.encoders.latency_controlled import LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from tests.components import CASES
+from tests.marks import combined
 
 IN_CHUNKS = LCBiLSTMConfig(hidden_size=6, chunk_size=2, look_ahead=1)
 CAUSAL = LSTMConfig(hidden_size=6)
@@ -153,7 +155,7 @@ def test_a_global_attention_is_not_online():
     assert not Seq2Seq(small(encoder=CAUSAL, decoder=FROM_ZEROS), 20, 14).online
 
 
-@pytest.mark.parametrize("encoder", [name for name, kind in ENCODERS.items() if kind.incremental])
+@combined(str, case=CASES, encoder=[name for name, kind in ENCODERS.items() if kind.incremental])
 def test_a_source_that_arrives_is_encoded_as_the_whole(encoder: str, case, batch, source, shake):
     parts = {"encoder": ENCODERS[encoder].Config(hidden_size=6), "decoder": FROM_FINAL_STATE}
     model = shake(Seq2Seq(small(case.config, **parts), 20, 14), scale=0.5)

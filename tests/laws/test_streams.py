@@ -23,6 +23,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig, decode
 from mt.search.torch_stepper import TorchStepper
 from tests.decoding.decoded import decode_ids
+from tests.marks import combined
 
 VOCABULARY = 24
 SIZE = 6
@@ -50,8 +51,9 @@ def label(options: dict[str, Any]) -> str:
     return "-".join(str(value["name"] if isinstance(value, dict) else value) for value in options.values())
 
 
-attentions = pytest.mark.parametrize("attention", variants(ATTENTIONS, READERS), ids=label)
-encoders = pytest.mark.parametrize("encoder", variants(ENCODERS, SOURCES), ids=label)
+READING = variants(ATTENTIONS, READERS)
+ENCODING = variants(ENCODERS, SOURCES)
+WRITING = variants(DECODERS, FED)
 
 
 def build(
@@ -118,12 +120,10 @@ def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]],
     return [tuple(tokens) for tokens in written]
 
 
-@attentions
-@encoders
+@combined(label, attention=READING, encoder=ENCODING)
 def test_a_stream_is_offline_decoding_or_refused(attention: dict[str, Any], encoder: dict[str, Any]) -> None:
     number = [*ATTENTIONS].index(attention["name"]) + [*ENCODERS].index(encoder["name"])
-    decoders = variants(DECODERS, FED)
-    build_with = partial(build, attention, encoder, decoders[number % len(decoders)], init_hidden="zeros")
+    build_with = partial(build, attention, encoder, WRITING[number % len(WRITING)], init_hidden="zeros")
     model = build_with()
     for search in (OnlineConfig(), WaitKConfig(k=20)):
         if not (model.online if search.name == "online" else model.supports_wait_k):
@@ -133,7 +133,7 @@ def test_a_stream_is_offline_decoding_or_refused(attention: dict[str, Any], enco
         agrees(build_with, search)
 
 
-@pytest.mark.parametrize("decoder", variants(DECODERS, FED), ids=label)
+@pytest.mark.parametrize("decoder", WRITING, ids=label)
 @pytest.mark.parametrize(
     "attention", [{"name": "general"}, {"name": "local_m", "window": 1}, {"name": "matcha"}], ids=label
 )
@@ -166,13 +166,11 @@ def agrees(build_with: Callable[..., Seq2Seq], search: SearchConfig) -> None:
         assert tokens[one][:before] == tokens[other][:before]
 
 
-@encoders
-@pytest.mark.parametrize("decoder", variants(DECODERS, FED), ids=label)
-@pytest.mark.parametrize("attention", ["general", "mocha"])
+@combined(label, attention=[{"name": "general"}, {"name": "mocha"}], decoder=WRITING, encoder=ENCODING)
 def test_a_first_state_of_the_whole_source_is_refused(
-    attention: str, decoder: dict[str, Any], encoder: dict[str, Any]
+    attention: dict[str, Any], decoder: dict[str, Any], encoder: dict[str, Any]
 ) -> None:
-    model = build({"name": attention}, encoder, decoder, init_hidden="final_state")
+    model = build(attention, encoder, decoder, init_hidden="final_state")
     assert not searches(model)
     for search in (OnlineConfig(), WaitKConfig(k=20)):
         with pytest.raises(UserError, match=r"decoder\.init_hidden=zeros"):
@@ -182,7 +180,7 @@ def test_a_first_state_of_the_whole_source_is_refused(
 def test_the_tables_have_pairs_that_stream() -> None:
     decoder = {"name": "luong"}
     able: dict[str, set[str]] = {"online": set(), "wait_k": set()}
-    for attention, encoder in itertools.product(variants(ATTENTIONS, READERS), variants(ENCODERS, SOURCES)):
+    for attention, encoder in itertools.product(READING, ENCODING):
         for search in searches(build(attention, encoder, decoder, init_hidden="zeros")):
             able[search.name] |= {attention["name"], encoder["name"]}
     incremental = {"lstm", "gru", "lc_bilstm", "embedding", "none", "pyramid"}
@@ -190,12 +188,11 @@ def test_the_tables_have_pairs_that_stream() -> None:
     assert able["wait_k"] >= incremental | {"dot", "general", "concat", "location", "bahdanau", "local_m"}
 
 
-@pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize(
-    "encoder", [e for e in variants(ENCODERS, SOURCES) if e["name"] in ("lc_bilstm", "pyramid")], ids=label
-)
-@pytest.mark.parametrize(
-    "attention", [a for a in variants(ATTENTIONS, READERS) if ATTENTIONS[a["name"]].supports_wait_k], ids=label
+@combined(
+    lambda value: value if isinstance(value, int) else label(value),
+    attention=[options for options in READING if ATTENTIONS[options["name"]].supports_wait_k],
+    encoder=[options for options in ENCODING if options["name"] in ("lc_bilstm", "pyramid")],
+    k=[1, 3],
 )
 def test_steps_before_anything_is_encoded_attend_to_nothing(
     attention: dict[str, Any], encoder: dict[str, Any], k: int

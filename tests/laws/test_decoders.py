@@ -12,6 +12,8 @@ from mt.models.attention.windows import scattered
 from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts, Prediction
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
+from tests.components import CASES
+from tests.marks import combined
 
 SIZE = 6
 FINAL_STATE = 5
@@ -35,9 +37,12 @@ def variants() -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, options | dict.fromkeys(switches, on)
 
 
-@pytest.fixture(params=variants(), ids=str)
-def decoder(request, case, shake) -> Decoder:
-    name, options = request.param
+every_pair = combined(str, case=CASES, variant=[*variants()])
+
+
+@pytest.fixture
+def decoder(variant, case, shake) -> Decoder:
+    name, options = variant
     kind = DECODERS[name]
     config = kind.Config(hidden_size=SIZE, readout_size=4, dropout=0.5, **options)
     embedding = Embedding(EmbeddingConfig(embedding_dim=4, dropout=0.5), VOCABULARY)
@@ -77,6 +82,7 @@ def looped(decoder: Decoder, tokens: Tensor, memory: DecoderMemory, hard: bool) 
     return torch.stack(logits, 1), dense(steps, memory.attention.mask.shape[1])
 
 
+@every_pair
 def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, tokens):
     outcomes = []
     for fast in (True, False):
@@ -104,6 +110,7 @@ def test_forward_is_step_in_a_loop_with_its_gradients(decoder, case, encoded, to
             torch.testing.assert_close(ours, theirs, atol=1e-5 * max(1.0, float(theirs.abs().max())), rtol=1e-4)
 
 
+@every_pair
 def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, batch, tokens):
     readouts, attended = decoder(tokens, decoder.init_memory(encoded), hard=case.hard)
     for row, length in enumerate(batch.mask.sum(1).tolist()):
@@ -115,6 +122,7 @@ def test_a_sentence_alone_is_decoded_as_in_any_batch(decoder, case, encoded, bat
         torch.testing.assert_close(attended.weights[row, :, :length], of_one.weights[0], atol=3e-6, rtol=0)
 
 
+@every_pair
 @torch.no_grad()
 def test_steps_go_on_from_what_an_encoder_makes_under_autocast(decoder, case, encoded, tokens):
     """LSTMs have values and a final state in bfloat16, linear recurrences a final state in float32."""
@@ -132,6 +140,7 @@ def test_steps_go_on_from_what_an_encoder_makes_under_autocast(decoder, case, en
         torch.testing.assert_close(*(each.float() for each in logits.values()), atol=0.1, rtol=0.1)
 
 
+@every_pair
 def test_what_was_said_cannot_depend_on_what_follows(decoder, case, encoded, tokens):
     memory = decoder.init_memory(encoded)
     changed = tokens.clone()

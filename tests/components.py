@@ -1,0 +1,136 @@
+"""Every mechanism in the tables, with every choice of each of its options: a new entry is tested without a new test."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+import pytest
+import torch
+from pydantic import BaseModel
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.energies import ENERGIES
+from mt.models.encoders import Encoded
+
+SIZE = 6
+"""Of queries and values, so that every energy is possible."""
+LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
+SMALL = {"attention_dim": 5, "max_source_length": 12, "window": 2}
+"""Options that suit these sizes, where a component has them; the window is narrower than the sentences."""
+
+
+class Case(NamedTuple):
+    """An attention with its options, soft or hard."""
+
+    config: Any
+    hard: bool
+
+    def __str__(self) -> str:
+        values = self.config.model_dump().values()
+        label = "-".join(str(value["name"] if isinstance(value, dict) else value) for value in values)
+        return f"{label}-{'hard' if self.hard else 'soft'}"
+
+
+def choices(config: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """Every energy, named choice and switch of a configuration at least once: as many combinations as the option with
+    the most values has."""
+    options: dict[str, tuple[Any, ...]] = {}
+    for name, field in config.model_fields.items():
+        if name == "energy":
+            options[name] = tuple(small(energy.Config) for energy in ENERGIES.values())
+        elif get_origin(field.annotation) is Literal:
+            options[name] = get_args(field.annotation)
+        elif field.annotation is bool:
+            options[name] = (False, True)
+    for number in range(max(map(len, options.values()), default=1)):
+        yield {name: values[number % len(values)] for name, values in options.items()}
+
+
+def small(config: type[BaseModel], **options: Any) -> Any:
+    return config(**{name: value for name, value in SMALL.items() if name in config.model_fields}, **options)
+
+
+CASES = [
+    Case(small(attention.Config, **options), hard)
+    for attention in ATTENTIONS.values()
+    for options in choices(attention.Config)
+    for hard in ((False, True) if attention.supports_hard else (False,))
+]
+MONOTONIC = [case for case in CASES if case.hard and ATTENTIONS[case.config.name].monotonic]
+"""Those that can go on while the source does."""
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Every attention."""
+    return request.param
+
+
+@pytest.fixture(params=MONOTONIC, ids=str)
+def monotonic(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+class Batch(NamedTuple):
+    values: Tensor
+    """[B, S, V], garbage on padding."""
+    mask: Tensor
+    queries: Tensor
+    """[B, T, Q]"""
+
+    @property
+    def encoded(self) -> Encoded:
+        return Encoded(self.values, self.values, self.mask, self.values[:, 0])
+
+
+@pytest.fixture
+def batch() -> Batch:
+    generator = torch.Generator().manual_seed(11)
+    mask = torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]
+    values = torch.randn(len(LENGTHS), max(LENGTHS), SIZE, generator=generator)
+    return Batch(
+        values.masked_fill(~mask[..., None], 1e4), mask, torch.randn(len(LENGTHS), 7, SIZE, generator=generator)
+    )
+
+
+@pytest.fixture(params=["compiled", "torch"])
+def hard_steps(request) -> Iterator[None]:
+    """Hard steps in each of their two forms; with gradients there is one."""
+    with torch.set_grad_enabled(request.param == "torch"):
+        yield
+
+
+@pytest.fixture
+def shake():
+    """Gives parameters a size at which decisions go both ways, reproducibly; returns the module in eval mode."""
+
+    def shaken(module: nn.Module, seed: int = 0, scale: float = 0.8) -> Any:
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.normal_(0, scale, generator=generator)
+        return module.eval()
+
+    return shaken
+
+
+class Largest(TorchDispatchMode):
+    """The largest tensor that was made, in elements; views of what there was are none."""
+
+    def __init__(self, *given: Tensor) -> None:
+        super().__init__()
+        self.known = {part.untyped_storage().data_ptr() for part in given}
+        self.elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for part in made if isinstance(made, (tuple, list)) else (made,):
+            if isinstance(part, Tensor) and part.untyped_storage().data_ptr() not in self.known:
+                self.elements = max(self.elements, part.untyped_storage().nbytes() // part.element_size())
+        return made
+
+
+@pytest.fixture
+def largest() -> type[Largest]:
+    return Largest

@@ -1,0 +1,30 @@
+"""Which cases the short run leaves to `pytest --full`: each is marked where it stands, as exhaustive or as slow."""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+
+def exhaustive(*cases: Any) -> list[Any]:
+    """Returns cases for `parametrize` that the full run alone takes. A tuple has several values."""
+    tuples = (case if isinstance(case, tuple) else (case,) for case in cases)
+    return [pytest.param(*values, marks=pytest.mark.exhaustive) for values in tuples]
+
+
+def chosen(cases: Iterable[Any], *short: Any) -> list[Any]:
+    """Returns the cases for `parametrize`, of which the short run takes those of `short` alone."""
+    return [each for case in cases for each in ([case] if case in short else exhaustive(case))]
+
+
+def combined(ids: Callable[[Any], str | None] | None = None, /, **values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Runs a test with all combinations of its arguments' values. The short run takes a diagonal through them, on
+    which each value stands at least once; the other combinations are marked."""
+    counts = [len(several) for several in values.values()]
+    diagonal = {tuple(step % count for count in counts) for step in range(max(counts))}
+    cases = []
+    for places in itertools.product(*map(range, counts)):
+        case = [several[place] for several, place in zip(values.values(), places, strict=True)]
+        cases.append(pytest.param(*case, marks=() if places in diagonal else pytest.mark.exhaustive))
+    return pytest.mark.parametrize(tuple(values), cases, ids=ids)
