@@ -9,7 +9,7 @@ import torch
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
 from mt.data.tokenizer import normalize
-from mt.decoding.modes import DecodableModel, decodes_hard
+from mt.decoding.modes import DecodableModel, decodes_hard, evaluation_mode
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translation import Translation
 from mt.decoding.translator import refuse_long_rows
@@ -49,7 +49,7 @@ def forced_batches(
     for indices in processes.share(fixed_order(lengths, max_tokens=max_tokens)):
         batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
-        with torch.no_grad(), autocast(device, precision):
+        with evaluation_mode(model), torch.no_grad(), autocast(device, precision):
             loss = model(batch, hard=hard, wait_k=wait_k)
         yield indices, batch, loss
 

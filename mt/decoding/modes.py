@@ -1,5 +1,6 @@
 """The interface of models that decode, and which searches suit a model: hard or soft, online, wait-k."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
@@ -42,9 +43,29 @@ class DecodableModel(Protocol):
 
     def __call__(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss: ...
 
+    @property
+    def training(self) -> bool: ...
+
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
+    def modules(self) -> Iterator[nn.Module]: ...
+
     def eval(self) -> Self: ...
+
+
+@contextlib.contextmanager
+def evaluation_mode(model: DecodableModel) -> Iterator[None]:
+    """Returns a context in which a model computes without dropout and noise. Afterwards its parts train as before."""
+    if not model.training:
+        yield
+        return
+    parts = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.training = True
 
 
 def single_model(model: DecodableModel) -> Seq2Seq:

@@ -64,4 +64,4 @@ def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Pre
         if other.dataset.field != config.dataset.field:
             raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
     model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
-    return torch_translator(model.to(choose(device)), tokenizers, config, precision=precision)
+    return torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)

@@ -11,7 +11,7 @@ import torch
 from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS
-from mt.decoding.modes import DecodableModel, decodes_hard, single_model
+from mt.decoding.modes import DecodableModel, decodes_hard, evaluation_mode, single_model
 from mt.decoding.network import BatchHypotheses, EncodedBatch
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
@@ -49,7 +49,7 @@ class TorchNetwork:
 
         Raises UserError for int8 on another device than a CPU.
         """
-        self.model = model.eval()
+        self.model = model
         self.field = field
         self.precision: Precision = precision
         self.processes = processes
@@ -94,7 +94,7 @@ class TorchNetwork:
         precision = "fp32" if online else self.precision
         batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
         lengths = torch.tensor([self.field.length(row) for row in rows])
-        with torch.no_grad(), autocast(self.device, precision):
+        with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
             memory = _memory(model, batch, precision)
             read_for = None
             if online:

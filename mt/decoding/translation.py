@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
-from mt.search.windows import Windows
+from mt.search.windows import Windows, same_values
 
 if TYPE_CHECKING:
     from mt.plots import Figure
@@ -60,6 +60,16 @@ class Translation:
     """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
     backdrop: Callable[[], Backdrop | None] | None = None
     """What the alignment is drawn on where the source is no text, made when it is drawn."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compares what was decoded. The pictures and sounds that alignments are drawn on are left out."""
+        if not isinstance(other, Translation):
+            return NotImplemented
+        names = [field.name for field in fields(self) if field.name != "backdrop"]
+        return same_values([getattr(self, name) for name in names], [getattr(other, name) for name in names])
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.score, self.ids))
 
     @cached_property
     def alignment(self) -> np.ndarray:

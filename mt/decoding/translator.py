@@ -13,11 +13,11 @@ from mt.decoding.minimum_bayes_risk import ranking
 from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
-from mt.search.config import BeamConfig, SearchConfig
+from mt.search.config import SearchConfig, is_online
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
-from mt.search.revision import limited_as, online_search, require_search, revised_search
+from mt.search.revision import limited_as, n_best_search, online_search, require_search
 from mt.search.windows import EMPTY
 
 # Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
@@ -135,16 +135,22 @@ class Translator:
         """Returns of each text the `n` best translations, best first; fewer where the search finds no more. The rest as
         in `translate`.
 
-        n: makes it a beam search, of at least so many hypotheses, whatever else `search` says; None: what it reports.
+        n: None: what `search` reports. Of samples so many are drawn, or more where `search` says so; any other search
+            becomes that of a beam with at least so many hypotheses. Raises UserError where `search` is given and writes
+            while it reads, which gives one translation.
         """
         sources, alone = as_list(texts)
+        if n is not None and search is not None and is_online(search):
+            raise UserError(
+                f"search={search.name} writes one translation of a text, and n={n} were asked for: leave n out, or "
+                f"give BeamConfig(beam_size={n})"
+            )
         search = self.config.search if search is None else search
         require_search(search)
         if n is not None:
             if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
                 raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
-            beam_size = max(n, getattr(search, "beam_size", BeamConfig().beam_size))
-            search = revised_search(search, {"name": "beam", "beam_size": beam_size, "n_best": n})
+            search = n_best_search(search, n)
         translations = self.decode(self.encoded(sources), search, texts=sources, progress=progress)
         return translations[0] if alone else translations
 

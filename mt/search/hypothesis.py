@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mt.search import limits
-from mt.search.windows import Windows
+from mt.search.windows import Windows, same_values
 
 PAD = 0
 BOS = 2
@@ -14,7 +14,7 @@ NEVER_CHOSEN = (PAD, BOS)
 """Tokens that are never predicted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hypothesis:
     """One output sentence with its alignment.
 
@@ -31,6 +31,14 @@ class Hypothesis:
     windows: Windows
     stops: np.ndarray | None
     energies: int | None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hypothesis) or vars(self).keys() != vars(other).keys():
+            return NotImplemented
+        return same_values([*vars(self).values()], [*vars(other).values()])
+
+    def __hash__(self) -> int:
+        return hash((self.tokens, self.score))
 
     @property
     def cut(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mt.common.options import Options, parse
 from mt.errors import UserError
-from mt.search.config import SEARCHES, SearchConfig, is_online
+from mt.search.config import SEARCHES, BeamConfig, SampleConfig, SearchConfig, is_online
 
 
 class _Group(Options):
@@ -28,6 +28,15 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
         fields -= {"max_ratio", "max_extra"}
     plain = {name: value for name, value in config.model_dump(mode="json").items() if name in fields}
     return parse({"search": plain | dict(changes)}, _Group).search
+
+
+def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
+    """Returns a search that reports `n` hypotheses of each source: of samples at least so many are drawn; any other
+    search becomes that of a beam, at least so wide."""
+    if isinstance(config, SampleConfig):
+        return revised_search(config, {"samples": max(n, config.samples), "n_best": n})
+    beam_size = max(n, getattr(config, "beam_size", BeamConfig().beam_size))
+    return revised_search(config, {"name": "beam", "beam_size": beam_size, "n_best": n})
 
 
 def limited_as(config: SearchConfig, usual: SearchConfig) -> SearchConfig:

@@ -1,8 +1,19 @@
 """The attention weights of a hypothesis: of each step, those of the positions that it attended to."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+
+def same_values(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Returns whether the values of two records are equal, one by one; arrays by shape and numbers. `==` of an array
+    is an array, so that comparing the records as tuples would raise."""
+    pairs = zip(one, other, strict=True)
+    return all(
+        np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a == b  # type: ignore[arg-type]
+        for a, b in pairs
+    )
 
 
 class Windows(NamedTuple):
@@ -14,6 +25,15 @@ class Windows(NamedTuple):
     """[T] int64: the source position at which each begins."""
     widths: np.ndarray
     """[T] int64: how many positions each has."""
+
+    def __eq__(self, other: object) -> bool:
+        return same_values(self, other) if isinstance(other, Windows) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:  # a tuple has one of its own
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((*self.first.tolist(), *self.widths.tolist()))
 
     @classmethod
     def whole(cls, weights: np.ndarray) -> "Windows":

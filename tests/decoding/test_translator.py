@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,14 @@ import mt
 from mt.config import Config
 from mt.data.batches import collate
 from mt.data.corpus import Corpus
+from mt.decoding.network import decode_rows
 from mt.decoding.runs import torch_translator
 from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig, WaitKConfig
+from mt.search.online import OnlineHypothesis
+from mt.search.windows import EMPTY
 from tests.marks import exhaustive
 
 GREEDY = GreedyConfig()
@@ -86,6 +90,44 @@ def test_n_best_is_a_beam_search_that_is_wide_enough(search: SearchConfig | None
     for n in (0, -1, 1001):
         with pytest.raises(UserError, match=f"^n={n} translations of a text are not possible: ask for 1 to 1000$"):
             translator.n_best(["two cats"], n)
+
+
+def test_n_best_of_samples_are_samples(translator: Translator) -> None:
+    text = "the big cats see houses"
+    for drawn in (1, 12):
+        search = SampleConfig(samples=drawn, seed=7)
+        expected = SampleConfig(samples=max(drawn, 4), n_best=4, seed=7)
+        assert translator.n_best(text, 4, search) == translator.n_best(text, search=expected)
+    for online in (OnlineConfig(), WaitKConfig()):
+        with pytest.raises(UserError, match=rf"^search={online.name} writes one translation of a text, and n=2 were"):
+            translator.n_best(text, 2, online)
+
+
+def test_results_are_equal_by_their_values(translator: Translator) -> None:
+    text = "the big cats see houses"
+    one, other = translator.translate(text), translator.translate(text)
+    assert one == other and hash(one) == hash(other) and one.windows == other.windows and {one} == {other}
+    assert one != translator.translate("two cats") and one != one.text
+    assert one != replace(one, windows=EMPTY) and one.windows != EMPTY and one.windows != 1
+    rows = translator.encoded([text])
+    made = [decode_rows(translator.network, rows, GreedyConfig())[0][0] for _ in range(2)]
+    assert made[0] == made[1] and len({*made}) == 1
+    assert made[0] != replace(made[0], score=0.0) and made[0] != replace(made[0], stops=np.zeros(3))
+    read = OnlineHypothesis(**vars(made[0]), delays=np.array([1, 2]))
+    assert read == replace(read) and read != made[0] and read != replace(read, delays=np.array([1, 3]))
+
+
+def test_decoding_leaves_a_model_in_its_mode(trained: Path) -> None:
+    translator = mt.load(trained, device="cpu")
+    text = "the big cats see houses"
+    expected = translator.translate(text)
+    model = translator.model.train()
+    model.frontend.eval()
+    again = torch_translator(model, translator.tokenizers, translator.config)
+    assert model.training
+    assert again.translate(text) == expected
+    assert again.align(text, expected.text) == again.align(text, expected.text)
+    assert model.training and model.decoder.training and not model.frontend.training
 
 
 def test_one_string_is_one_text(translator: Translator) -> None:
@@ -213,11 +255,3 @@ def test_a_run_that_moved_can_be_loaded(links: bool, trained: Path, tmp_path: Pa
 def test_devices(trained: Path) -> None:
     with pytest.raises(UserError, match=r"^device=cuda:99 is not on this machine: choose device=auto or device=cpu$"):
         mt.load(trained, device="cuda:99")
-
-
-def test_evaluation_mode_whatever_came_before(translator: Translator, corpus: Corpus) -> None:
-    model = translator.model
-    model.train()
-    again = torch_translator(model, translator.tokenizers, translator.config)
-    assert not model.training
-    assert same(again.translate(["two cats"])[0], again.translate(["two cats"])[0])

@@ -10,6 +10,7 @@ from mt.errors import UserError
 from mt.search.config import BeamConfig, decode
 from mt.search.coverage import FREE, Coverage, Penalties
 from mt.search.hypothesis import Hypothesis
+from mt.search.stepper import Attention
 from tests.search.conftest import CHOICES, Toy
 from tests.search.searches import beam, stepper
 
@@ -142,6 +143,16 @@ def test_windows_of_hard_attention_are_counted_where_they_are(make_toy):
     penalties = Penalties(0.0, 0.9)
     for b, result in enumerate(searched(toy, 31, 0.6, penalties, 31)):
         require_equal(result, scores(toy, b, 0.6, penalties))
+
+
+def test_a_window_at_the_end_keeps_its_weight_beside_a_wider_one():
+    """A window of one position is padded to the width of its neighbour, beyond the end of the source."""
+    coverage = Coverage.before(Penalties(0.0, 1.0), [3, 3])
+    assert coverage is not None
+    weights = np.array([[0.2, 0.3, 0.5], [0.9, 0.0, 0.0]], np.float32)
+    attention = Attention(weights, stops=np.array([2, 2]), first=np.array([0, 2]))
+    received = coverage.after([0, 1], attention).received
+    np.testing.assert_allclose(received, [[0.2, 0.3, 0.5], [0.0, 0.0, 0.9]], atol=1e-6)
 
 
 def test_each_changes_the_order(toy: Attending):

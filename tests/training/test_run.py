@@ -60,6 +60,13 @@ def test_what_cannot_work_is_refused_before_a_folder_is_made(
     assert not (tmp_path / "run").exists()
 
 
+def test_to_read_the_translator_of_a_run_changes_nothing(start: Callable[..., Run]) -> None:
+    run = start({})
+    run.model.train()
+    assert run.translator and all(part.training for part in run.model.modules())
+    run.close()
+
+
 def test_training_stops_after_validations_without_a_new_best(
     start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
 ) -> None:

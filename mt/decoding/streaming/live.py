@@ -42,14 +42,11 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
             yield from text.removesuffix("\n")
         else:
             *words, rest = re.split(r"\s", rest + text)
-            for word in (*words, rest):
-                if len(word) > MAX_CHARACTERS:
-                    raise UserError(
-                        f"{name}, line {number} has more than {MAX_CHARACTERS} characters without a blank: put blanks "
-                        "between the words"
-                    )
-                if word and word is not rest:
+            for word in words:
+                _refuse_long(word, name, number)
+                if word:
                     yield word
+            _refuse_long(rest, name, number)
         blank = text.endswith("\n")
         if blank:
             number += 1
@@ -60,8 +57,18 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
         yield None
 
 
+def _refuse_long(word: str, name: str, number: int) -> None:
+    """Raises UserError for a word that is too long, in the line of this number."""
+    if len(word) > MAX_CHARACTERS:
+        raise UserError(
+            f"{name}, line {number} has more than {MAX_CHARACTERS} characters without a blank: put blanks between the "
+            "words"
+        )
+
+
 def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yields texts that are not empty, each with a newline at most at its end."""
+    """Yields the text of each part, with a newline at most at its end; an empty one where only a part of a character,
+    or a byte-order mark, has come."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     column = 0
@@ -73,12 +80,11 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             text = error.object[: error.start].decode()
             fault = f"is not UTF-8 (byte {begin + error.start + 1} of the line): convert the text to UTF-8"
-        if begin == 0:
-            text = without_mark(text)
+        text = without_mark(text)
         text, nul, _ = text.partition("\0")
         if nul:
             fault = "holds a NUL character: remove it, or convert the text to UTF-8"
-        if text:
+        if part:
             yield text
         if fault:
             raise UserError(f"{name}, line {number} {fault}")

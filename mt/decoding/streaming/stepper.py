@@ -10,6 +10,7 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import BOS, EOS
+from mt.decoding.modes import evaluation_mode
 from mt.models.attention import NEEDS_MORE_SOURCE, arriving
 from mt.models.decoders import DecoderMemory, DecoderQuery
 from mt.models.decoders.base import AttentionStep
@@ -109,7 +110,9 @@ def advance_streams(parts: Sequence[tuple[StreamState, Row]]) -> list[list[int]]
 
     All are of one model, one search and one field.
     """
-    with torch.no_grad():
+    if not parts:
+        return []
+    with evaluation_mode(parts[0][0].model), torch.no_grad():
         return _advance(parts)
 
 

@@ -1,12 +1,16 @@
 """Words leave as soon as they are complete, however the bytes of the text are cut."""
 
+import io
 import itertools
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import example, given, strategies as st
 
+from mt.data.tokenizer import Unit
 from mt.decoding.streaming.live import MAX_CHARACTERS, arrivals
 from mt.errors import UserError
+from mt.text_io import decoded
 
 TEXT = "\ufeffzwölf  Häuser\u3000鳥\r\n\n  Grüße\tan \nalle"
 WORDS = ["zwölf", "Häuser", "鳥", None, None, "Grüße", "an", None, "alle", None]
@@ -21,6 +25,50 @@ def test_however_the_bytes_are_cut(size: int) -> None:
     assert [*arrivals(chunks(TEXT.encode(), size), "it", "word")] == WORDS
     characters = [*arrivals(chunks("ab 鳥\n\n".encode(), size), "it", "char")]
     assert characters == ["a", "b", " ", "鳥", None, None]
+
+
+BLANKS = [" ", "  ", "\t", "\r", "\u00a0", "\u3000", "\u2028", "\x85", "\x1c", "\v", "\n", "\r\n"]
+ALPHABET = st.sampled_from(
+    [
+        "I",
+        "a",
+        "think",
+        "ß",
+        "e\u0301",
+        "\u0301",
+        "鳥は",
+        "ไทย",
+        "हिं",
+        "👩\u200d👧",
+        "🇩🇪",
+        "\u200b",
+        "\ufeff",
+        "¼",
+        *BLANKS,
+    ]
+)
+
+
+@given(
+    parts=st.lists(ALPHABET, max_size=12),
+    cuts=st.lists(st.integers(0, 60), max_size=20),
+    unit=st.sampled_from(["word", "char"]),
+)
+@example(parts=["I", " ", "think", " ", "I"], cuts=[], unit="word")
+@example(parts=["a", " ", "think"], cuts=[1], unit="word")
+@example(parts=["a", "\ufeff", "a"], cuts=[1], unit="word")
+@example(parts=["\ufeff"], cuts=[], unit="char")
+def test_every_cutting_reads_what_the_whole_text_holds(parts: list[str], cuts: list[int], unit: Unit) -> None:
+    """Empty chunks are among them: two cuts at one place."""
+    text = "".join(parts).encode()
+    lines = [*decoded(io.BytesIO(text.replace(b"\r", b"\v")), "it")]  # carriage returns are blanks within a line
+    expected: list[str | None] = []
+    for line in lines:
+        expected += [*(line.split() if unit == "word" else line), None]
+    ends = sorted(min(cut, len(text)) for cut in cuts)
+    pieces = [text[start:end] for start, end in itertools.pairwise([0, *ends, len(text)])]
+    read = [*arrivals(pieces, "it", unit)]
+    assert ["\v" if part == "\r" else part for part in read] == expected
 
 
 @pytest.mark.parametrize(
