@@ -40,6 +40,7 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
     """Raises UserError where this model cannot be written as graphs, in a sentence that names what can."""
     attention = model.decoder.attention
     encoder = model.encoder
+    # What ONNX Runtime has: types, and fields whose preparation is not part of a graph.
     if dtype == "bfloat16":
         raise UserError("ONNX Runtime has no bfloat16 on CPUs: export with --dtype float32 or int8")
     if model.frontend.field != "text":
@@ -47,6 +48,7 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
             f"--format onnx is of models that read text, and this one has frontend={config.frontend.name}: export it "
             "without --format onnx"
         )
+    # Graphs have a fixed number of operations.
     for option, chosen, has_loop in (
         ("attention", config.attention.name, attention.data_dependent_loop),
         ("encoder", config.encoder.name, encoder.data_dependent_loop),
@@ -57,6 +59,7 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
                 f"--format onnx is of attentions and encoders without a loop over positions, and {option}={chosen} has "
                 f"one: it exports attention={attentions} with encoder={encoders}"
             )
+    # The exporter traces examples of these lengths.
     if model.max_source_length is not None and model.max_source_length < max(LENGTHS):
         raise UserError(
             f"--format onnx needs a model of sources of {max(LENGTHS)} tokens or more, and this one's have at most "

@@ -129,6 +129,7 @@ class _Run:
         """Returns readouts, contexts and weights, batch first."""
         size = hidden.shape[1]
         fed = self.fed
+        # What no step waits for: the products of all word vectors, the first state, the masks of energies.
         of_vectors = torch.nn.functional.linear(self.vectors, self.w_vectors, bias.to(self.vectors.dtype))
         self.joined[0, :, :fed] = 0
         self.joined[0, :, fed:] = hidden
@@ -136,11 +137,13 @@ class _Run:
         lowest = torch.finfo(self.work).min
         unseen = torch.zeros_like(self.visible, dtype=self.work).masked_fill_(~self.visible, lowest)
         for step in range(len(of_vectors)):
+            # The LSTM's cell.
             gates = torch.addmm(of_vectors[step], self.joined[step], self.w_steps.T).to(self.work)
             gates[:, : 2 * size].sigmoid_(), gates[:, 2 * size : 3 * size].tanh_(), gates[:, 3 * size :].sigmoid_()
             i, f, g, o = gates.chunk(4, 1)
             cell = torch.mul(f, self.cells[step], out=self.cells[step + 1]).addcmul_(i, g)
             self.read[step, :, self.context :] = self.joined[step + 1, :, fed:] = o * torch.tanh(cell)
+            # The attention asks with the new state, and the readout is fed to the next step.
             self._attend(step, unseen)
             top = torch.tanh_((self.read[step] @ self.w_combine.T).to(self.work))
             self.joined[step + 1, :, :fed] = top if self.drop is None else top * self.drop[step]
@@ -168,9 +171,11 @@ class _Run:
         self.grad_energies = torch.empty_like(self.weights)
         self.grad_read = torch.empty_like(self.read[:, :, : self.context])
         self.grad_tops = self.read.new_empty(steps, *self.tops[0].shape)
+        # The gradients that a step gets from the next one: of [f; h], and of its cell.
         joined = torch.zeros_like(self.joined[0], dtype=self.work)
         by_cell = torch.zeros_like(self.cells[0])
         for step in reversed(range(steps)):
+            # Of the readout, and of what it reads: the context and the state.
             top = joined[:, : self.fed] if by_readout is None else joined[:, : self.fed] + by_readout[step]
             top = top if self.drop is None else top * self.drop[step]
             self.grad_tops[step] = torch.ops.aten.tanh_backward(top, self.tops[step])
@@ -179,6 +184,7 @@ class _Run:
             self.grad_read[step] = context if by_context is None else context + by_context[step]
             by_hidden = read[:, self.context :] + joined[:, self.fed :]
             by_hidden += self._query_gradient(step, None if by_weight is None else by_weight[step])
+            # Of the cell and its gates.
             gates = self.gates[step]
             tanh_cell = torch.tanh(self.cells[step + 1])
             i, f, g, o = gates.chunk(4, 1)

@@ -64,6 +64,7 @@ def few_rows(
     *shape, columns = rows.shape
     if columns != size or (bias is not None and bias.shape[0] != outputs):
         raise ValueError(f"rows of {columns} numbers and a matrix {tuple(weight.shape)} do not fit")
+    # The loop reads addresses, so that each row's numbers must lie side by side.
     rows = rows.contiguous()
     weight = weight.contiguous()
     products = rows.new_empty(*shape, outputs)
@@ -76,6 +77,7 @@ def few_rows(
         0 if bias is None else bias.data_ptr(),
         products.data_ptr(),
     )
+    # Each thread computes some columns, as many of them as are worth starting.
     threads = min(torch.get_num_threads(), weight.numel() // THREAD)
     columns_of_threads = shares(outputs, threads)
     at_once([partial(loop, *numbers, share.start, min(share.stop, outputs)) for share in columns_of_threads])

@@ -64,9 +64,11 @@ def _step(
     gates: [2, B, 4 H] for the products."""
     rows = 4 * units
     of_hidden = gates + FLOAT * count * rows
+    # The products of the vectors and of the hidden state, for these units of each gate.
     for gate in range(0, rows, units):
         product(count, size, rows, vectors, w_input, b_input, gates, gate + first, gate + end)
         product(count, units, rows, hidden, w_hidden, b_hidden, of_hidden, gate + first, gate + end)
+    # Both products are complete for these units: the gates and the next state of each row.
     for row in range(count):
         x = float32_at(gates + FLOAT * row * rows)
         h = float32_at(of_hidden + FLOAT * row * rows)

@@ -173,12 +173,14 @@ def _verified(folder: Path) -> Manifest:
             f"{folder} holds no graphs for engine=onnx: make them with scripts/export.py RUN DIR --format onnx, and "
             "give DIR"
         )
+    # The manifest itself: its format, then its fields.
     plain = read_json(path, _REMEDY)
     if (known := plain.get("format")) != FORMAT:
         raise UserError(
             f"{folder} was exported in format {known}, and this version reads {FORMAT}: export the run again"
         )
     manifest = parse(plain, Manifest, str(path))
+    # The files that it lists, byte for byte, and those that it must list.
     for name, expected in manifest.sha256.items():
         if Path(name).name != name or not (folder / name).is_file():
             raise UserError(f"{folder}/{name} is missing: {_REMEDY}")

@@ -135,21 +135,25 @@ def _gradients(previous: Tensor, p_choose: Tensor, energy: Tensor, g: Tensor) ->
     grad_p[l] = sum over k of  reached[k, l] (mean[k, l] - value[k, l+1])
     grad_energy[l] = sum over k of  gain[k, l] - share[k, l] total[k, l+1]
     """
+    # Forward over lengths of chunks: mean, and gain without its mass, which the way back computes.
     chunks = []
     mean = torch.zeros_like(g)
     for m, (share, rest, reached) in enumerate(_chunks(previous, p_choose, energy)):
         gap = g[m:] - mean[: len(share)]
         mean = torch.addcmul(mean[: len(share)], share, gap)
         chunks.append((share, rest, reached, mean, gap.mul_(share).mul_(rest)))
+    # Backward, from the longest chunks to the shortest: `value`, `left` and `total` are those one position longer.
     grad_p = torch.zeros_like(g)
     grad_energy = torch.zeros_like(g)
     passed = 1 - p_choose
     value = left = total = g[:0]
     for m, (share, rest, reached, mean, gain) in reversed(list(enumerate(chunks))):
+        # The gradients of p and of reached.
         difference = mean.clone()
         difference[:-1] -= value
         grad_p[m:].addcmul_(reached, difference)
         value = mean.addcmul_(passed[m:], difference, value=-1)
+        # The gradient of the energies, through each chunk's softmax.
         mass = reached * p_choose[m:]
         mass[:-1] += left
         gain *= mass
