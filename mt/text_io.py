@@ -27,15 +27,20 @@ from mt.errors import UserError
 #
 # A blank is what `str.split` takes for one: all of Unicode's White_Space (tab, no-break space, ideographic space, line
 # separators) and U+001C to U+001F. Zero-width characters are none of it: they are characters, and a model can write
-# them.
+# them. Only a text of nothing else is blank.
 
 COMPOSED = "unicode:nfc"
 """The field of a signature where texts were composed that were not."""
 
 
 def normalize(text: str) -> str:
-    """Returns a text as a model reads and writes it: composed (NFC), each run of white space one U+0020, none at the
-    ends."""
+    """Returns a text as a model reads and writes it: `composed`, and "" where it `is_blank`."""
+    text = composed(text)
+    return "" if is_blank(text) else text
+
+
+def composed(text: str) -> str:
+    """Returns a text composed (NFC), each run of white space one U+0020, none at the ends."""
     # Most text is so already, and preparation sees millions of lines. U+0020 is the only printable white space.
     blanks = text.isprintable() and "  " not in text and text == text.strip()
     if blanks and unicodedata.is_normalized("NFC", text):

@@ -5,12 +5,18 @@ from pathlib import Path
 import pytest
 
 from mt.errors import UserError
-from mt.text_io import decoded, file_lines, read_lines, read_parallel
+from mt.text_io import comparable, decoded, file_lines, is_blank, normalize, read_lines, read_parallel
 
 
 def test_lines_end_at_newlines_alone() -> None:
     stream = io.BytesIO("\ufeffa\u2028b\r\n\r\n\x85\rc".encode())
     assert [*decoded(stream, "text")] == ["a\u2028b", "", "\x85\rc"]
+
+
+@pytest.mark.parametrize("text", ["", " \t", "\u200b", "\u00ad", "\u200e \u2060", "\ufeff\x85"])
+def test_a_text_that_shows_nothing_is_none(text: str) -> None:
+    assert is_blank(text) and normalize(text) == comparable(text) == ""
+    assert normalize(f" a {text}b").split()[0] == "a"
 
 
 def test_no_line_has_a_byte_order_mark() -> None:

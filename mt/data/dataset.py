@@ -286,6 +286,11 @@ class DatasetConfig(Options):
             )
         if self.mix and (self.streaming or self.limit is not None):
             raise UserError(f"dataset.mix of {self.name} is read whole: leave out dataset.streaming and dataset.limit")
+        if self.weight != 1 and not self.mix:
+            raise UserError(
+                f"dataset.weight={self.weight:g} counts beside the corpora of dataset.mix, and {self.name} mixes none: "
+                "leave it out, or set dataset.mix"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,7 +1,9 @@
 """One split of a prepared corpus: its rows, its raw texts, and how rows of several data sets are mixed."""
 
 import json
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,14 +29,15 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
     """Returns the rows of an epoch (from 1) in ascending order, some several times: a pure function of the arguments.
 
     With a weight of 2.3 each pair comes twice, and 30 % of the pairs once more. Which ones these are goes round in an
-    order drawn by the seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once.
+    order drawn by the seed, from one epoch to the next: so 10 epochs of a weight of 0.1 have every pair once, also
+    where a tenth of the pairs is less than one. The first epochs together have the share of the pairs, rounded up.
     """
     rows = []
     start = 0
     for number, (size, weight) in enumerate(portions):
         whole = int(weight)
-        further = round((weight - whole) * size)
-        turn = (np.arange(further) + (epoch - 1) * further) % max(size, 1)
+        share = (Fraction(str(weight)) - whole) * size  # exact, so that ten times 0.1 is 1
+        turn = np.arange(math.ceil(share * (epoch - 1)), math.ceil(share * epoch)) % max(size, 1)
         again = np.random.default_rng((seed, number)).permutation(size)[turn]
         rows += [start + np.tile(np.arange(size), whole), start + again]
         start += size

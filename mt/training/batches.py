@@ -12,7 +12,7 @@ import torch
 
 from mt.config import Config, TrainingConfig
 from mt.data.batches import Batch, batch_order, collate
-from mt.data.corpus import EpochPart, Pairs, Training
+from mt.data.corpus import Corpus, EpochPart, Pairs, Training
 from mt.data.fields import Field
 from mt.data.tokenizer import Tokenizer, Tokenizers
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
@@ -57,6 +57,7 @@ def own_generators(*numbers: int) -> Iterator[None]:
 Samplers = tuple[PieceSampler | None, PieceSampler | None]
 """What cuts sources and what cuts targets; None for a side that stays as it is."""
 _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
+_CHECKED = 100  # pairs
 
 
 def with_sampled_pieces(training: Training, tokenizers: Tokenizers, options: TrainingConfig) -> Training:
@@ -87,6 +88,21 @@ def require_samplable(options: TrainingConfig, tokenizers: Tokenizers, model: Se
                 f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
                 f"positions: choose another attention or encoder, or leave training.{option} out"
             )
+
+
+def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
+    """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
+    pairs = corpus.split("train")
+    rows = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True) if options.samples_pieces else ()
+    for tokenizer, best, written in zip(corpus.tokenizers, rows, (pairs.source.written, True), strict=False):
+        sampler = _sampler(tokenizer, options) if written else None
+        sampled = sampler.sample(best, np.random.default_rng(0)) if sampler is not None else best
+        for one, other in zip(best, sampled, strict=True):
+            if one is not other and (text := tokenizer.decode(one)) != (changed := tokenizer.decode(other)):
+                raise UserError(
+                    f"pieces of this vocabulary cannot be sampled: {text!r} would become {changed!r}; leave out "
+                    "training.bpe_dropout and training.unigram_alpha"
+                )
 
 
 def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | None:

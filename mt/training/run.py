@@ -19,7 +19,13 @@ from mt.errors import UserError, nearest
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import METRICS, score_names
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import batches_per_update, own_generators, require_samplable, with_sampled_pieces
+from mt.training.batches import (
+    batches_per_update,
+    own_generators,
+    require_same_texts,
+    require_samplable,
+    with_sampled_pieces,
+)
 from mt.training.log import Console, Log
 from mt.training.loop import Progress
 from mt.training.optimizer import MovingAverage
@@ -41,6 +47,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
     metrics_of(config.dataset)
     require_measured(config, model)
     require_samplable(config.training, corpus.tokenizers, model)
+    require_same_texts(config.training, corpus)
     require_short(corpus, model)
     require_falling(config)
 

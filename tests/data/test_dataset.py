@@ -118,6 +118,10 @@ def test_columns_may_be_numbers() -> None:
             "is generated and reads no folder, no hub and no references",
         ),
         ({"folder": "texts", "source": "en"}, "has dataset.source='en' and dataset.target=''"),
+        (
+            {"folder": "texts", "source": "a", "target": "b", "weight": 3},
+            "dataset.weight=3 counts beside the corpora of dataset.mix, and files mixes none: leave it out, or set",
+        ),
         ({"folder": "texts", "source": "en", "target": "en"}, "needs two different languages"),
         (
             {"folder": "texts", "source": "a", "target": "b", "references": ["c", "b", "d", "c"]},

@@ -100,6 +100,19 @@ def test_sampled_pieces_spell_the_same_text(kind: str, amount: float, tokenizers
     assert others == sampled(sampler, rows) != sampled(sampler, rows, seed=1)
 
 
+@pytest.mark.parametrize("suffixes", [False, True])
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "char", "word"])
+def test_the_first_word_of_a_batch_stays(kind: str, suffixes: bool, tokenizers: dict[str, Tokenizer]) -> None:
+    """Where marks end words, none stands before the first one. One text alone, and as the first of several."""
+    tokenizer = foreign(tokenizers[kind], suffixes=True) if suffixes else tokenizers[kind]
+    samplers = (BPEDropout(tokenizer, 0.5), UnigramSampling(tokenizer, 0.1))
+    for sampler in samplers[:1] if kind == "bpe" else samplers[1:]:
+        for lines in (texts()[:1], texts()[:20], ["the"], [""]):
+            rows = encoded(tokenizer, lines)
+            others = sampled(sampler, rows)
+            assert [*map(tokenizer.decode, others)] == [tokenizer.decode(row.tolist()) for row in rows]
+
+
 def by_the_algorithm(word: str, ranks: dict[str, int], p: float, draw: random.Random) -> tuple[str, ...]:
     """Provilkov et al. 2020, algorithm 1, one merge at a time."""
     symbols = list(word)

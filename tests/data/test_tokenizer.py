@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from mt.common.options import parse
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, normalize, train, units
 from mt.errors import UserError
+from mt.text_io import composed, is_blank
 
 ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
 GERMAN = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser …"]
@@ -50,7 +51,8 @@ def test_normalization_composes_and_joins_blanks_and_nothing_else() -> None:
 
 @given(st.text(st.sampled_from("aä  \u0308\t\u00a0\u3000\u200b가\u1100\u1161ﬁ") | st.characters(), max_size=8))
 def test_text_that_is_normal_already_is_recognised(text: str) -> None:
-    assert normalize(text) == " ".join(unicodedata.normalize("NFC", text).split())
+    assert composed(text) == " ".join(unicodedata.normalize("NFC", text).split())
+    assert normalize(text) == ("" if is_blank(text) else composed(text))
 
 
 def test_any_blank_is_recognised() -> None:

@@ -60,6 +60,9 @@ def test_blank_texts_and_none_at_all(translator: Translator) -> None:
     assert [bool(translation.text) for translation in result] == [False, True, False]
     assert result[0].tokens == result[0].source_tokens == () and result[0].alignment.shape == (0, 0)
     assert translator.translate([]) == [] and translator.align([], []) == []
+    for nothing in ("\u200b", "\u00ad", "\u200e \u2060"):  # as cleaning and scores have it
+        assert translator.translate(nothing).text == "" and translator.translate(nothing).source_tokens == ()
+    assert translator.translate("two \u200bcats").text
 
 
 def test_characters_outside_ascii_make_the_journey(translator: Translator) -> None:

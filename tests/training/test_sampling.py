@@ -10,9 +10,10 @@ import pytest
 from data_prep.prepare import prepare
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.data.tokenizer.sampling import UnigramSampling
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups, with_sampled_pieces
+from mt.training.batches import epoch_groups, require_same_texts, with_sampled_pieces
 from mt.training.run import Run, require_fit
 from mt.training.start import begin, resume
 from mt.training.train import train
@@ -54,6 +55,40 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     drawn = [part.of_epoch(*key).ids(np.arange(40)) for key in ((1, 1), (1, 2), (2, 1), (1, 1))]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
+
+
+class Twice:
+    """A training set of two parts with the same pairs, in a list or, as a stream, one after another."""
+
+    def __init__(self, corpus: Corpus, streamed: bool) -> None:
+        self._parts = [corpus.split("train")] * 2
+        self._streamed = streamed
+
+    def parts(self) -> Any:
+        return iter(self._parts) if self._streamed else self._parts
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_parts_of_an_epoch_have_draws_of_their_own(streamed: bool, of_kind: Callable[..., Any]) -> None:
+    config, corpus = of_kind("bpe", OPTIONS["bpe"])
+    training = with_sampled_pieces(Twice(corpus, streamed), corpus.tokenizers, config.training)
+    drawn = [
+        [[row.tolist() for pair in part.of_epoch(1, 1).ids(np.arange(40)) for row in pair] for part in training.parts()]
+        for _ in range(2)
+    ]
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0] != drawn[0][1]
+
+
+def test_pieces_that_spell_another_text_are_refused(
+    of_kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, corpus = of_kind("unigram", OPTIONS["unigram"])
+    require_same_texts(config.training, corpus)
+    monkeypatch.setattr(UnigramSampling, "sample", lambda self, rows, random: [row[1:] for row in rows])
+    model = Seq2Seq(config, *corpus.tokenizers.sizes)
+    with pytest.raises(UserError, match=r"^pieces of this vocabulary cannot be sampled: '.*' would become '.*'; leave"):
+        require_fit(config, corpus, model)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

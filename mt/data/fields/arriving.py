@@ -12,6 +12,7 @@ import numpy as np
 from mt.data.fields.base import Raw, Row, SourceError
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
 from mt.errors import UserError
+from mt.text_io import is_blank
 
 # The inputs of the Python API: one source or text, or any iterable of them.
 
@@ -188,6 +189,7 @@ class ArrivingText(Arriving):
         self._tokenizer = tokenizer
         self._unit = unit
         self._blank = True
+        self._held: list[int] = []  # ids of parts that show nothing, with which alone a text is blank
         self._last: int | None = None  # the id before, inside of a word of which characters have come
 
     def parts(self, data: Any) -> list[str]:
@@ -201,8 +203,15 @@ class ArrivingText(Arriving):
         return parts
 
     def row(self, part: str) -> list[int]:
-        """Returns the ids of one of `parts`; none of a blank, nor of an unknown character after another."""
+        """Returns the ids of one of `parts`; none of a blank, nor of an unknown character after another.
+
+        The ids of parts that show nothing come with those of the first that shows something."""
         ids = self._tokenizer.encode_word(part) if self._unit == "word" else self._character(part)
+        if self._blank and is_blank(part):
+            self._held += ids
+            return []
+        ids = [*self._held, *ids]
+        self._held = []
         self._blank = self._blank and not ids
         return ids
 

@@ -75,8 +75,7 @@ class TextField(Field):
         ids = [int(i) for i in row]
         text = tokenizer.decode(ids) if source is None else str(source)
         units = tokenizer.decoded_unit_ids(ids, unit) if source is None else tokenizer.unit_ids(text, unit)
-        arrivals = [len(tokenizer.encode_word(word)) for word in text.split()]
-        return ReadSource(tokenizer.pieces(ids), units, arrivals)
+        return ReadSource(tokenizer.pieces(ids), units, _arrivals(text, tokenizer))
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:
         return ArrivingText(tokenizer, unit)
@@ -86,6 +85,13 @@ class TextField(Field):
 
 
 TEXT = TextField()
+
+
+def _arrivals(text: str, tokenizer: Tokenizer) -> list[int]:
+    """Counts the ids that come with each word of a text: with words that show nothing none, until one shows something;
+    see `ArrivingText.row`."""
+    arriving = ArrivingText(tokenizer, "word")
+    return [len(arriving.row(word)) for word in text.split()]
 
 
 def _rows(chunk: pa.ListArray) -> Iterator[np.ndarray]:

@@ -20,7 +20,7 @@ from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
 from mt.data.words import runs, words
-from mt.text_io import normalize
+from mt.text_io import composed, normalize
 
 # What SentencePiece cuts in place of a text, so that decoding gives back every text, even one that holds its marks.
 #
@@ -181,7 +181,7 @@ class Tokenizer:
         return self._processor.get_piece_size()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Returns the ids of each text: those of its words one after another, and EOS."""
+        """Returns the ids of each text: those of its words one after another, and EOS; of a blank text EOS alone."""
         # Without Arrow, which would load pandas at its first array: a fifth of the time that one line takes in all.
         lines = [normalize(text).split() for text in texts]
         words = [*dict.fromkeys(itertools.chain.from_iterable(lines))]
@@ -191,12 +191,12 @@ class Tokenizer:
 
     def encode_word(self, word: str) -> list[int]:
         """Returns the ids of one word, without EOS; none where the model's normalisation leaves nothing of it."""
-        return self._processor.encode(self._prepared(normalize(word)), out_type=int)
+        return self._processor.encode(self._prepared(composed(word)), out_type=int)
 
     def unknown_parts(self, word: str) -> list[str]:
         """Returns the parts of a word in which the vocabulary lacks something, as the model's normalisation leaves
         them: the word, or of a model of words the words and marks in it, marked. Marks of tokenizers stay escaped."""
-        parts = filter(None, self._processor.normalize(self._prepared(normalize(word))).split(SPACE))
+        parts = filter(None, self._processor.normalize(self._prepared(composed(word))).split(SPACE))
         return [part for part in parts if UNK in self._processor.encode(part)]
 
     def written(self, words: list[str]) -> list[str]:

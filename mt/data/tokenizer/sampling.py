@@ -56,6 +56,7 @@ class PieceSampler(ABC):
     def _word_starts(self, ids: np.ndarray) -> np.ndarray:
         """Returns for each of [N] ids of several rows whether a word begins with it; as one counts what stays."""
         starts = self._begins[ids].copy()
+        starts[:1] = True  # where a mark ends words, none stands before the first
         starts[1:] |= self._ends[ids[:-1]]
         return starts
 

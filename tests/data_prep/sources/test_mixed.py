@@ -60,14 +60,14 @@ def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
     [train] = corpus.training.parts()
     texts = train.column("source")
     seen: Counter[str] = Counter()
-    for epoch in (1, 2):
+    for epoch, halves in ((1, 23), (2, 22)):
         part = train.of_epoch(seed=7, epoch=epoch)
         batches = batch_order(*part.lengths(), max_tokens=200, seed=7, epoch=epoch)
         decoded = [corpus.tokenizers.source.decode(ids) for batch in batches for ids, _ in part.ids(batch)]
         names = Counter(text.split()[0] for text in decoded)
-        assert names == {"own": 30, "web": 22, "news": 40}
+        assert names == {"own": 30, "web": halves, "news": 40}
         seen += Counter(decoded)
-    assert {*seen} <= {*texts} and sum(text not in seen for text in texts) == 1  # 44 of 45 halves
+    assert {*seen} == {*texts}
     dev = corpus.split("dev")
     assert dev.of_epoch(1, 1) is dev
 

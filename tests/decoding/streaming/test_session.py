@@ -184,6 +184,8 @@ def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -
     session = Session(ours)
     assert session.read("") == session.read(" \t") == session.finish() == []
     assert (session.text, session.events, session.delays) == ("", [], [])
+    session = Session(ours)
+    assert session.read("\u200b \u00ad") == session.read("\u2060") == session.finish() == []
     expected, written = streamed(ours, source)
     session = Session(ours)
     actual = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")

@@ -36,6 +36,22 @@ def test_source_words_are_cut_as_the_text(tokenizer) -> None:
             assert [*ids, EOS] == tokenizer.encode([text])[0], (unit, text)
 
 
+@pytest.mark.parametrize("shown", [False, True])
+def test_words_that_show_nothing_wait_for_one_that_does(tokenizer, shown: bool) -> None:
+    draw = random.Random(3)
+    for unit in units(tokenizer):
+        for _ in range(100):
+            words = ["".join(draw.choices("\u200b\u00ad\u200e\u2060", k=draw.randint(1, 3))) for _ in range(3)]
+            text = " ".join([*words[: draw.randint(0, 3)], *(["ab", *words[2:]] if shown else [])])
+            source = ArrivingText(tokenizer, unit)
+            rows = [source.row(part) for part in source.parts(text)]
+            ids = [i for row in rows for i in row]
+            assert [*ids, *(source.rest() or [EOS])] == tokenizer.encode([text])[0]
+            assert tokenizer.encode_column([text]).to_pylist() == tokenizer.encode([text])
+            assert (source.rest() is None) == (not shown) == (tokenizer.encode([text]) == [[EOS]])
+            assert len(tokenizer.split(text)) == len(tokenizer.unit_ids(text)) == len(ids) + 1
+
+
 def test_target_words_are_the_decoded_text(tokenizer) -> None:
     draw = random.Random(2)
     ordinary = [i for i in range(len(tokenizer)) if i not in (PAD, 2, EOS)]
