@@ -6,6 +6,7 @@ metric are brought into that form here."""
 import contextlib
 import functools
 import gzip
+import hashlib
 import io
 import itertools
 import sys
@@ -73,6 +74,11 @@ def is_blank(text: str) -> bool:
     (True, False)
     """
     return all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text)
+
+
+def digest(texts: Iterable[str]) -> str:
+    """Computes the SHA-256, in hex, of texts in the form in which they are compared, in order."""
+    return hashlib.sha256("".join(f"{normalize(text)}\n" for text in texts).encode()).hexdigest()
 
 
 def are_composed(texts: Iterable[str]) -> bool:

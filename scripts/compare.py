@@ -2,7 +2,8 @@
 
     python scripts/compare.py outputs/phrasebook [--baseline general]
 
-RUN is the folder of a finished run, or one above several; all must have been tested on the same text. Prints the
+RUN is the folder of a finished run, or one above several; all must have been tested on the same text, which has not
+changed since. Prints the
 table, and writes it with learning curves and the heatmaps of the first test sentences to --out: index.html, table.md,
 table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online (search=online or wait_k, in training or
 by scripts/evaluate.py) are also drawn as quality over latency: tradeoff.png, and in --plot-format beside it.
@@ -18,7 +19,7 @@ from mt.cli.arguments import add_plot_options
 from mt.cli.parser import Parser, whole_number
 from mt.common.terminal import say
 from mt.comparison.page import write
-from mt.comparison.runs import FinishedRun, find
+from mt.comparison.runs import FinishedRun, find, require_scored_on
 from mt.comparison.table import compare, shared_metrics
 from mt.data.corpus import Corpus
 from mt.errors import UserError, reported
@@ -50,19 +51,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], list[list[str]]]:
-    """Returns sources and references of the test split that all runs share. Raises UserError where they do not."""
-    texts = {}
+    """Returns sources and references of the test split that all runs share, and were scored on. Raises UserError where
+    they do not, or it has changed since."""
+    splits = {}
     for run in runs:
-        if run.config.dataset not in texts:
+        if run.config.dataset not in splits:
             tokenizers = inherited_tokenizers(run.folder)
             corpus = Corpus.open(prepare(run.config.dataset, corpora, tokenizers=tokenizers))
             split = corpus.split(corpus.scored)
-            texts[run.config.dataset] = split.column("source"), split.column("references")
-        if texts[run.config.dataset] != texts[runs[0].config.dataset]:
+            splits[run.config.dataset] = split.column("source"), split.column("references"), split.digests()
+        if splits[run.config.dataset] != splits[runs[0].config.dataset]:
             raise UserError(
                 f"{runs[0].folder} and {run.folder} were tested on different text: compare runs of one test split"
             )
-    return texts[runs[0].config.dataset]
+    sources, references, digests = splits[runs[0].config.dataset]
+    if unknown := [str(run.folder) for run in runs if not require_scored_on(run, digests)]:
+        say(
+            f"note: runs of earlier versions do not say whether their text is still this: {', '.join(unknown)}",
+            sys.stderr,
+        )
+    return sources, references
 
 
 if __name__ == "__main__":

@@ -63,6 +63,8 @@ class Results(BaseModel, frozen=True, strict=True):
 
     split: Literal["test", "dev"] = "test"
     """The split that was decoded: dev where the data have no test split."""
+    scored_on: dict[str, Any] | None = None
+    """The digests of its texts, `Split.digests`; None in results of earlier versions."""
     search: Search
     scores: dict[str, Score] = {}
     """The scores of the metrics, and of latency where the split was decoded online, by their keys."""
@@ -181,8 +183,8 @@ class FinishedRun:
     """Its translations of the split that it was scored on, in the order of the data."""
     curves: Mapping[str, Curve]
     """The loss and the main score of each metric on dev, over updates."""
-    evaluations: Sequence[Results] = ()
-    """Results of scripts/evaluate.py for the best checkpoint on the same split, by other searches."""
+    evaluations: Mapping[Path, Results]
+    """Results of scripts/evaluate.py for the best checkpoint on the same split, by other searches, by their folders."""
 
     @property
     def attention(self) -> str:
@@ -196,6 +198,25 @@ def find(paths: Sequence[Path]) -> list[FinishedRun]:
     """
     folders = {folder.resolve(): folder for path in paths for folder in _below(path)}
     return [_read(folder) for folder in folders.values()]
+
+
+def require_scored_on(run: FinishedRun, digests: Mapping[str, Any]) -> bool:
+    """Checks that a run, and each evaluation of it that is compared, was scored on the split of these digests.
+
+    Returns whether all of them say so: results of earlier versions hold no digest. Raises UserError where one was
+    scored on other text.
+    """
+    split = run.results.split
+    own = f"by `python scripts/evaluate.py {run.folder} --split {split} --out {run.folder}`"
+    compared = [(run.folder, run.results, own)]
+    compared += [(folder, each, "with its options") for folder, each in run.evaluations.items() if each.latency]
+    for folder, results, how in compared:
+        if results.scored_on not in (None, digests):
+            raise UserError(
+                f"{folder} was scored on another {split} split than its data hold now: restore the data, or evaluate "
+                f"again {how}"
+            )
+    return all(results.scored_on is not None for _, results, _ in compared)
 
 
 def names(runs: Sequence[FinishedRun]) -> list[str]:
@@ -276,9 +297,8 @@ def _read(folder: Path) -> FinishedRun:
     config = load_config(folder, "best")
     hypotheses = read_lines(folder / "hypotheses" / f"{results.split}.txt")
     logged = ("loss", *(metric.main() for metric in metrics_of(config.dataset)))
-    evaluations = [
-        read_results(file) for file in sorted(folder.glob(f"evaluations/{results.split}-best-*/results.json"))
-    ]
+    files = sorted(folder.glob(f"evaluations/{results.split}-best-*/results.json"))
+    evaluations = {file.parent: read_results(file) for file in files}
     return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged), evaluations)
 
 

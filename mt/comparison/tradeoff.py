@@ -173,7 +173,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
 def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Measurement]]:
     """Yields each online result of a run with the options behind it, and its own where that is offline. A hard
     attention that was also decoded online stops as early offline, so that only online its result says something."""
-    results = [each for each in (run.results, *run.evaluations) if quality in each.scores]
+    results = [each for each in (run.results, *run.evaluations.values()) if quality in each.scores]
     # An evaluation repeats the run's own result where it has the same search.
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
     offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 from mt.common.input_files import read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
+from mt.text_io import digest
 
 # How often the pairs of each of several corpora come in an epoch.
 
@@ -138,6 +140,16 @@ class Split:
     def column(self, name: str) -> list[Any]:
         """Returns a whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
         return self._table[name].to_pylist()
+
+    def digests(self) -> dict[str, Any]:
+        """Returns what tells the texts of dev or test from others, for what is kept of a decoded split: the number of
+        `examples`, and the SHA-256 of the `sources` and of each column of `references`, blank where there is none."""
+        columns = zip_longest(*self.column("references"), fillvalue="")
+        return {
+            "examples": len(self),
+            "sources": digest(self.column("source")),
+            "references": [digest(column) for column in columns],
+        }
 
 
 class Chosen:

@@ -21,7 +21,7 @@ from mt.evaluation.timing import pointing_score, timing_scores
 from mt.metrics.latency import LOG, LatencyUnit, write_log
 from mt.search.config import SearchConfig, waits
 from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
-from mt.storage import refuse_link, replaced, subfolder, write_text
+from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
 if TYPE_CHECKING:
     from mt.plots import Figure
@@ -61,9 +61,7 @@ def report(
     progress: bool = False,
 ) -> dict[str, Any]:
     """Decodes and scores a split, and writes `hypotheses/<name>.txt` and `alignments/`; returns the scores, which
-    docs/results.md explains.
-
-    What was decoded online has an `instances.log` beside its hypotheses.
+    docs/results.md explains. Beside hypotheses lie the digests of the split, and an `instances.log` of online decoding.
 
     name: that of the split. search, unit (of latency), plot_words, plot_format: by default as the run was configured.
     unknown_words: replaces those of the hypotheses.
@@ -75,6 +73,7 @@ def report(
     forced = teacher_forced_pass(translator, split, hard=hard, wait_k=waits(search), links=model.uses_source)
     results: dict[str, Any] = {
         "split": name,
+        "scored_on": split.digests(),
         "search": search.model_dump() | {"mode": "hard" if hard else "soft"},
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
         "loss": forced.loss,
@@ -89,7 +88,7 @@ def report(
     if model.uses_source and any(gold):
         results["aer"] = asdict(alignment_error(forced.links, gold))
     if translator.network.in_torch().processes.is_first:
-        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
+        _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, results["scored_on"])
         _discard_heatmaps(folder / "alignments")
         if model.uses_source:
             write_text(subfolder(folder, "alignments") / f"{name}.pharaoh", forced.links)
@@ -123,9 +122,11 @@ def report_decoded(
     """
     search = translator.search_for(search)
     evaluation = evaluate(translator, split, search, unknown_words=unknown_words, progress=progress)
-    _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation)
+    digests = split.digests()
+    _write_hypotheses(subfolder(folder, "hypotheses"), name, evaluation, digests)
     return {
         "split": name,
+        "scored_on": digests,
         "search": search.model_dump(),
         **{metric: asdict(score) for metric, score in evaluation.scores.items()},
         "attention": {},
@@ -134,8 +135,9 @@ def report_decoded(
     }
 
 
-def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation) -> None:
+def _write_hypotheses(folder: Path, name: str, evaluation: Evaluation, digests: Mapping[str, Any]) -> None:
     write_text(folder / f"{name}.txt", [translation.text for translation in evaluation.translations])
+    write_json(folder / f"{name}.json", digests)
     if evaluation.instances:
         write_log(folder, evaluation.instances)
     else:  # one of an earlier search would be of other hypotheses

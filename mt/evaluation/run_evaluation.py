@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mt.common.backdrop import PlotFormat
+from mt.common.input_files import read_json
 from mt.common.terminal import say
 from mt.data.split import Split
 from mt.decoding.onnx import OnnxNetwork
@@ -18,6 +19,16 @@ from mt.evaluation.scoring import notes_of
 from mt.metrics.latency import LatencyUnit
 from mt.search.config import Precision, SearchConfig
 from mt.storage import write_json
+
+OF_TRAINING = (
+    "updates",
+    "training_seconds",
+    "training_tokens",
+    "training_tokens_per_second",
+    "training_tokens_per_second_last",
+    "peak_memory_mb",
+)
+"""What `results.json` says of the training of a run, which stays where the run itself is evaluated again."""
 
 
 class PlotOptions(NamedTuple):
@@ -49,7 +60,18 @@ class RunEvaluation:
         Raises UserError where heatmaps are asked for of an exported model.
         """
         results = self._results(translator, split, folder, plots)
-        write_json(folder / "results.json", results)
+        again = [folder.resolve()] == [run.resolve() for run in self.runs]
+        kept = _earlier_results(folder) if again else {}
+        write_json(folder / "results.json", results | {key: kept[key] for key in OF_TRAINING if key in kept})
+        digests = results["scored_on"]
+        for run in self.runs:
+            earlier = _earlier_results(run)
+            if earlier.get("split") == self.split and earlier.get("scored_on", digests) != digests:
+                say(
+                    f"note: the {self.split} split has changed since {run}/results.json was written, whose scores are "
+                    "not to be compared with these",
+                    sys.stderr,
+                )
         dataset = translator.config.dataset
         scored = dataset.model_copy(update={"latency_unit": self.unit}) if self.unit else dataset
         for note in notes_of(scored, split.column("references"), online="al" in results):
@@ -105,3 +127,11 @@ class RunEvaluation:
         if len(origins) == 1:
             return {"checkpoint": origins[0]}
         return {"ensemble": [{"run": str(run)} | weights for run, weights in zip(self.runs, origins, strict=True)]}
+
+
+def _earlier_results(folder: Path) -> dict[str, Any]:
+    """Returns what a folder's `results.json` holds; nothing where there is none that can be read."""
+    try:
+        return read_json(folder / "results.json", "evaluate again")
+    except UserError:
+        return {}

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mt.common.input_files import read_json
 from mt.common.terminal import say
 from mt.errors import UserError
 from mt.metrics import build, notes
@@ -14,7 +15,7 @@ from mt.metrics.advice import lacks_capitals
 from mt.metrics.base import References, Score, Settings
 from mt.metrics.latency import LatencyUnit, degenerate, read_log, score_latency, unsuited
 from mt.metrics.rouge import Lead
-from mt.text_io import is_blank, read_parallel
+from mt.text_io import digest, is_blank, read_parallel
 
 
 def score_files(
@@ -23,9 +24,10 @@ def score_files(
     """Computes the scores of a file of hypotheses, by their names.
 
     names: of metrics. lead: scores only so many words of each line, as ROUGE's tokenizer cuts them. Raises UserError
-    for a file that cannot be used, and for unequal numbers of lines.
+    for a file that cannot be used, for unequal numbers of lines, and for hypotheses of a run that belong to others.
     """
     texts, *columns = read_parallel([hypotheses, *references], "example")
+    _require_own_references(hypotheses, references, columns)
     lines = enumerate(zip(*columns, strict=True), start=1)
     groups = [_references_of_line(line, number, references) for number, line in lines]
     if lead is not None:
@@ -71,6 +73,19 @@ def score_log(
     if degenerate(timed):
         _note("SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval")
     return scores | timed
+
+
+def _require_own_references(hypotheses: Path, paths: Sequence[Path], columns: Sequence[Sequence[str]]) -> None:
+    """Raises UserError where hypotheses of a run belong to other references than any of these, as the digests say that
+    an evaluation wrote beside them."""
+    if hypotheses.parent.name != "hypotheses" or not (record := hypotheses.with_suffix(".json")).is_file():
+        return
+    digests = read_json(record, "evaluate the run again").get("references")
+    if isinstance(digests, list) and not any(digest(column) in digests for column in columns):
+        raise UserError(
+            f"{hypotheses} was written for another {hypotheses.stem} split than {paths[0]} holds now: evaluate the run "
+            "again, or score a copy elsewhere if these references are meant"
+        )
 
 
 def _references_of_line(texts: Sequence[str], number: int, paths: Sequence[Path]) -> list[str]:

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -62,3 +63,75 @@ def test_runs_with_other_test_text(call, runs: Path, texts: Path, corpora: Path,
         f"error: {runs}/general/today and {runs}/mocha/today were tested on different text: compare runs of one test "
         "split\n"
     )
+
+
+def change_test(runs: Path, texts: Path, moved: Path) -> None:
+    """Gives runs a copy of their data whose test split has the same lines in another order."""
+    shutil.copytree(texts, moved)
+    for side in ("en", "de"):
+        lines = (moved / f"test.{side}").read_text().splitlines()
+        (moved / f"test.{side}").write_text("".join(f"{line}\n" for line in reversed(lines)))
+    for path in runs.glob("*/today/checkpoints/*/config.json"):
+        config = json.loads(path.read_text())
+        config["dataset"]["folder"] = str(moved)
+        path.write_text(json.dumps(config))
+        meta = json.loads(path.with_name("meta.json").read_text())
+        meta["sha256"]["config.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        path.with_name("meta.json").write_text(json.dumps(meta))
+
+
+def test_hypotheses_of_a_test_set_that_has_changed_since(call, runs: Path, texts: Path, corpora, tmp_path) -> None:
+    change_test(runs, texts, tmp_path / "moved")
+    out = ["--corpora", corpora, "--out", tmp_path / "out"]
+    done = call("compare", runs, *out)
+    general, mocha = runs / "general/today", runs / "mocha/today"
+    assert done.status == 2 and not (tmp_path / "out").exists()
+    assert done.err.splitlines()[-1] == (
+        f"error: {general} was scored on another test split than its data hold now: restore the data, or evaluate "
+        f"again by `python scripts/evaluate.py {general} --split test --out {general}`"
+    )
+    earlier = json.loads((general / "results.json").read_text())
+    references = tmp_path / "moved/test.de"
+    done = call("score", general / "hypotheses/test.txt", references)
+    assert done.status == 2 and f"another test split than {references} holds now" in done.err
+    assert call("score", general / "hypotheses/test.txt", texts / "test.de").status == 0
+    done = call("evaluate", general, "--corpora", corpora)
+    assert f"note: the test split has changed since {general}/results.json was written" in done.err
+    # The command of the refusal makes both comparable, and keeps what is known of the training.
+    for run in (general, mocha):
+        done = call("evaluate", run, "--corpora", corpora, "--split", "test", "--out", run)
+        assert (done.status, done.err) == (0, "")
+    later = json.loads((general / "results.json").read_text())
+    assert later["scored_on"] != earlier["scored_on"] and later["bleu"]["score"] == pytest.approx(
+        earlier["bleu"]["score"]
+    )
+    assert later["training_seconds"] == earlier["training_seconds"] and later.keys() == earlier.keys()
+    assert call("compare", runs, *out).status == 0
+    assert call("score", general / "hypotheses/test.txt", references).status == 0
+
+
+def test_an_online_evaluation_of_a_test_set_that_has_changed_since(call, runs: Path, corpora, tmp_path) -> None:
+    run = runs / "mocha/today"
+    assert call("evaluate", run, "--corpora", corpora, "--search", "online").status == 0
+    path = run / "evaluations/test-best-online/results.json"
+    results = json.loads(path.read_text())
+    results["scored_on"]["sources"] = "0" * 64
+    path.write_text(json.dumps(results))
+    done = call("compare", run, "--corpora", corpora, "--out", tmp_path / "out")
+    assert done.status == 2
+    assert f"error: {path.parent} was scored on another test split than its data hold now" in done.err
+    path.write_text(
+        json.dumps({key: value for key, value in results.items() if key not in ("ap", "al", "laal", "dal", "yaal")})
+    )
+    assert call("compare", run, "--corpora", corpora, "--out", tmp_path / "out").status == 0
+
+
+def test_runs_of_earlier_versions_are_compared_with_one_note(call, runs: Path, corpora: Path, tmp_path: Path) -> None:
+    paths = [*runs.glob("*/today/results.json")]
+    for path in paths:
+        results = json.loads(path.read_text())
+        del results["scored_on"]
+        path.write_text(json.dumps(results))
+    done = call("compare", runs, "--corpora", corpora, "--out", tmp_path / "out")
+    assert done.status == 0 and done.err.count("note:") == 1
+    assert all(str(path.parent) in done.err for path in paths)
