@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 
 import mt
 from mt import checkpoint
-from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training.run import Run
 from mt.training.saving import average_checkpoints
@@ -35,18 +34,3 @@ def test_it_is_the_mean_and_loads(kept: Run, tmp_path: Path) -> None:
     assert translator.translate("two dogs find bridges").tokens
     assert origin(tmp_path / "mean", "best") == {"name": "average", "update": 3, "averaged": [1, 3]}
     assert json.loads((tmp_path / "mean/meta.json").read_text())["corpus"] == kept.corpus.meta["fingerprint"]
-
-
-def test_what_cannot_be_averaged(kept: Run, trained_hard: Path, tmp_path: Path) -> None:
-    one, two = (kept.checkpoints / f"update-000000{update}" for update in (1, 2))
-    for paths, sentence in (
-        ([one], "there is nothing to average: give two checkpoints or more"),
-        ([one, two, one], "a checkpoint is given twice"),
-        ([one, trained_hard], f"{trained_hard} has other tensors than {one}: average checkpoints of one run"),
-        ([one, tmp_path / "absent"], "absent is not a run folder"),
-    ):
-        with pytest.raises(UserError, match=sentence):
-            average_checkpoints(paths, tmp_path / "mean")
-        assert not (tmp_path / "mean").exists()
-    with pytest.raises(UserError, match="exists, and a checkpoint is not written over: give a new folder"):
-        average_checkpoints([one, two], kept.folder)

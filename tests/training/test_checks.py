@@ -60,9 +60,3 @@ def test_a_corpus_with_longer_sources_than_the_model_reads_is_refused(
 
 def test_a_model_without_a_limit_reads_any_corpus(configure: Callable[..., Config], corpus: Corpus) -> None:
     require_short(corpus, Seq2Seq(configure(), *(len(side) for side in corpus.tokenizers)))
-
-
-def test_a_search_that_does_not_suit_is_refused(configure: Callable[..., Config], corpus: Corpus) -> None:
-    config = configure({"search": {"mode": "hard"}})
-    with pytest.raises(UserError, match=r"search\.mode=hard needs an attention that can choose one position"):
-        require_fit(config, corpus, Seq2Seq(config, *(len(side) for side in corpus.tokenizers)))

@@ -2,19 +2,14 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
 import torch
 from safetensors.torch import load_file
 
 from mt import checkpoint
-from mt.config import Config
-from mt.data.corpus import Corpus
-from mt.errors import UserError
 from mt.training.optimizer import freeze, train_mode
 from mt.training.run import Run
-from mt.training.start import begin, resume
+from mt.training.start import resume
 from mt.training.train import train
 
 DEEP = {"encoder": {"name": "bilstm", "hidden_size": 16, "num_layers": 2, "dropout": 0.5}}
@@ -44,23 +39,6 @@ def test_what_is_shared_with_the_frozen_is_frozen(start: Callable[..., Run]) -> 
     run.close()
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_a_resumed_run_is_the_run(
-    optimizer: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    def config(count: int) -> Config:
-        return configure(options(count, "frontend", "encoder") | {"optimizer": {"name": optimizer}})
-
-    for name, counts in {"straight": [6], "broken": [3, 6]}.items():
-        for count in counts:
-            folder = tmp_path / name
-            run = resume(config(count), corpus, folder) if folder.exists() else begin(config(count), corpus, folder)
-            train(run)
-            run.close()
-    one, other = (load_file(tmp_path / name / "checkpoints/last" / checkpoint.MODEL) for name in ("straight", "broken"))
-    assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-
-
 def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(start: Callable[..., Run]) -> None:
     run = start(options(1, "encoder") | DEEP)
     run.close()
@@ -73,14 +51,6 @@ def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(s
     # cuDNN refuses the gradient of recurrent layers in evaluation mode.
     recurrent = [module for module in run.model.encoder.modules() if isinstance(module, torch.nn.RNNBase)]
     assert recurrent and all(module.training for module in recurrent)
-
-
-def test_what_cannot_be_frozen(start: Callable[..., Run], tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"training.freeze=encodr is no module of this model: did you mean encoder\?"):
-        start(options(1, "encodr"))
-    with pytest.raises(UserError, match="leaves nothing to train: name fewer modules"):
-        start(options(1, "frontend", "encoder", "decoder"))
-    assert not (tmp_path / "run").exists()
 
 
 def test_it_says_what_is_frozen() -> None:

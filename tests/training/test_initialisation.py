@@ -64,49 +64,6 @@ def test_parts_of_another_kind_start_anew(trained: Path, start: Callable[..., Ru
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        (
-            {"encoder": {"name": "bilstm", "hidden_size": 16}},
-            "encoder.hidden_size=32, and this run encoder.hidden_size=16",
-        ),
-        ({"encoder": {"name": "lstm", "hidden_size": 16}}, "encoder=bilstm, and this run encoder=lstm; leave that out"),
-        (
-            {"decoder": {"input_feeding": True}},
-            "it has decoder.input_feeding=false, and this run .*=true; leave that out",
-        ),
-        (
-            {"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}},
-            "embedding.embedding_dim=32, and this run embedding.embedding_dim=16; leave that out, or set .*_dim=32",
-        ),
-        (
-            {"embedding": {"share": True}},
-            "embedding.share=true makes one table of two, which init_from=.* has learnt apart",
-        ),
-    ],
-    ids=str,
-)
-def test_sizes_that_differ_are_refused(
-    changes: dict, sentence: str, trained: Path, start: Callable[..., Run], tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=sentence) as caught:
-        start({"init_from": str(trained), **changes})
-    assert str(trained) in str(caught.value) and not (tmp_path / "run").exists()
-
-
-def test_what_is_no_run_is_refused(start: Callable[..., Run], trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"init_from=.*: .* is not a run folder: it holds no checkpoints/best"):
-        start({"init_from": str(tmp_path)})
-    with pytest.raises(
-        UserError, match="this is the folder of the new run itself: choose another, or go on by resume="
-    ):
-        load_earlier(str(trained), trained)
-    with pytest.raises(UserError, match="this is the folder of the new run itself"):
-        load_earlier(str(trained / "checkpoints/last"), trained)
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_corpus_cut_by_others_is_refused(
     trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,10 @@ from sacrebleu.metrics import BLEU
 from mt.config import Config
 from mt.data.batches import Batch, collate
 from mt.data.corpus import Corpus
-from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import BatchLoss, Progress, updates
 from mt.training.objective import MinimumRisk, Tokens, objective_of, with_translations
 from mt.training.optimizer import build_optimizer
-from mt.training.start import begin, resume
-from mt.training.train import train
 
 RISK: dict[str, Any] = {"samples": 6, "sharpness": 0.5}
 MODELS: dict[str, dict[str, Any]] = {
@@ -190,50 +186,6 @@ def test_it_makes_the_expected_cost_smaller(risky: Callable[..., Config], corpus
     taken = [*updates(model, optimizer, corpus.split("train"), config, Progress(), objective=made)]
     risks = [update.smoothed_loss for update in taken]
     assert np.mean(risks[-10:]) < 0.6 * np.mean(risks[:10])
-
-
-def test_a_run_goes_on_exactly(trained: Path, risky: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
-    def config(updates: int) -> Config:
-        training = {
-            "max_updates": updates,
-            "average_checkpoints": 1,
-            "validate_every": 2,
-            "plots": 0,
-            "batch_tokens": 60,
-        }
-        return risky({"init_from": str(trained), "decoder": {"dropout": 0.2}}, **training)
-
-    straight = begin(config(4), corpus, tmp_path / "straight")
-    train(straight)
-    straight.close()
-    part = begin(config(2), corpus, tmp_path / "part")
-    train(part)
-    part.close()
-    rest = resume(config(4), corpus, tmp_path / "part")
-    train(rest)
-    rest.close()
-    assert rest.progress.update == 4
-    for name, tensor in straight.model.state_dict().items():
-        assert torch.equal(rest.model.state_dict()[name], tensor), name
-    first, second = ((tmp_path / name / "metrics.jsonl").read_text() for name in ("straight", "part"))
-    assert [line.split('"tokens_per')[0] for line in first.splitlines()] == [
-        line.split('"tokens_per')[0] for line in second.splitlines()
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changes", "training", "sentence"),
-    [
-        ({"init_from": None}, {}, "training.objective=minimum_risk compares what a model draws, and one that has"),
-        ({"ctc_weight": 0.3}, {}, "training.objective=minimum_risk learns from translations that the model draws, and"),
-        ({"attention": {"name": "stochastic"}}, {}, "training.objective=minimum_risk needs the probability of a trans"),
-        ({}, {"objective": "cross_entropy"}, "training.risk is of minimum risk training: set training.objective=min"),
-        ({}, {"risk": {"samples": 0}}, "training.risk.samples=0 is not possible: input should be greater than or equ"),
-    ],
-)
-def test_refusals(changes: dict, training: dict, sentence: str, risky: Callable[..., Config]) -> None:
-    with pytest.raises(UserError, match=f"^{sentence}"):
-        risky(changes, **training)
 
 
 def test_without_it_nothing_changes(configure: Callable[..., Config], corpus: Corpus) -> None:

@@ -1,8 +1,6 @@
 """The exponential moving average of the weights: its arithmetic, its checkpoint, and a run that goes on with it."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,15 +8,13 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from mt import checkpoint, load
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.evaluation.report import origin
 from mt.training.optimizer import MovingAverage, freeze
 from mt.training.run import Run
-from mt.training.start import begin, resume
-from mt.training.train import choose_best, train, train_and_test
-from tests.training.test_hostile import sign
+from mt.training.start import resume
+from mt.training.train import choose_best, train
+from tests.refusals.sentences import sign
 
 DECAY = 0.9
 
@@ -72,25 +68,6 @@ def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(
     assert (run.checkpoints / "best").resolve().name == ("ema" if won else "update-0000004")
     assert not (run.checkpoints / "ema" / checkpoint.TRAINING).exists()
     assert load(run.folder, checkpoint="ema", device="cpu").translate("two cats see houses").text is not None
-
-
-def test_a_run_that_goes_on_has_the_average_of_one_that_was_not_stopped(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "validate_every": None, "batch_tokens": 300, "ema_decay": DECAY, "plots": 0}
-        return configure({"training": options, "search": {"name": "greedy"}})
-
-    train_and_test(begin(config(3), corpus, tmp_path / "straight"))
-    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
-    train_and_test(resume(config(3), corpus, tmp_path / "extended"))
-    for name in ("checkpoints/ema/model.safetensors", "checkpoints/last/training.safetensors"):
-        straight = load_file(tmp_path / "straight" / name)
-        extended = load_file(tmp_path / "extended" / name)
-        assert straight.keys() == extended.keys()
-        assert all(torch.equal(tensor, extended[key]) for key, tensor in straight.items())
-    results = [json.loads((tmp_path / run / "results.json").read_text()) for run in ("straight", "extended")]
-    assert results[0]["checkpoint"] == results[1]["checkpoint"]
 
 
 def test_a_checkpoint_that_lacks_it_is_refused(start: Callable[..., Run], scored: Callable[..., None]) -> None:

@@ -33,38 +33,12 @@ def test_without_a_hold_the_rate_falls_after_1000_updates_or_after_a_longer_warm
     assert rates(long, [2000, 4000, 16_000]) == pytest.approx([0.5, 1.0, 0.5])
 
 
-def test_a_hold_that_ends_before_the_warmup_is_refused() -> None:
-    schedule = {"name": "inverse_sqrt", "hold": 1000}
-    assert rates(config(lr=1.0, warmup=1000, schedule=schedule), [1000]) == [1.0]
-    with pytest.raises(UserError) as caught:
-        config(warmup=4000, schedule=schedule)
-    assert str(caught.value) == (
-        "optimizer.schedule.hold=1000 ends before optimizer.warmup=4000 does, so that the rate would never reach "
-        "optimizer.lr: set optimizer.schedule.hold=4000 or more, or null"
-    )
-
-
 @pytest.mark.parametrize("recipe", sorted(path.stem for path in (CONF / "recipe").glob("*.yaml")))
 def test_every_recipe_reaches_its_rate(recipe: str) -> None:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         chosen = compose("config", [f"dataset={recipe}"]).optimizer
     options = parse({"optimizer": OmegaConf.to_container(chosen)}, Config).optimizer
     assert max(rates(options, [*range(1, 20_000, 50), options.warmup])) == options.lr
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "optimizer").glob("*.yaml")))
-def test_the_defaults_of_the_classes_are_those_of_the_files(name: str) -> None:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        # A data set without a recipe, whose values would come after the group's.
-        files = ["dataset=files", "dataset.folder=x", "dataset.source=en", "dataset.target=de"]
-        written = OmegaConf.to_container(compose("config", [f"optimizer={name}", *files]).optimizer)
-    assert config(name=name).model_dump(mode="json") == written
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "optimizer/schedule").glob("*.yaml")))
-def test_the_defaults_of_the_schedules_are_those_of_the_files(name: str) -> None:
-    written = OmegaConf.to_container(OmegaConf.load(CONF / "optimizer/schedule" / f"{name}.yaml"))
-    assert config(schedule={"name": name}).schedule.model_dump(mode="json") == written
 
 
 INFINITE = [float("inf"), float("nan"), 1e30, -1.0]
@@ -238,8 +212,3 @@ def test_adagrad_divides_by_all_gradients_so_far() -> None:
     (3 * model.weight).sum().backward()
     optimizer.step()
     torch.testing.assert_close(model.weight.detach(), before - 0.5 * 3 / 4)  # 4: the root of 7 + 3 * 3
-
-
-def test_an_option_of_another_optimizer_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown option optimizer\.betas here: it is an option of optimizer\.name"):
-        config(name="sgd", betas=[0.9, 0.98])

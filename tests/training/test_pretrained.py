@@ -186,17 +186,6 @@ def test_words_with_blanks_in_them_are_passed_over(
     assert "source: 1 of" in notes[0]
 
 
-def test_a_missing_file_is_refused_before_a_folder_is_made(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    config = configure({"embedding": {"embedding_dim": SIZE, "pretrained": str(tmp_path / "none.txt")}})
-    with pytest.raises(
-        UserError, match=r"none.txt cannot be read \(No such file or directory\): give an existing text file"
-    ):
-        begin(config, corpus, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_source_without_words_has_no_vectors(configure: Callable[..., Config], corpus: Corpus) -> None:
     config = configure({"embedding": {"embedding_dim": SIZE, "pretrained_source": "glove.txt"}})
     model = Seq2Seq(config, *corpus.tokenizers.sizes)

@@ -1,7 +1,6 @@
 """Two passes whose predictions are to agree, against the two distributions of every token in float64."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,11 @@ from torch.nn.functional import cross_entropy
 from mt.config import Config
 from mt.data.batches import Batch, collate
 from mt.data.corpus import Corpus
-from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
 from mt.models.decoders import DECODERS
 from mt.models.seq2seq import Seq2Seq
 from mt.training.loop import BatchLoss
 from mt.training.objective import RDrop, objective_of
-from mt.training.start import begin, resume
-from mt.training.train import train
 from tests.marks import chosen
 
 DROPPING: dict[str, Any] = {
@@ -134,36 +130,6 @@ def test_of_copies_what_differs_is_where_a_token_is_from(
     expected = torch.autograd.grad((plain + apart) / 2, parameters, retain_graph=True, **options)
     for actual, wanted in zip(torch.autograd.grad(total, parameters, **options), expected, strict=True):
         torch.testing.assert_close(actual, wanted, rtol=1e-4, atol=2e-5)
-
-
-def test_a_run_goes_on_exactly(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
-    def config(updates: int) -> Config:
-        training = {
-            "r_drop": 3.0,
-            "max_updates": updates,
-            "average_checkpoints": 1,
-            "validate_every": None,
-            "plots": 0,
-            "batch_tokens": 300,
-        }
-        return configure({**DROPPING["general"], "training": training, "search": {"name": "greedy"}})
-
-    weights = {}
-    for name, parts in {"straight": [9], "stopped": [4, 9]}.items():
-        start: Callable[..., Any] = begin
-        for count in parts:
-            run = start(config(count), corpus, tmp_path / name)
-            train(run)
-            run.close()
-            start = resume
-        weights[name] = run.model.state_dict()
-    assert all(torch.equal(tensor, weights["stopped"][name]) for name, tensor in weights["straight"].items())
-
-
-def test_what_computes_the_targets_alone_is_refused(configure: Callable[..., Config]) -> None:
-    sentence = "^training.r_drop=5 compares the whole of two predictions, and training.objective=minimum_risk computes"
-    with pytest.raises(UserError, match=sentence):
-        configure({"init_from": "RUN", "training": {"r_drop": 5.0, "objective": "minimum_risk"}})
 
 
 def test_a_batch_of_nothing_counts_for_nothing(configure: Callable[..., Config], corpus: Corpus) -> None:

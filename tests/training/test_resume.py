@@ -17,7 +17,7 @@ from mt.errors import UserError
 from mt.training.loop import updates
 from mt.training.run import Run
 from mt.training.saving import save_unsaved
-from mt.training.start import begin, resume, run_of
+from mt.training.start import resume, run_of
 from mt.training.train import choose_best, train, train_and_test
 
 SPEEDS = {"tokens_per_second", "training_tokens_per_second", "training_tokens_per_second_last"}
@@ -39,47 +39,6 @@ def test_a_finished_run_can_be_resumed(trained: Path, configure: Callable[..., C
     after = finished(folder)
     assert after[:2] == before[:2]
     assert all(torch.equal(tensor, before[2][name]) for name, tensor in after[2].items())
-
-
-def test_more_epochs_continue_a_finished_run_as_if_it_had_not_ended(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 300}
-        embedding = {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.1}
-        recurrent = {"encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}}
-        return configure({"training": options, "embedding": embedding, "search": {"name": "greedy"}} | recurrent)
-
-    train_and_test(begin(config(3), corpus, tmp_path / "straight"))
-    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
-    train_and_test(resume(config(3), corpus, tmp_path / "extended"))
-    straight = finished(tmp_path / "straight")
-    extended = finished(tmp_path / "extended")
-    assert extended[:2] == straight[:2]
-    assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
-
-
-def test_the_baseline_of_a_stochastic_attention_goes_on(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 600, "plots": 0}
-        return configure({"training": options, "attention": {"name": "stochastic"}, "search": {"name": "greedy"}})
-
-    train_and_test(begin(config(2), corpus, tmp_path / "straight"))
-    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
-    train_and_test(resume(config(2), corpus, tmp_path / "extended"))
-    straight = finished(tmp_path / "straight")
-    extended = finished(tmp_path / "extended")
-    assert straight[2]["decoder.attention.baseline"] < 0
-    assert all(torch.equal(tensor, straight[2][name]) for name, tensor in extended[2].items())
-    assert extended[1] == straight[1]
-
-
-def test_another_corpus_is_refused(trained: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
-    other = Corpus({}, corpus.tokenizers, corpus.meta | {"fingerprint": "other"})
-    with pytest.raises(UserError, match=r"was trained on another corpus: .* restore them, or start a new run"):
-        resume(configure(), other, trained)
 
 
 def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored: Callable[..., None]) -> None:
@@ -167,48 +126,6 @@ def test_a_checkpoint_stands_for_its_run(name: str, linked: bool, run: Path, tmp
     assert run_of(run) == run
 
 
-def test_a_checkpoint_without_its_run(run: Path, last: Path, tmp_path: Path) -> None:
-    alone = Path(shutil.copytree(last, tmp_path / "alone"))
-    with pytest.raises(UserError, match="alone is a checkpoint without its run: resume the run folder that training"):
-        run_of(alone)
-    checkpoints = Path(shutil.copytree(run / "checkpoints", tmp_path / "checkpoints" / "mine" / "checkpoints"))
-    assert run_of(checkpoints.parent) == checkpoints.parent
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "run.json is missing: copy the whole run folder again"),
-        (
-            '{"format": 3}',
-            "is a run of format 3, and this version goes on with 2: resume it with the version that began",
-        ),
-        ('{"format": "2"}', 'run.json: format="2" is not possible'),
-        ("{}", "run.json: format is missing"),
-        ("[]", "run.json is no JSON object: copy the whole run folder again"),
-    ],
-)
-def test_a_run_folder_of_another_format(
-    content: str | None, sentence: str, run: Path, configure: Callable[..., Config], corpus: Corpus
-) -> None:
-    (run / "run.json").unlink()
-    if content is not None:
-        (run / "run.json").write_text(content)
-    with pytest.raises(UserError) as caught:
-        resume(configure(), corpus, run)
-    assert sentence in str(caught.value)
-
-
-def test_a_run_of_the_format_before(run: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
-    """As it was: no run.json, checkpoints of format 1 with a training.pt."""
-    (run / "run.json").unlink()
-    for meta in run.glob("checkpoints/*/meta.json"):
-        meta.write_text(json.dumps({"format": 1, "update": 144, "sha256": {}}))
-        (meta.parent / "training.safetensors").unlink(missing_ok=True)
-    with pytest.raises(UserError, match="is a checkpoint of format 1, and this version reads 2: load it with the vers"):
-        resume(configure(), corpus, run)
-
-
 def test_a_copy_without_links_goes_on(trained: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path):
     folder = Path(shutil.copytree(trained, tmp_path / "copy", symlinks=False))
     before = finished(folder)
@@ -227,23 +144,3 @@ def test_a_lost_best_checkpoint_is_noticed_at_once(start: Callable[..., Run], sc
         UserError, match="update-0000001, the best checkpoint of the run, is missing: copy the whole ru"
     ):
         resume(run.config, run.corpus, run.folder)
-
-
-@pytest.mark.parametrize("name", ["checkpoints", "tensorboard", "metrics.jsonl", ".lock"])
-def test_nothing_is_written_through_links(
-    name: str, run: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    outside = tmp_path / "outside"
-    if (run / name).exists():
-        (run / name).rename(outside)
-    else:
-        outside.write_text("mine")
-    (run / name).symlink_to(outside)
-    before = {path: path.read_bytes() for path in [outside, *outside.rglob("*")] if path.is_file()}
-    if name == "metrics.jsonl":  # replaced whole
-        resume(configure(), corpus, run).close()
-        assert not (run / name).is_symlink()
-    else:
-        with pytest.raises(UserError, match=f"{name} is a link to .*, and nothing is written through links: remove it"):
-            resume(configure(), corpus, run)
-    assert before == {path: path.read_bytes() for path in [outside, *outside.rglob("*")] if path.is_file()}

@@ -25,39 +25,10 @@ def test_a_taken_folder_gets_a_number(tmp_path: Path) -> None:
     assert result == ["run", "run-2", "run-3"]
 
 
-@pytest.mark.parametrize("name", ["", ".", "/", "a/..", "a\0b"])
-def test_what_names_no_folder(name: str) -> None:
-    with pytest.raises(UserError, match=r"names no folder to make: write the path of a new one"):
-        new_folder(Path(name))
-
-
 def test_a_folder_below_a_link_to_nowhere(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(FileExistsError):
         new_folder(tmp_path / "link" / "run")
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"training": {"metric": "blue"}}, "training.metric=blue is not measured: did you mean bleu?"),
-        ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
-        ({"search": {"name": "online"}}, "search=online writes while it reads"),
-        ({"search": {"name": "wait_k"}}, "search=wait_k shows the model only the source tokens read so far: it needs"),
-        ({"training": {"wait_k": [3]}}, "training.wait_k shows the model only the source tokens read so far: it needs"),
-        (
-            {"attention": {"name": "location", "max_source_length": 2}},
-            "source 1 of train has . tokens, and this model reads at most 2",
-        ),
-        ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_a_folder_is_made(
-    changes: dict, sentence: str, start: Callable[..., Run], tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=sentence.replace("?", r"\?")):
-        start(changes)
-    assert not (tmp_path / "run").exists()
 
 
 def test_to_read_the_translator_of_a_run_changes_nothing(start: Callable[..., Run]) -> None:

@@ -14,8 +14,8 @@ from mt.data.tokenizer.sampling import UnigramSampling
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import epoch_groups, require_same_texts, with_sampled_pieces
-from mt.training.run import Run, require_fit
-from mt.training.start import begin, resume
+from mt.training.run import require_fit
+from mt.training.start import begin
 from mt.training.train import train
 
 OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
@@ -91,25 +91,6 @@ def test_pieces_that_spell_another_text_are_refused(
         require_fit(config, corpus, model)
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_run_that_goes_on_sees_the_pieces_of_one_that_does_not_stop(
-    kind: str, of_kind: Callable[..., Any], tmp_path: Path
-) -> None:
-    def trained(updates: int, folder: str, start: Callable[..., Run] = begin) -> Run:
-        config, corpus = of_kind(kind, OPTIONS[kind] | {"max_updates": updates})
-        run = start(config, corpus, tmp_path / folder)
-        train(run)
-        run.close()
-        return run
-
-    straight = trained(13, "straight")
-    trained(6, "stopped")
-    again = trained(13, "stopped", resume)
-    assert again.progress.tokens == straight.progress.tokens
-    for one, other in zip(straight.model.parameters(), again.model.parameters(), strict=True):
-        assert one.equal(other)
-
-
 def test_the_tokens_of_an_update_are_those_that_were_sampled(of_kind: Callable[..., Any], tmp_path: Path) -> None:
     config, corpus = of_kind("bpe", OPTIONS["bpe"] | {"epochs": 1})
     run = begin(config, corpus, tmp_path / "run")
@@ -117,35 +98,6 @@ def test_the_tokens_of_an_update_are_those_that_were_sampled(of_kind: Callable[.
     run.close()
     targets = rows_of(corpus, config, 1)[1::2]
     assert run.progress.tokens == sum(map(len, targets)) != corpus.split("train").lengths()[1].sum()
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "sentence"),
-    [
-        (
-            "char",
-            {"bpe_dropout": 0.1},
-            r"training.bpe_dropout samples pieces of a bpe vocabulary, and this corpus is cut by char",
-        ),
-        (
-            "word",
-            {"unigram_alpha": 0.1},
-            r"unigram vocabulary, and .* cut by word: prepare with dataset.tokenizer.model_type=unigram",
-        ),
-        (
-            "unigram",
-            {"bpe_dropout": 0.1},
-            r"cut by unigram: set training.unigram_alpha or prepare with .*model_type=bpe",
-        ),
-        ("bpe", {"unigram_alpha": 0.1}, r"cut by bpe: set training.bpe_dropout or prepare with .*model_type=unigram"),
-    ],
-)
-def test_a_vocabulary_that_cannot_is_refused(
-    kind: str, options: dict[str, float], sentence: str, of_kind: Callable[..., Any]
-) -> None:
-    config, corpus = of_kind(kind, options)
-    with pytest.raises(UserError, match=sentence):
-        require_fit(config, corpus, Seq2Seq(config, *corpus.tokenizers.sizes))
 
 
 def test_a_model_for_short_sources_is_refused(of_kind: Callable[..., Any]) -> None:

@@ -2,17 +2,15 @@
 
 import json
 import os
-import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.errors import UserError, explained
+from mt.errors import explained
 from mt.training.log import Log
 from mt.training.run import Run
 from mt.training.signals import Signals
@@ -33,29 +31,6 @@ def test_a_folder_where_none_can_be(place: str, tmp_path: Path) -> None:
         new_folder(tmp_path / place)
     sentence = explained(refused.value)
     assert sentence.startswith(str(tmp_path)) and "a file is where a folder should be" in sentence
-
-
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        (lambda best: (best / "meta.json").unlink(), "checkpoints/best holds no file meta.json: copy the checkpoint"),
-        (lambda best: shutil.rmtree(best.resolve()), "checkpoints/best leads to no folder: copy the checkpoint again"),
-        (lambda best: best.unlink(), "has no checkpoint best; it has: average, last, update-"),
-    ],
-)
-def test_a_checkpoint_that_is_there_in_part(damage: Callable[[Path], None], sentence: str, run: Path) -> None:
-    damage(run / "checkpoints/best")
-    with pytest.raises(UserError, match=sentence):
-        checkpoint.locate(run, "best")
-
-
-def test_a_floor_above_the_rate(start: Callable[..., Run]) -> None:
-    def optimizer(floor: float) -> dict:
-        return {"optimizer": {"name": "adam", "lr": 0.01, "schedule": {"name": "decay", "floor": floor}}}
-
-    with pytest.raises(UserError, match=r"^optimizer.schedule.floor=0.02 is above optimizer.lr=0.01, so that the rate"):
-        start(optimizer(0.02))
-    start(optimizer(0.01)).close()
 
 
 def test_a_log_that_is_deleted_in_mid_run(tmp_path: Path) -> None:

@@ -47,7 +47,3 @@ def test_a_resumed_stream_goes_on_exactly(streamed: Callable[..., tuple[Config, 
             load_file(at / "checkpoints/last" / checkpoint.MODEL) for at in (folder, tmp_path / "straight")
         )
         assert all(torch.equal(tensor, weights[name]) for name, tensor in whole.items())
-
-
-def _weights(folder: Path) -> dict[str, torch.Tensor]:
-    return load_file(folder / "checkpoints/last" / checkpoint.MODEL)

@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
-from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import WaitKConfig
 from mt.training.loop import Progress, updates
 from mt.training.optimizer import build_optimizer
-from mt.training.start import begin, resume
+from mt.training.start import begin
 from mt.training.train import train_and_test
 
 MODEL = {
@@ -54,23 +52,6 @@ def test_without_it_nothing_is_drawn(configure: Callable[..., Config], corpus: C
     assert torch.equal(torch.get_rng_state(), expected)
 
 
-def test_a_run_goes_on_with_the_draws_that_were_due(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
-    def config(epochs: int) -> Config:
-        options = {"epochs": epochs, "average_checkpoints": 1, "validate_every": None, "batch_tokens": 100, "plots": 0}
-        options["wait_k"] = [1, 2, 3, 4]
-        return configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}})
-
-    train_and_test(begin(config(2), corpus, tmp_path / "straight"))
-    train_and_test(begin(config(1), corpus, tmp_path / "extended"))
-    train_and_test(resume(config(2), corpus, tmp_path / "extended"))
-    straight, extended = (
-        load(tmp_path / name, checkpoint="last", device="cpu").model.state_dict() for name in ("straight", "extended")
-    )
-    assert all(torch.equal(tensor, straight[name]) for name, tensor in extended.items())
-
-
 def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
     options = {"epochs": 1, "average_checkpoints": 1, "validate_every": None, "plots": 0, "wait_k": [2]}
     run = begin(configure(MODEL | {"training": options, "search": {"name": "wait_k", "k": 2}}), corpus, tmp_path / "a")
@@ -85,9 +66,3 @@ def test_validation_decodes_as_the_run_does(configure: Callable[..., Config], co
     assert all((row[t + 2 :] == 0).all() and row[: t + 2].all() for t, row in enumerate(forced.alignment))
     (decoded,) = translator.translate(source, WaitKConfig(k=1))
     assert decoded.delays.tolist() == [min(1 + t, 6) for t in range(len(decoded.tokens))]
-
-
-@pytest.mark.parametrize("value", [[], [0], [3, -1], 3, [2.5], ["3"], [1 << 40]])
-def test_impossible_values_are_refused(value: object) -> None:
-    with pytest.raises(UserError, match=r"^training\.wait_k.* is not possible: input should be |at least 1 item"):
-        parse({"training": {"wait_k": value}}, Config)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.config import Config
 from mt.data.batches import Batch
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
@@ -224,11 +223,3 @@ def test_copies_are_of_the_window_wherever_it_begins(pairs, shake, hard_steps) -
 def test_refusals(changes, sentence) -> None:
     with pytest.raises(UserError, match=f"decoder.copy=true copies pieces of the source .*{sentence}"):
         ModelConfig(**{"decoder": {"name": "luong", "copy": True}, **changes})
-
-
-def test_two_vocabularies_are_refused(configure) -> None:
-    with pytest.raises(UserError, match=r"set dataset\.tokenizer\.joint=true, or set decoder\.copy=false"):
-        configure({"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}})
-    with pytest.raises(UserError, match=r"well: start from a run with dataset\.tokenizer\.joint=true, or set decoder"):
-        configure({"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}, "init_from": "earlier"})
-    assert isinstance(configure({"decoder": {"copy": True}}), Config)

@@ -1,0 +1,97 @@
+"""The law of runs: one that ended or stopped, and goes on, is one that did not stop, whatever it draws or keeps."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from data_prep.prepare import prepare
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.training.start import begin, resume
+from mt.training.train import train_and_test
+
+UPDATES = (3, 6)
+"""After the first of which the one run ends, and after the second both."""
+SMALL = {
+    "max_updates": 6,
+    "validate_every": 3,
+    "average_checkpoints": 1,
+    "batch_tokens": 300,
+    "plots": 0,
+    "log_every": 1,
+}
+DROPPING = {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.1}
+MOCHA = {"name": "mocha", "chunk_size": 2, "noise_std": 1.0}
+BPE = {"dataset": {"tokenizer": {"vocab_size": 70}}}
+COPYING = BPE | {"decoder": {"copy": True, "dropout": 0.2}, "training": {"bpe_dropout": 0.3}}
+RISK = {"objective": "minimum_risk", "risk": {"samples": 6, "sharpness": 0.5}, "batch_tokens": 60}
+RUNS: dict[str, dict[str, Any]] = {
+    "dropout": {"encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}},
+    "a baseline of rewards": {"attention": {"name": "stochastic"}},
+    "noise": {"attention": MOCHA},
+    "k of wait-k": {
+        "encoder": {"name": "lstm", "hidden_size": 32},
+        "decoder": {"init_hidden": "zeros"},
+        "search": {"name": "wait_k", "k": 2},
+        "training": {"wait_k": [1, 2, 3, 4]},
+    },
+    "a moving average": {"training": {"ema_decay": 0.9}},
+    "what is frozen": {"training": {"freeze": ["frontend", "encoder"]}, "optimizer": {"name": "sgd"}},
+    "two passes": {"training": {"r_drop": 3.0}, "coverage_weight": 0.5},
+    "translations": {"init_from": "RUN", "search": {"name": "greedy", "max_length": 5}, "training": RISK},
+    "pieces of BPE": BPE | {"training": {"bpe_dropout": 0.3}},
+    "pieces by unigrams": {
+        "dataset": {"tokenizer": {"model_type": "unigram", "vocab_size": 70}},
+        "training": {"unigram_alpha": 0.02},
+    },
+    "copies": COPYING,
+    "hard copies": COPYING | {"attention": MOCHA},
+    "bad validations": {"optimizer": {"schedule": {"name": "plateau", "patience": 0}}},
+}
+
+
+def left(folder: Path) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]], dict[str, Any]]:
+    """All tensors of the checkpoints that go on, what was logged, and how far it came; nothing of time and memory."""
+    files = [folder / "checkpoints" / "last" / name for name in (checkpoint.MODEL, checkpoint.TRAINING)]
+    files += (folder / "checkpoints").glob(f"ema/{checkpoint.MODEL}")
+    tensors = {f"{file.name}.{name}": tensor for file in files for name, tensor in load_file(file).items()}
+    logged = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    lines = [
+        {key: value for key, value in line.items() if "second" not in key and key != "peak_memory_mb"}
+        for line in logged
+    ]
+    progress = json.loads((folder / "checkpoints/last/progress.json").read_text())["progress"]
+    timed = ("seconds", "last_speed", "window")
+    return tensors, lines, {key: value for key, value in progress.items() if key not in timed}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_goes_on_is_one_that_did_not_stop(
+    name: str, configure: Callable[..., Config], corpora: Path, trained: Path, tmp_path: Path
+) -> None:
+    changes = {"embedding": DROPPING, "search": {"name": "greedy"}, **RUNS[name]}
+    if "init_from" in changes:
+        changes["init_from"] = str(trained)
+
+    def run(folder: str, updates: int, start: Callable[..., Any]) -> None:
+        training = {**SMALL, **changes.get("training", {}), "max_updates": updates}
+        config = configure({**changes, "training": training})
+        corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
+        train_and_test(start(config, corpus, tmp_path / folder))
+
+    run("straight", UPDATES[1], begin)
+    run("stopped", UPDATES[0], begin)
+    earlier = left(tmp_path / "stopped")[0]
+    run("stopped", UPDATES[1], resume)
+    tensors, lines, progress = left(tmp_path / "straight")
+    others, their_lines, their_progress = left(tmp_path / "stopped")
+    assert tensors.keys() == others.keys() and progress["update"] == UPDATES[1]
+    assert any(not torch.equal(tensor, earlier[key]) for key, tensor in tensors.items()), "nothing was learnt since"
+    assert [key for key, tensor in tensors.items() if not torch.equal(tensor, others[key])] == []
+    assert (their_lines, their_progress) == (lines, progress)

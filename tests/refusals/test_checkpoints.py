@@ -1,0 +1,355 @@
+"""What is no checkpoint, or a hostile one, or none to go on from; and what the sentence names. Nothing is changed."""
+
+import io
+import json
+import math
+import os
+import pickle  # noqa: TID251 - to make hostile ones
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+import mt
+from mt import checkpoint
+from mt.config import Config
+from mt.data.corpus import Corpus
+from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
+from mt.errors import UserError
+from mt.training.saving import average_checkpoints
+from mt.training.start import resume, run_of
+from tests.refusals.sentences import content, require_refusal, sign
+
+
+# What is done to a checkpoint, whether its sums are made to fit again, as somebody who means harm would, and what the
+# sentence says. Of a file: None takes it away, text and bytes take its place, a mapping is merged into its JSON, and a
+# function is given its bytes or its tensors.
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flipped(content: bytes) -> bytes:
+    return bytes([content[0] ^ 1]) + content[1:]
+
+
+class Bomb:
+    """A pickle of this would make a folder when it is loaded."""
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, ("exploded",)
+
+
+def by_torch() -> bytes:
+    file = io.BytesIO()
+    torch.save({"optimizer": Bomb()}, file)
+    return file.getvalue()
+
+
+CHANGED = r"is not the file that was saved \(its SHA-256 differs\): copy the checkpoint again"
+NO_TENSORS = "is not a safetensors file"
+UNFIT = "does not fit config.json"
+OLD_OR_NEW = "is a checkpoint of format {}, and this version reads 2: load it with the version that wrote it"
+DEEP = '{"format": 2, "update": 1' + "[" * 200_000
+HUGE = 10**12
+LOADED: list[tuple[str, Any, bool, str]] = [
+    *(
+        (name, damage, False, f"{name} {CHANGED}")
+        for name in ("config.json", "tokenizer.model")
+        for damage in (half, flipped)
+    ),
+    *(("model.safetensors", damage, False, CHANGED) for damage in (half, flipped)),
+    *((name, None, False, f"{name} is missing: restore it") for name in ("config.json", "tokenizer.model")),
+    ("model.safetensors", None, False, ""),
+    ("config.json", half, True, "cannot be read as JSON"),
+    ("model.safetensors", half, True, NO_TENSORS),
+    ("tokenizer.model", half, True, "is not a SentencePiece model"),
+    ("model.safetensors", pickle.dumps(Bomb()), False, "is not the file that was saved"),
+    ("model.safetensors", pickle.dumps(Bomb()), True, NO_TENSORS),
+    ("model.safetensors", by_torch(), True, NO_TENSORS),
+    *(("meta.json", text, False, "copy the checkpoint again") for text in ("", "{", "[]", "null", DEEP)),
+    ("meta.json", {"sha256": ["a"]}, False, r'meta.json: sha256=\["a"\] is not possible'),
+    ("meta.json", {"sha256": {"config.json": 1}}, False, r"meta.json: sha256\.config\.json=1 is not possible"),
+    ("meta.json", {"sha256": {}}, False, "meta.json lists no SHA-256 of config.json: copy the checkpoint again"),
+    ("meta.json", {"update": "7"}, False, 'meta.json: update="7" is not possible'),
+    ("meta.json", {"update": None}, False, "meta.json: update=null is not possible"),
+    ("meta.json", {"best": "good"}, False, 'meta.json: best="good" is not possible'),
+    ("meta.json", {"more": 1}, False, "meta.json: unknown option more"),
+    *(
+        ("meta.json", {"sha256+": {name: "0"}}, False, "is missing: restore it from where the checkpoint was copied")
+        for name in ("../last/config.json", "a\0b", "x" * 5000, "")
+    ),
+    *(
+        ("meta.json", {"format": known}, False, re.escape(OLD_OR_NEW.format(known)))
+        for known in (1, 99, None, "2", [2])
+    ),
+    *(
+        (
+            "config.json",
+            {f"{part}+": {"_target_": "os.mkdir", "path": "exploded"}},
+            True,
+            f"unknown option {part}._target_",
+        )
+        for part in ("encoder", "attention", "optimizer", "dataset")
+    ),
+    ("config.json", {"encoder+": {"hidden_size": 30}}, True, UNFIT),
+    ("config.json", {"encoder+": {"num_layers": 2}}, True, UNFIT),
+    ("config.json", {"decoder+": {"hidden_size": 10**6}}, True, UNFIT),
+    ("config.json", {"attention+": {"name": "concat"}}, True, UNFIT),
+    ("config.json", {"embedding+": {"tie_output": False}}, True, UNFIT),
+    ("config.json", {"embedding+": {"share": True}}, True, UNFIT),
+    # Before memory is asked for.
+    ("config.json", {"encoder+": {"hidden_size": HUGE}}, True, ""),
+    ("config.json", {"decoder+": {"hidden_size": HUGE**3}}, True, ""),
+    ("config.json", {"encoder+": {"num_layers": HUGE}}, True, ""),
+    ("config.json", {"decoder+": {"num_layers": HUGE}}, True, ""),
+    ("config.json", {"attention+": {"name": "concat", "attention_dim": HUGE}}, True, ""),
+]
+
+
+def merged(plain: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """`plain` with some values in place of its own; one whose name ends with + is merged into what is there."""
+    added = {
+        name.removesuffix("+"): plain[name[:-1]] | value if name.endswith("+") else value
+        for name, value in values.items()
+    }
+    return plain | added
+
+
+def damage(folder: Path, file: str, change: Any, signed: bool) -> None:
+    path = folder / file
+    if change is None:
+        path.unlink()
+    elif isinstance(change, dict):
+        path.write_text(json.dumps(merged(json.loads(path.read_text()), change)))
+    else:
+        made = change(path.read_bytes()) if callable(change) else change
+        path.write_bytes(made.encode() if isinstance(made, str) else made)
+    if signed:
+        sign(folder)
+
+
+@pytest.mark.parametrize(("file", "change", "signed", "facts"), LOADED)
+def test_a_checkpoint(
+    file: str, change: Any, signed: bool, facts: str, last: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    damage(last, file, change, signed)
+    before = content(tmp_path)
+    require_refusal(lambda: checkpoint.load_model(last, "last"), re.escape(str(last)) if facts else "", facts)
+    assert content(tmp_path) == before and not Path("exploded").exists()
+
+
+def test_weights_that_are_missing(last: Path) -> None:
+    tensors = load_file(last / "model.safetensors")
+    lost = max(tensors, key=lambda name: tensors[name].numel())
+    save_file({name: tensor for name, tensor in tensors.items() if name != lost}, last / "model.safetensors")
+    sign(last)
+    facts = f"it lacks {tensors[lost].numel()} of the model's numbers; copy the checkpoint again"
+    require_refusal(lambda: checkpoint.load_model(last, "last"), facts)
+
+
+@pytest.mark.parametrize("size", [30, 15])
+def test_another_tokenizer(size: int, last: Path, texts: Path) -> None:
+    text = (texts / "train.en").read_text() + "some other words are here and they make another vocabulary"
+    other = train(TokenizerConfig(model_type="word", vocab_size=size), text.splitlines())
+    Tokenizers(other, other).save(last)
+    require_refusal(lambda: checkpoint.load_model(last, "last"), "tokenizer.model is not the file that was saved")
+    sign(last)
+    require_refusal(lambda: checkpoint.load_model(last, "last"), f"{UNFIT} and the tokenizer beside it")
+
+
+PLACES: list[tuple[Callable[[Path], Any], str]] = [
+    (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
+    (lambda run: mt.load(run.parent), "is not a run folder: .* give the folder that training printed"),
+    (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
+    (
+        lambda run: [(run / "checkpoints/best/meta.json").unlink(), checkpoint.locate(run, "best")],
+        "checkpoints/best holds no file meta.json: copy the checkpoint",
+    ),
+    (
+        lambda run: [shutil.rmtree((run / "checkpoints/best").resolve()), checkpoint.locate(run, "best")],
+        "checkpoints/best leads to no folder: copy the checkpoint again",
+    ),
+    (
+        lambda run: [(run / "checkpoints/best").unlink(), checkpoint.locate(run, "best")],
+        "has no checkpoint best; it has: average, last, update-",
+    ),
+    (
+        lambda run: run_of(Path(shutil.copytree(run / "checkpoints/last", run.parent / "alone"))),
+        "alone is a checkpoint without its run: resume the run folder that training",
+    ),
+    (lambda run: average_checkpoints([run], run / "mean"), "there is nothing to average: give two checkpoints or more"),
+    (lambda run: average_checkpoints([run, run], run / "mean"), "a checkpoint is given twice"),
+    (lambda run: average_checkpoints([run, run / "none"], run / "mean"), "none is not a run folder"),
+    (
+        lambda run: average_checkpoints([run, run / "checkpoints/last"], run / "checkpoints"),
+        "exists, and a checkpoint is not written over: give a new folder",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "facts"), PLACES, ids=[facts for _, facts in PLACES])
+def test_a_place(call: Callable[[Path], Any], facts: str, run: Path) -> None:
+    require_refusal(lambda: call(run), facts)
+    assert not (run / "mean").exists()
+
+
+# What a run goes on from. Of `training.safetensors`, a function is given its tensors, and the name of one of a matrix.
+def moment(change: Callable[[Tensor], Tensor]) -> Callable[[dict[str, Tensor], str], dict[str, Tensor]]:
+    return lambda tensors, name: tensors | {name: change(tensors[name])}
+
+
+def steps(count: float) -> Callable[[dict[str, Tensor], str], dict[str, Tensor]]:
+    return lambda tensors, name: tensors | {name.replace("exp_avg", "step"): torch.tensor(count)}
+
+
+MOMENTS: list[tuple[Callable[[dict[str, Tensor], str], dict[str, Tensor]], str]] = [
+    (moment(lambda tensor: torch.zeros(1)), r"does not fit its model: NAME has shape \[1\], expected \[\d+, \d+\]"),
+    (moment(lambda tensor: torch.zeros(())), r"does not fit its model: NAME has shape \[\], expected"),
+    (moment(lambda tensor: torch.zeros([size + 1 for size in tensor.shape])), r"NAME has shape \[\d+, \d+\], expected"),
+    (moment(lambda tensor: tensor.T.contiguous()), "NAME has shape"),
+    (moment(Tensor.double), r"NAME is torch\.float64, expected torch\.float32"),
+    (moment(Tensor.half), r"NAME is torch\.float16, expected torch\.float32"),
+    (
+        lambda tensors, name: {key: tensor for key, tensor in tensors.items() if key != name},
+        "lacks a moment of STEM, and has others",
+    ),
+    (
+        lambda tensors, name: tensors | {"other.exp_avg": torch.zeros(3)},
+        r"other.exp_avg has shape \[3\], expected no such tensor; copy the checkpoint again",
+    ),
+    (
+        lambda tensors, name: tensors | {"huge": torch.zeros(10_000_000, dtype=torch.uint8)},
+        r"huge has shape \[10000000\], expected no such tensor",
+    ),
+    *(
+        (steps(count), r"STEM.step is .* after \d+ updates: copy the checkpoint again")
+        for count in (-1.0, 1e9, math.nan, math.inf)
+    ),
+]
+UNORDERED = r"is damaged \(updates out of order\)"
+UNSUMMED = r"is damaged \(validations that do not add up\)"
+NO_BEST = r"is damaged \(a best validation without bleu or loss\)"
+NO_STATE = "holds no state of random generators: copy the checkpoint again"
+# A sentence of its own, or else: the option and its value are not possible.
+PROGRESS: list[tuple[str, Any, str]] = [
+    *(("update", value, "") for value in ("7", -1, 1.5, 10**30, None)),
+    ("epoch", 0, ""),
+    ("position", -3, ""),
+    ("position", 10**6, UNORDERED),
+    ("tokens", [], ""),
+    *(("seconds", value, "") for value in ("long", -1.0, math.nan, math.inf)),
+    ("best", 3.0, ""),
+    ("best", {"bleu": "x", "loss": 1.0}, 'progress.best.bleu="x" is not possible'),
+    ("best", {}, NO_BEST),
+    ("best", {"bleu": 3.0}, NO_BEST),
+    ("best", None, UNSUMMED),
+    ("validations", 3, ""),
+    ("validations", ["x"], 'progress.validations.0="x" is not possible'),
+    ("validations", [], UNSUMMED),
+    ("validations", [3, 2], UNORDERED),
+    ("validations", [10**6], UNORDERED),
+    ("bad_validations", [], ""),
+    ("bad_validations", [-1], "progress.bad_validations.0=-1 is not possible"),
+    ("bad_validations", [10**6], UNSUMMED),
+    ("validation_due", 1, ""),
+    ("more", 1, ""),
+]
+RESUMED: list[tuple[str, Any, str]] = [
+    ("training.safetensors", None, "is missing: restore it from where"),
+    *(
+        ("training.safetensors", content, NO_TENSORS)
+        for content in (pickle.dumps(Bomb()), by_torch(), lambda content: content[:-5], b"")
+    ),
+    *(
+        ("progress.json", {"progress+": {name: value}}, facts or rf"progress\.{name}=.* is not possible")
+        for name, value, facts in PROGRESS
+    ),
+    *(
+        ("progress.json", text, "")
+        for text in ("", "[]", "{}", '{"progress": 3}', '{"a": ' + "[" * 200_000)
+    ),
+    *(("progress.json", {"random": state}, NO_STATE) for state in ("", "0", "xy", "00" * 16, "ff" * 5056)),
+    ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
+    ("../../run.json", '{"format": 3}', "is a run of format 3, and this version goes on with 2: resume it with the"),
+    ("../../run.json", '{"format": "2"}', r'run.json: format="2" is not possible'),
+    ("../../run.json", "{}", "run.json: format is missing"),
+    ("../../run.json", "[]", "run.json is no JSON object: copy the whole run folder again"),
+]
+
+
+@pytest.fixture
+def require_resume_refused(
+    configure: Callable[..., Config], corpus: Corpus, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """require_resume_refused(facts, ...): going on with the run is, and leaves it as it is."""
+    monkeypatch.chdir(tmp_path)
+
+    def require(*facts: str) -> None:
+        before = content(run)
+        require_refusal(lambda: resume(configure(), corpus, run), *facts)
+        assert content(run) == before and not Path("exploded").exists()
+
+    return require
+
+
+@pytest.mark.parametrize(("file", "change", "facts"), RESUMED)
+def test_a_run_to_go_on_with(
+    file: str, change: Any, facts: str, last: Path, require_resume_refused: Callable[..., None]
+) -> None:
+    damage(last, file, change, signed=change is not None and "run.json" not in file)
+    named = facts.startswith(("run.json", "is a run"))
+    require_resume_refused("" if named else re.escape(file), facts)
+
+
+@pytest.mark.parametrize(("change", "facts"), MOMENTS, ids=[facts for _, facts in MOMENTS])
+def test_moments_of_an_optimizer(
+    change: Callable[..., dict[str, Tensor]], facts: str, last: Path, require_resume_refused: Callable[..., None]
+) -> None:
+    tensors = load_file(last / "training.safetensors")
+    names = (name for name, tensor in tensors.items() if name.endswith(".exp_avg") and tensor.dim() == 2)
+    name = next(name for name in names if len(set(tensors[name].shape)) == 2)
+    save_file(change(tensors, name), last / "training.safetensors")
+    sign(last)
+    facts = facts.replace("NAME", re.escape(name)).replace("STEM", re.escape(name.removesuffix(".exp_avg")))
+    require_resume_refused(re.escape("training.safetensors"), facts)
+
+
+def test_another_corpus(trained: Path, configure: Callable[..., Config], corpus: Corpus) -> None:
+    other = Corpus({}, corpus.tokenizers, corpus.meta | {"fingerprint": "other"})
+    facts = "was trained on another corpus: .* restore them, or start a new run"
+    require_refusal(lambda: resume(configure(), other, trained), facts)
+
+
+def test_a_run_of_the_format_before(run: Path, require_resume_refused: Callable[..., None]) -> None:
+    """As it was: no run.json, checkpoints of format 1 with a training.pt."""
+    (run / "run.json").unlink()
+    for meta in run.glob("checkpoints/*/meta.json"):
+        meta.write_text(json.dumps({"format": 1, "update": 144, "sha256": {}}))
+        (meta.parent / "training.safetensors").unlink(missing_ok=True)
+    require_resume_refused(OLD_OR_NEW.format(1))
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "tensorboard", "metrics.jsonl", ".lock"])
+def test_links(name: str, run: Path, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
+    """Nothing is written through them; a file that is replaced whole takes the place of one."""
+    outside = tmp_path / "outside"
+    if (run / name).exists():
+        (run / name).rename(outside)
+    else:
+        outside.write_text("mine")
+    (run / name).symlink_to(outside)
+    before = content(outside), outside.is_file() and outside.read_bytes()
+    if name == "metrics.jsonl":
+        resume(configure(), corpus, run).close()
+        assert not (run / name).is_symlink()
+    else:
+        with pytest.raises(UserError, match=f"{name} is a link to .*, and nothing is written through links: remove it"):
+            resume(configure(), corpus, run)
+    assert before == (content(outside), outside.is_file() and outside.read_bytes())
