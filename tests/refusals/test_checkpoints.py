@@ -271,10 +271,7 @@ RESUMED: list[tuple[str, Any, str]] = [
         ("progress.json", {"progress+": {name: value}}, facts or rf"progress\.{name}=.* is not possible")
         for name, value, facts in PROGRESS
     ),
-    *(
-        ("progress.json", text, "")
-        for text in ("", "[]", "{}", '{"progress": 3}', '{"a": ' + "[" * 200_000)
-    ),
+    *(("progress.json", text, "") for text in ("", "[]", "{}", '{"progress": 3}', '{"a": ' + "[" * 200_000)),
     *(("progress.json", {"random": state}, NO_STATE) for state in ("", "0", "xy", "00" * 16, "ff" * 5056)),
     ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
     ("../../run.json", '{"format": 3}', "is a run of format 3, and this version goes on with 2: resume it with the"),
