@@ -94,20 +94,21 @@ class TorchNetwork:
         precision = "fp32" if online else self.precision
         batch = collate([(np.asarray(row), np.array([EOS])) for row in rows], self.field).to(self.device)
         lengths = torch.tensor([self.field.length(row) for row in rows])
+        output_lengths = model.frontend.output_lengths(lengths)
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
             memory = _memory(model, batch, precision)
             read_for = None
             if online:
                 one = single_model(model)
                 k = waits(search)
-                memory = memory if k is None else one.wait(memory, k)
-                read_for = one.read_for(memory).cpu().numpy()
+                vectors = output_lengths.to(self.device)
+                memory = memory if k is None else one.wait(memory, k, vectors)
+                read_for = one.read_for(memory, vectors).cpu().numpy()
             state = model.init_state(memory, hard=hard)
             recorded = self.device.type == "cuda" and not hard and isinstance(search, GreedyConfig | BeamConfig)
             make = partial(GraphStepper, width=width(search)) if recorded else TorchStepper
             stepper = make(partial(model.step, hard=hard), memory, state, len(rows), self.device)
-            output_lengths = model.frontend.output_lengths(lengths).tolist()
-            yield EncodedBatch(stepper, output_lengths, read_for, model.encoded_lengths(lengths).tolist())
+            yield EncodedBatch(stepper, output_lengths.tolist(), read_for, model.encoded_lengths(lengths).tolist())
 
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.model.parameters())

@@ -104,7 +104,8 @@ class Seq2Seq(SourceReader):
         encoded = self.encoded(batch.source, batch.source_mask, batch.rows)
         memory = self.decoder.init_memory(encoded)
         if wait_k is not None:
-            memory = self.wait(memory, wait_k)
+            lengths = self.frontend.output_lengths(batch.source_mask.sum(1))
+            memory = self.wait(memory, wait_k, lengths if batch.rows is None else lengths[batch.rows])
         readouts, attended = self.decoder(batch.target_in, memory, hard=hard)
         layer = self.decoder.output
         mask = batch.target_mask

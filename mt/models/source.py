@@ -70,18 +70,20 @@ class SourceReader(nn.Module):
         after = SourceState(frontend_state, encoder_state, vector_mask.sum(1) + count, unencoded)
         return self.decoder.extend(memory, encoded, complete), after
 
-    def wait(self, memory: DecoderMemory, k: int) -> DecoderMemory:
+    def wait(self, memory: DecoderMemory, k: int, lengths: Int[Tensor, " B"]) -> DecoderMemory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1): step t, counted from 1, attends to those
-        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`."""
-        return memory._replace(attention=memory.attention._replace(visible_from=self.read_for(memory) - k))
+        positions alone whose values are known when k + t - 1 source tokens have been read. Where `supports_wait_k`.
+        lengths: see `read_for`."""
+        visible_from = self.read_for(memory, lengths) - k
+        return memory._replace(attention=memory.attention._replace(visible_from=visible_from))
 
-    def read_for(self, memory: DecoderMemory) -> Int[Tensor, "B S"]:
+    def read_for(self, memory: DecoderMemory, lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
         """Returns how many vectors of the front-end, of text tokens, must have come before the value of each position
-        is known (see `Encoder.read_for`); more than there are, where the source must have ended. Of a memory from which
-        nothing was dropped."""
+        is known (see `Encoder.read_for`); one more than there are, where the source must have ended and its last vector
+        does not say so. lengths: the vectors of each source. Of a memory from which nothing was dropped."""
         mask = memory.attention.mask
         complete = memory.attention.complete
-        lengths = mask.sum(1) + self.frontend.end
+        lengths = lengths + self.frontend.end
         if complete is not None:
             lengths = lengths.masked_fill(~complete, torch.iinfo(torch.int64).max)
         positions = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)

@@ -112,15 +112,15 @@ class MinimumRisk(BatchLoss):
         model.eval()
         device = batch.source.device
         options = self._options
-        lengths = model.frontend.output_lengths(batch.source_mask.sum(1)).tolist()
-        limits = [self.config.search.longest(length) for length in lengths]
+        lengths = model.frontend.output_lengths(batch.source_mask.sum(1))
+        limits = [self.config.search.longest(length) for length in lengths.tolist()]
         generators = [
             [np.random.default_rng((drawing, place, number)) for number in range(options.samples)]
             for place in range(len(targets))
         ]
         with torch.no_grad(), autocast(device, self.config.precision):
             memory = model.encode(batch.source, batch.source_mask)
-            memory = memory if wait_k is None else model.wait(memory, wait_k)
+            memory = memory if wait_k is None else model.wait(memory, wait_k, lengths)
             stepper = TorchStepper(model.step, memory, model.init_state(memory), len(targets), device)
             drawn = sample(stepper, limits, generators, temperature=options.temperature)
         train_mode(model, self.config.training.freeze)

@@ -101,9 +101,9 @@ def test_a_value_depends_on_what_must_be_read_for_it_and_on_nothing_after(encode
         pytest.skip("it makes fewer positions of what it is given, and is not made to go on")
     lengths = mask.sum(1)[:, None]
     needed = encoder.read_for(torch.arange(places).expand(5, places), lengths)
+    assert (needed <= lengths)[torch.arange(places) < encoder.output_lengths(lengths)].all()
     if places == 9:
-        assert (needed <= lengths)[mask].all()
-        assert torch.equal(needed, torch.arange(1, 10).expand(5, 9)) or not encoder.causal
+        assert (needed == torch.arange(1, 10))[mask].all() or not encoder.causal
     before = at_positions(encoder(vectors, mask))
     seen = torch.arange(9) < needed[..., None]  # [B, S, S]
     for position in range(places):
@@ -118,7 +118,7 @@ def test_a_value_depends_on_the_last_that_must_be_read_for_it(encoder: Encoder, 
     vectors.requires_grad_()
     values = encoder(vectors, mask).values
     for position in range(values.shape[1]):
-        needed = min(9, int(encoder.read_for(torch.tensor(position), torch.tensor(9))))
+        needed = int(encoder.read_for(torch.tensor(position), torch.tensor(9)))
         (gradient,) = torch.autograd.grad(values[0, position].square().sum(), vectors, retain_graph=True)
         assert gradient[0, needed - 1].any() and not gradient[0, needed:].any()
 

@@ -207,7 +207,7 @@ def test_steps_before_anything_is_encoded_attend_to_nothing(
     source = torch.tensor([one + [0] * (width - len(one)) for one in sources])
     lengths = torch.tensor([len(one) for one in sources])
     with torch.no_grad():
-        memory = model.wait(model.encode(source, torch.arange(width) < lengths[:, None]), k)
+        memory = model.wait(model.encode(source, torch.arange(width) < lengths[:, None]), k, lengths)
         stepper = TorchStepper(model.step, memory, model.init_state(memory), len(lengths), torch.device("cpu"))
         expected = [best[0].tokens for best in decode(search, stepper, lengths.tolist())]
     assert streamed(model, search, sources, seed=k) == expected

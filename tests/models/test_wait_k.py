@@ -89,7 +89,7 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
 @combined(attention=SOFT, decoder=DECODERS)
 def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
     model = shake(Seq2Seq(config(SOFT[attention], decoder=decoder), 20, 14), scale=0.5)
-    memory = model.wait(model.encode(pairs.source, pairs.source_mask), 2)
+    memory = model.wait(model.encode(pairs.source, pairs.source_mask), 2, pairs.source_mask.sum(1))
     _, attended = model.decoder(pairs.target_in, memory)
     state = model.init_state(memory)
     for step, token in enumerate(pairs.target_in.unbind(1)):
@@ -116,7 +116,8 @@ def test_another_future_changes_nothing_before_it_is_read(attention: str, k: int
 def test_what_is_hidden_gets_no_gradient(pairs, shake):
     model = shake(Seq2Seq(config(GeneralAttentionConfig()), 20, 14), scale=0.5)
     vectors = model.frontend(pairs.source, pairs.source_mask)[0].detach().requires_grad_()
-    memory = model.wait(model.decoder.init_memory(model.encoder(vectors, pairs.source_mask)), 3)
+    memory = model.decoder.init_memory(model.encoder(vectors, pairs.source_mask))
+    memory = model.wait(memory, 3, pairs.source_mask.sum(1))
     readouts, _ = model.decoder(pairs.target_in, memory)
     (gradient,) = torch.autograd.grad(readouts[:, 2].sum(), vectors)
     assert gradient[:, 5:].abs().max() == 0 < gradient[0, 4].abs().max()

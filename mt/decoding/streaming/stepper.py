@@ -174,8 +174,11 @@ class StreamStepper:
         self._model = streams[0].model
         self._wait_k = streams[0].wait
         memory = concatenate_rows([stream.source[0] for stream in streams if stream.source])
-        self._memory = memory if self._wait_k is None else self._model.wait(memory, self._wait_k)
         self._device = memory.final_state.device
+        if self._wait_k is not None:
+            lengths = torch.tensor([stream.read for stream in streams], device=self._device)
+            memory = self._model.wait(memory, self._wait_k, lengths)
+        self._memory = memory
         self._query: Any = concatenate_rows([stream.query for stream in streams])
         self._state: Any = None
         """The state after the last step; None before the first step, which takes the queries of the streams."""

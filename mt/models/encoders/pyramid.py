@@ -83,7 +83,9 @@ class Pyramid(Encoder):
         return -(-lengths // self.stride)
 
     def read_for(self, positions: Int[Tensor, "*shape"], lengths: Int[Tensor, "*#shape"]) -> Int[Tensor, "*shape"]:
-        return self.stride * (positions + 1) if self.causal else lengths.expand_as(positions)
+        if not self.causal:
+            return lengths.expand_as(positions)
+        return torch.minimum(self.stride * (positions + 1), lengths)
 
 
 def _paired(values: Float[Tensor, "B S V"], mask: Bool[Tensor, "B S"]) -> tuple[Tensor, Tensor]:
