@@ -302,6 +302,7 @@ def updates(
                 with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
                     loss, batch_sums = batch_loss(batch, seed)
                     (loss / (divisor / scale_before_backward(scale, processes))).backward()
+                del loss  # with it goes what the functions of its graph hold, before the next batch needs as much
                 sums.append(batch_sums)
             unscale_gradients(model, scale, processes)
             losses = _mean_losses(sums, group.tokens, processes)

@@ -2,10 +2,12 @@
 
 A schedule is a pure function of how far training is, so that it has no state that a checkpoint would have to keep."""
 
+import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -145,14 +147,24 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Op
     weight_decay = config.weight_decay
     match config:
         case SGDConfig():
-            return torch.optim.SGD(parameters, lr, weight_decay=weight_decay)
+            return _uncompiled(torch.optim.SGD)(parameters, lr, weight_decay=weight_decay)
         case AdamConfig(betas=betas, eps=eps):
             kind = torch.optim.AdamW if isinstance(config, AdamWConfig) else torch.optim.Adam
-            return kind(parameters, lr, betas, eps, weight_decay, fused=True)
+            return _uncompiled(kind)(parameters, lr, betas, eps, weight_decay, fused=True)
         case AdadeltaConfig(rho=rho, eps=eps):
-            return torch.optim.Adadelta(parameters, lr, rho, eps, weight_decay)
+            return _uncompiled(torch.optim.Adadelta)(parameters, lr, rho, eps, weight_decay)
         case AdagradConfig(initial_accumulator_value=initial):
-            return torch.optim.Adagrad(parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial)
+            return _uncompiled(torch.optim.Adagrad)(
+                parameters, lr, weight_decay=weight_decay, initial_accumulator_value=initial
+            )
+
+
+def _uncompiled(kind: Any) -> Any:
+    """Returns an optimizer of torch without the wrappers that keep torch's compiler out of its methods: at their first
+    call these load the compiler, which takes a second and 70 MB of every process."""
+    methods = {name: inspect.unwrap(getattr(kind, name)) for name in ("add_param_group", "zero_grad")}
+    # The innermost function of a step leaves it to a wrapper to keep no graph.
+    return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
 
 
 def learning_rate(

@@ -25,8 +25,6 @@ from benchmarks.harness import add_number, add_rounds, exponent, in_turn, option
 from benchmarks.softmax import BARE
 
 from mt.cli.parser import whole_number
-from mt.plots import save
-from mt.plots.curves import speedup
 
 LENGTHS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 FITTED = 0.25
@@ -146,6 +144,9 @@ def cell(entry: dict[str, Any], i: int) -> str:
 
 
 def plot(summary: dict[str, Any], lengths: Sequence[int], path: Path) -> None:
+    from mt.plots import save  # Not above: other benchmarks measure memory, and matplotlib takes 40 MB.
+    from mt.plots.curves import speedup
+
     panels = {
         f"{PARTS[key].title}, beside {PARTS[key].baselines[0]}": {
             name: next(iter(rows[name]["speedup"].values())) for name in CHUNKS

@@ -1,4 +1,5 @@
 import itertools
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -8,12 +9,13 @@ import pytest
 import torch
 
 from mt.config import Config
-from mt.data.batches import batch_order, collate
+from mt.data.batches import Batch, batch_order, collate
 from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import updates_per_epoch
 from mt.training.loop import LogWindow, Progress, Update, updates
+from mt.training.objective import BatchLoss
 from mt.training.optimizer import build_optimizer
 from tests.training.seen import Seen
 
@@ -43,6 +45,26 @@ def trainer(configure: Callable[..., Config], corpus: Corpus) -> Callable[..., T
 
 def take(trainer: Trainer, count: int) -> list[Update]:
     return list(itertools.islice(trainer, count))
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_of_a_batch_nothing_is_held_while_the_next_one_is_computed(
+    trainer: Callable[..., Trainer], accumulate: int
+) -> None:
+    """Also no tensor that a function keeps by itself, which autograd would not drop after the backward pass."""
+    losses: list[weakref.ref[torch.Tensor]] = []
+
+    class Watched(BatchLoss):
+        def forward(self, batch: Batch | None, seed: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+            assert all(before() is None for before in losses)
+            loss, sums = super().forward(batch, seed)
+            losses.append(weakref.ref(loss))
+            return loss, sums
+
+    training = trainer({"gradient_accumulation": accumulate})
+    rest = training.split, training.config, training.progress
+    made = updates(training.model, training.optimizer, *rest, objective=Watched)
+    assert len([*itertools.islice(made, 3)]) == 3 and len(losses) == 3 * accumulate
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])

@@ -152,7 +152,7 @@ def test_every_option_reaches_the_optimizer_of_torch(name: str, kind: type, opti
     model = nn.Linear(2, 2)
     model.bias.requires_grad_(False)
     optimizer = build_optimizer(config(name=name, lr=0.1, weight_decay=0.2, **options), model)
-    assert type(optimizer) is kind
+    assert isinstance(optimizer, kind)
     (group,) = optimizer.param_groups
     assert [*group["params"]] == [model.weight]
     assert {key: group[key] for key in options} == options
