@@ -2,6 +2,7 @@
 """The rules of the house, executed: imports, doors, state, sizes, configuration. Each is shown to catch a violation."""
 
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -259,6 +260,24 @@ def floors_shown() -> str:
 
 def test_the_diagram_of_the_floors_is_that_of_the_rule():
     assert f"\n\n{floors_shown()}\n\n" in (ROOT / "mt" / "README.md").read_text(encoding="utf-8")
+
+
+def test_abstract_methods_are_enforced():
+    """`abstractmethod` alone does nothing: a class whose metaclass is not ABCMeta can be built without the method."""
+    checked = 0
+    for module, text in modules():
+        for node in ast.walk(ast.parse(text)) if "@abstractmethod" in text else ():
+            body = node.body if isinstance(node, ast.ClassDef) else ()
+            names = {each.name for each in body if "abstractmethod" in decorators(each)}
+            if names:
+                kind = getattr(importlib.import_module(module), node.name)
+                assert names <= getattr(kind, "__abstractmethods__", set()), f"{module}.{node.name} is no ABC"
+                checked += len(names)
+    assert checked >= 30
+
+
+def decorators(node: ast.AST) -> set[str]:
+    return {ast.unparse(each) for each in getattr(node, "decorator_list", [])}
 
 
 def test_tests_are_of_readable_size():

@@ -4,7 +4,7 @@ A matrix has a quarter of its bytes, and processors with instructions for such p
 them in the time of one in float32."""
 
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cache
@@ -52,7 +52,7 @@ numbers with one, and oneDNN has but a plain loop for two with a sign, which is 
 Model = TypeVar("Model")
 
 
-class Int8Layer:
+class Int8Layer(ABC):
     """A layer that an `int8_copy` rounds where its `int8` is true."""
 
     int8: bool

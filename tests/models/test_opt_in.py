@@ -10,15 +10,15 @@ from torch import Tensor
 from mt.kernels.lstm import LSTM
 from mt.models.attention import ATTENTIONS, Attention, AttentionOutput, Memory, build_attention
 from mt.models.attention.energies import ENERGIES
-from mt.models.attention.energy import Scaled
+from mt.models.attention.energy import Energy, Scaled
 from mt.models.attention.global_ import SoftmaxAttention
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import Monotonic
 from mt.models.attention.windows import scattered
 from mt.models.decoders import DECODERS, Decoder, DecoderParts
 from mt.models.decoders.recurrence import Recurrence
-from mt.models.encoders import Encoded
-from mt.models.frontends import Embedding, EmbeddingConfig
+from mt.models.encoders import Encoded, Encoder
+from mt.models.frontends import Embedding, EmbeddingConfig, Frontend
 from tests.marks import exhaustive
 
 SIZE = 6
@@ -233,3 +233,19 @@ def test_a_recurrence_that_computes_something_else(batch, shake) -> None:
         part = decoder.recurrence if kind is Recurrence else decoder.recurrence.cells
         part.__class__ = bent
         follows_the_law(shake(decoder), batch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        (Attention, "init_memory"),
+        (Decoder, "init_state"),
+        (Encoder, "forward"),
+        (Frontend, "forward"),
+        (Energy, "keys"),
+    ],
+)
+def test_a_method_under_a_misspelt_name_is_missed_when_the_part_is_built(kind: type, method: str) -> None:
+    pieces = {name: lambda *_: None for name in kind.__abstractmethods__ - {method}}
+    with pytest.raises(TypeError, match=rf"abstract method '?{method}"):
+        derived(kind, **pieces, **{f"{method}s": lambda *_: None})()

@@ -14,8 +14,7 @@ from mt.data.corpus import Corpus
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import updates_per_epoch
-from mt.training.loop import LogWindow, Progress, Update, updates
-from mt.training.objective import BatchLoss
+from mt.training.loop import BatchLoss, LogWindow, Progress, Update, updates
 from mt.training.optimizer import build_optimizer
 from tests.training.seen import Seen
 

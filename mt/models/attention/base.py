@@ -1,6 +1,6 @@
 """The four verbs of an attention mechanism, and their law."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -54,7 +54,7 @@ class AttentionOutput(NamedTuple):
         return cls(*stacked(steps, width))
 
 
-class Attention(OptIn, nn.Module):
+class Attention(OptIn, nn.Module, ABC):
     """Law: `forward(queries)[i]` equals the i-th `step` from `init_state`, for any batch.
     Built as `Class(config, query_size, value_size)`. A subclass opts into what holds of `opt_in` (see `OptIn`)."""
 

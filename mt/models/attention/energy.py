@@ -1,6 +1,6 @@
 """Energies: how well a source position fits a query (Luong et al. 2015, section 3.1; Bahdanau et al. 2015, A.1.2)."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -31,7 +31,7 @@ class ConcatConfig(Options):
     """Hidden units (Bahdanau et al. 2015: 1000; Raffel et al. 2017, appendix D: 512 for translation)."""
 
 
-class Energy(OptIn, nn.Module):
+class Energy(OptIn, nn.Module, ABC):
     """Constructed as `Class(config, query_size, value_size, normalized=...)`. An energy depends on its query and its
     key alone: attentions compute those of a few positions, or of all, as they need them.
 

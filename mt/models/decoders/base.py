@@ -1,6 +1,6 @@
 """The verbs of a decoder: those of attention, one floor up, with the same law."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -48,7 +48,7 @@ class DecoderQuery(NamedTuple):
     """What else `Decoder.read_out` needs of the decoder: nested tuples of batch-first tensors."""
 
 
-class Decoder(OptIn, nn.Module):
+class Decoder(OptIn, nn.Module, ABC):
     """A language model conditioned on a source. Law: `forward` equals `step` in a loop.
 
     A step makes its query, attends and reads out. Where a source is still arriving and the attention returns

@@ -1,6 +1,6 @@
 """What an encoder gives: values, keys and a mask for its positions, and a final state."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 from jaxtyping import Bool, Float, Int
@@ -30,7 +30,7 @@ class Encoded(NamedTuple):
     """[B, S] int64: the tokens of a text at these positions, where the decoder copies some; else None."""
 
 
-class Encoder(OptIn, nn.Module):
+class Encoder(OptIn, nn.Module, ABC):
     """Constructed as `Class(config, input_size)`. Padding never changes a result: a source alone gives what it gives in
     any batch. A subclass opts into `extend`, `causal` and `incremental` of a parent where these hold for it, too (see
     `OptIn`)."""

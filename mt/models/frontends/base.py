@@ -1,6 +1,6 @@
 """What a front-end is: it makes vectors of what a field of the corpus gives."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ State = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental front-end goes on."""
 
 
-class Frontend(OptIn, nn.Module):
+class Frontend(OptIn, nn.Module, ABC):
     """Vectors [B, S', D] of a batch of sources [B, S, ...], whatever they are stored as. Padding never changes a
     result: a source alone gives what it gives in any batch."""
 
