@@ -300,10 +300,7 @@ def updates(
             sums = []
             for batch, seed, is_last in group.batches(config, progress.update + 1):
                 with synchronized(batch_loss, when=is_last):  # all-reduce of gradients, in the last backward pass
-                    loss, batch_sums = batch_loss(batch, seed)
-                    (loss / (divisor / scale_before_backward(scale, processes))).backward()
-                del loss  # with it goes what the functions of its graph hold, before the next batch needs as much
-                sums.append(batch_sums)
+                    sums.append(_backward(batch_loss, batch, seed, divisor / scale_before_backward(scale, processes)))
             unscale_gradients(model, scale, processes)
             losses = _mean_losses(sums, group.tokens, processes)
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
@@ -321,6 +318,14 @@ def updates(
                 give_back_memory()
             yield update
         progress.next_epoch()
+
+
+def _backward(batch_loss: nn.Module, batch: Batch | None, seed: int | None, divisor: float) -> Tensor:
+    """Adds the gradients of a batch's loss over `divisor` to those of the parameters, and returns the sums of
+    `BatchLoss`. What the functions of its graph hold ends with this call, before the next batch needs as much."""
+    loss, sums = batch_loss(batch, seed)
+    (loss / divisor).backward()
+    return sums
 
 
 def _mean_losses(sums: Sequence[Tensor], tokens: int, processes: ProcessGroup) -> tuple[float, float, float]:

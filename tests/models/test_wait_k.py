@@ -86,7 +86,7 @@ def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, 
     assert torch.equal(model(pairs, wait_k=40).token_losses, usual)
 
 
-@combined(attention=SOFT, decoder=DECODERS)
+@combined(attention=[*SOFT], decoder=[*DECODERS])
 def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
     model = shake(Seq2Seq(config(SOFT[attention], decoder=decoder), 20, 14), scale=0.5)
     memory = model.wait(model.encode(pairs.source, pairs.source_mask), 2, pairs.source_mask.sum(1))
@@ -144,3 +144,14 @@ def test_the_encoders_and_first_states_that_can(encoder, init_hidden: str, can: 
     decoder = DECODERS["luong"].Config(hidden_size=6, readout_size=5, init_hidden=init_hidden)
     parts = {"embedding": EmbeddingConfig(embedding_dim=5), "encoder": encoder(hidden_size=6), "decoder": decoder}
     assert Seq2Seq(ModelConfig(**parts), 20, 14).supports_wait_k == can
+
+
+def test_the_last_positions_are_known_when_the_source_has_ended():
+    """Of a pyramid, whose last position may stand for fewer tokens than the others; wait-k hides it no longer."""
+    attention = {"attention": {"name": "general"}, "decoder": {"name": "luong", "init_hidden": "zeros"}}
+    model = Seq2Seq(ModelConfig(**attention, encoder={"name": "pyramid", "causal": True, "num_layers": 3}), 20, 14)
+    lengths = torch.tensor([5, 9, 8])
+    mask = torch.arange(9) < lengths[:, None]
+    memory = model.encode(mask.long(), mask)
+    assert model.read_for(memory, lengths).tolist() == [[4, 5, 5], [4, 8, 9], [4, 8, 8]]
+    assert model.wait(memory, 4, lengths).attention.visible_from.tolist() == [[0, 1, 1], [0, 4, 5], [0, 4, 4]]
