@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from mt.data.fields import ReadSource
-from mt.data.tokenizer import EOS, Tokenizer
+from mt.data.tokenizer import EOS, UNK, Tokenizer
 from mt.search.online import OnlineHypothesis
 
 
@@ -62,11 +62,25 @@ def word_delays(
     delays: list[int] = []
     word: list[int] = []
     for position, token in enumerate(ids):
-        if token == EOS or tokenizer.begins_word(token, word[-1] if word else None):
+        if token == EOS or _begins(tokenizer, ids, position, word, replaced):
             delays += [int(read[position])] * _count(tokenizer, word, position, replaced)
             word = []
         word.append(token)
     return (*delays, *[source_length] * _count(tokenizer, word, len(ids), replaced))
+
+
+def _begins(
+    tokenizer: Tokenizer, ids: Sequence[int], position: int, word: Sequence[int], replaced: Mapping[int, str]
+) -> bool:
+    """Returns whether a token begins a word. A replaced one may stand without a blank beside others."""
+    begins = tokenizer.begins_word(ids[position], word[-1] if word else None)
+    if not word or not begins or not tokenizer.marks_beginnings:
+        return begins
+    before = replaced.get(position - 1)
+    ends_before = ids[position - 1] == UNK if before is None else before.endswith(" ")
+    if position in replaced:
+        return replaced[position].startswith(" ") or ends_before
+    return begins if before is None else ends_before or tokenizer.begins_word(ids[position], None)
 
 
 def _count(tokenizer: Tokenizer, word: Sequence[int], end: int, replaced: Mapping[int, str]) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +56,10 @@ class Translation:
     cut: bool = False
     """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
     it may lack a part."""
+    further_units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """For some target tokens further words that stand in their place: of an entry with several words."""
+    replacements: Mapping[int, str] = field(default_factory=dict)
+    """For unknown target tokens what was written in their place, with the blanks around it."""
     replaced_unknown: int = 0
     """How many of its unknown words were replaced; see `mt.decoding.unknown_words`."""
     backdrop: Callable[[], Backdrop | None] | None = None
@@ -65,7 +69,7 @@ class Translation:
         """Compares what was decoded. The pictures and sounds that alignments are drawn on are left out."""
         if not isinstance(other, Translation):
             return NotImplemented
-        names = [field.name for field in fields(self) if field.name != "backdrop"]
+        names = [one.name for one in fields(self) if one.name != "backdrop"]
         return same_values([getattr(self, name) for name in names], [getattr(other, name) for name in names])
 
     def __hash__(self) -> int:
@@ -80,8 +84,15 @@ class Translation:
     def links(self) -> set[Link]:
         """The (source word, target word) pairs, counted from 0: each target token links its word to that of the source
         token with the largest weight. `mt.metrics.alignment.to_pharaoh` writes them as text."""
-        links = ((position, step) for step, position in enumerate(self.windows.peaks()) if position >= 0)
-        return project(links, self.source_units, self.target_units)
+        peaks = self.windows.peaks()
+        links = ((position, step) for step, position in enumerate(peaks) if position >= 0)
+        further = {
+            (source, unit)
+            for step, numbers in self.further_units.items()
+            if peaks[step] >= 0 and (source := self.source_units[peaks[step]]) is not None
+            for unit in numbers
+        }
+        return project(links, self.source_units, self.target_units) | further
 
     def figure(
         self,

@@ -291,5 +291,6 @@ def in_words(translator: Translator, translation: Translation, source: Raw) -> T
     return replace(
         translation,
         source_units=tuple(translator.field.units(length, translator.tokenizers.source, "word", source)),
-        target_units=tuple(target.decoded_unit_ids(translation.ids, "word")),
+        target_units=tuple(target.decoded_unit_ids(translation.ids, "word", translation.replacements)),
+        further_units=target.further_unit_ids(translation.ids, "word", translation.replacements),
     )

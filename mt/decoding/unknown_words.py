@@ -43,14 +43,23 @@ class UnknownWords:
         """Returns a translation of a source with its unknown words replaced, where it attended to a word at all when it
         wrote them."""
         unknown = [position for position, token in enumerate(translation.ids) if token == UNK]
-        words = source_words(self._translator.tokenizers.source, str(source)) if unknown else []
+        tokenizer = self._translator.tokenizers.source
+        words = source_words(tokenizer, str(source)) if unknown else []
+        places = _places_of_unknown(tokenizer, str(source)) if unknown else []
+        blanks = self._blanks(str(source)) if unknown else []
         entries = {}
         for position in unknown:
             pairs = zip(words, translation.alignment[position], strict=True)
             weights = [0.0 if word is None else weight for word, weight in pairs]
-            word = words[int(np.argmax(weights))]
-            if word is not None and max(weights) > 0:
-                entries[position] = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
+            if max(weights) <= 0:
+                continue
+            # Attention to another piece of a word whose one unknown piece is meant counts as attention to that.
+            place = places[int(np.argmax(weights))]
+            word = words[place]
+            if word is not None:
+                before, after = blanks[place]
+                entry = self._dictionary.get(word, self._dictionary.get(word.lower(), word))
+                entries[position] = f"{' ' if before else ''}{entry}{' ' if after else ''}"
         if not entries:
             return translation
         return replace(translation, **self._written(translation, entries), replaced_unknown=len(entries))
@@ -59,14 +68,59 @@ class UnknownWords:
         """Returns the fields of a translation about its text, with the tokens at some positions replaced."""
         target = self._translator.tokenizers.target
         ids = translation.ids
-        units_of_ids = target.decoded_unit_ids(ids, self._translator.link_unit, replaced)
-        text: dict[str, Any] = {"text": target.decode(ids, replaced), "target_units": tuple(units_of_ids)}
+        unit = self._translator.link_unit
+        text: dict[str, Any] = {
+            "text": target.decode(ids, replaced),
+            "target_units": tuple(target.decoded_unit_ids(ids, unit, replaced)),
+            "further_units": target.further_unit_ids(ids, unit, replaced),
+            "replacements": dict(replaced),
+        }
         if translation.words_read is None or translation.source_words is None:
             return text
         from mt.decoding.delays import word_delays  # Not above: it needs torch.
 
         delays = word_delays(target, ids, translation.words_read, translation.source_words, replaced)
         return {**text, "word_delays": delays}
+
+    def _blanks(self, text: str) -> list[tuple[bool, bool]]:
+        """Returns for each piece of a source whether a blank stands before and after what replaces an unknown piece of
+        the target: as in the source. Where the next piece of the target says itself whether it begins a word, it does.
+        """
+        source, target = self._translator.tokenizers
+        pieces = source.split(text)
+        if not target.marks_beginnings:
+            return [(True, True)] * len(pieces)
+        begins = [
+            not i or piece.startswith(SPACE) or pieces[i - 1].endswith(SPACE) for i, piece in enumerate(pieces[:-1])
+        ]
+        begins.append(True)  # the end of the source ends a word
+        tokens = source.encode([text])[0]
+        units_of_pieces = source.unit_ids(text)
+        ends = {number: i for i, number in enumerate(units_of_pieces)}
+        blanks = [(True, True)] * len(pieces)
+        for i, number in enumerate(units_of_pieces[:-1]):
+            if source.of_words:
+                blanks[i] = begins[i], begins[i + 1]
+            elif source.of_characters or tokens[i] == UNK:
+                blanks[i] = begins[i], False
+            else:
+                blanks[i] = begins[units_of_pieces.index(number)], begins[ends[number] + 1]
+        return blanks
+
+
+def _places_of_unknown(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Returns for each piece of a source the one that is meant by attention to it: of a word with one unknown piece
+    among several that; else the piece itself."""
+    tokens = tokenizer.encode([text])[0]
+    places = [*range(len(tokens))]
+    if tokenizer.of_words or tokenizer.of_characters:
+        return places
+    numbers = tokenizer.unit_ids(text)
+    unknown = [number for number, token in zip(numbers, tokens, strict=True) if token == UNK]
+    return [
+        next(i for i in places if numbers[i] == number and tokens[i] == UNK) if unknown.count(number) == 1 else place
+        for place, number in enumerate(numbers)
+    ]
 
 
 def source_words(tokenizer: Tokenizer, text: str) -> list[str | None]:

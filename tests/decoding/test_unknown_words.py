@@ -1,5 +1,6 @@
 """Unknown words are replaced by the source word that the attention is largest on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,46 @@ def test_words_of_pieces(kind: str, text: str, words: list[str | None] | None) -
     pieces = source.split(text)
     for word, piece, token in zip(result[:-1], pieces[:-1], source.encode([text])[0], strict=False):
         assert word == (piece if token == UNK else "towerzz" if pieces.index(piece) <= pieces.index("zz") else "talks")
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "char", "word"])
+def test_a_copy_of_the_source_is_spelt_as_the_source(kind: str, trained: Path) -> None:
+    """The unknown letters of a word that is copied piece by piece stand where they stood, and words keep their
+    blanks; so do delays."""
+    translator = mt.load(trained, device="cpu")
+    translator.tokenizers = tokenizers(kind)
+    for source in ["the toŋwer talks", "ŋtower, towerŋ ŋ", "ŋŋ the ŋaŋ", "two toŋ !", "ŋ"]:
+        ids = translator.tokenizers.target.encode([source])[0]
+        given = a_translation(translator, source, ids, [*range(len(ids))])
+        read = np.arange(1, len(ids) + 1)
+        result = UnknownWords(translator).replaced(replace(given, words_read=read, source_words=9), source)
+        assert UNK in ids and result.text == source
+        assert result.word_delays is not None and len(result.word_delays) == len(source.split())
+
+
+def test_attention_beside_the_unknown_piece_of_a_word_means_that(trained: Path) -> None:
+    translator = mt.load(trained, device="cpu")
+    translator.tokenizers = tokenizers("bpe")
+    source = "the toŋwer talks"
+    ids = translator.tokenizers.target.encode([source])[0]
+    peaks = [*range(len(ids))]
+    peaks[ids.index(UNK)] += 1
+    assert UnknownWords(translator).replaced(a_translation(translator, source, ids, peaks), source).text == source
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
+    translator = mt.load(trained, device="cpu")
+    translator.tokenizers = tokenizers(kind)
+    the = translator.tokenizers.target.encode(["the"])[0][:-1]
+    source = "the tower"
+    length = len(translator.tokenizers.source.encode([source])[0])
+    given = a_translation(translator, source, [*the, UNK, 3], [*range(len(the)), length - 2, length - 1])
+    units = translator.tokenizers.source.unit_ids(source)
+    result = UnknownWords(translator, {"tower": "hoher Turm"}).replaced(
+        replace(given, source_units=tuple(units)), source
+    )
+    assert result.text == "the hoher Turm" and result.links == {(0, 0), (1, 1), (1, 2)}
 
 
 def test_online_each_word_has_its_delay(trained_hard: Path) -> None:

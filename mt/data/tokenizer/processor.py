@@ -116,13 +116,21 @@ def units_of_pieces(
 
     text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
     """
+    for covered in covered_units(text, spans, character_units, of_words=of_words):
+        # `max` takes the first of equally frequent units, which ascend.
+        yield max(covered, key=covered.count) if covered else None
+
+
+def covered_units(
+    text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool
+) -> Iterator[Sequence[int]]:
+    """Yields for each piece the units of its characters, or that of the character that follows; see
+    `units_of_pieces`."""
     starts = [*itertools.accumulate((len(character.encode()) for character in text), initial=0)]
     characters = offsets_of_characters(text, of_words=of_words)
     for span in spans:
         begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
-        covered = character_units[begin:end] or character_units[begin : begin + 1] or character_units[-1:]
-        # `max` takes the first of equally frequent units, which ascend.
-        yield max(covered, key=covered.count) if covered else None
+        yield character_units[begin:end] or character_units[begin : begin + 1] or character_units[-1:]
 
 
 def _cut(word: str, unit: LinkUnit) -> list[str]:
@@ -176,6 +184,8 @@ class Tokenizer:
         # A model from elsewhere may mark where words end.
         self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
         self._escapes = self._known_escapes()
+        self.marks_beginnings = not (self.of_words or self._with_suffixes)
+        """Whether a piece that begins a word starts with `▁`, and any other goes on with the word before."""
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
@@ -267,7 +277,8 @@ class Tokenizer:
     def decode(self, ids: Sequence[int], replaced: Mapping[int, str] = {}) -> str:
         """Returns detokenised text. Pad, bos and eos are dropped, an unknown piece becomes ⁇.
 
-        replaced: for some of the ids, by their places, words that are written in place of their pieces.
+        replaced: for some of the ids, by their places, what is written in place of their pieces, with the blanks around
+            it, which may be none; where pieces do not mark beginnings of words, there are always some.
         """
         if replaced:
             return text_of(self._decoded(ids, replaced)[0], of_words=self.of_words)
@@ -302,12 +313,26 @@ class Tokenizer:
         units = units_of_pieces(decoded, spans, character_units, of_words=self.of_words)
         return [None if i in (PAD, BOS, EOS) else number for i, number in zip(ids, units, strict=True)]
 
+    def further_unit_ids(
+        self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]
+    ) -> dict[int, tuple[int, ...]]:
+        """Returns for replaced ids that stand for several units those beside that of `decoded_unit_ids`."""
+        if not replaced:
+            return {}
+        first = self.decoded_unit_ids(ids, unit, replaced)
+        decoded, spans = self._decoded(ids, replaced)
+        character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
+        covered = [*covered_units(decoded, spans, character_units, of_words=self.of_words)]
+        further = {place: tuple(sorted({*covered[place]} - {first[place]})) for place in replaced}
+        return {place: numbers for place, numbers in further.items() if numbers}
+
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
         """Returns what SentencePiece decodes, and where each piece stands in it."""
         serialized = self._processor.decode([int(i) for i in ids], out_type="serialized_proto")
         surfaces = [piece.surface for piece in _SpTextProto.FromString(serialized).pieces]
         for place, word in replaced.items():
-            surfaces[place] = f" {word.translate(self._escapes)} "  # as SentencePiece sets ⁇ apart
+            text = word.translate(self._escapes)
+            surfaces[place] = text if self.marks_beginnings else f" {text} "  # as SentencePiece sets ⁇ apart
         ends = itertools.accumulate((len(surface.encode()) for surface in surfaces), initial=0)
         return "".join(surfaces), list(itertools.pairwise(ends))
 
