@@ -4,7 +4,7 @@
 
 Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
 RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
-test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched. Of OWNER/NAME on the hub
+test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched. Of hf://OWNER/NAME
 they go to outputs/OWNER/NAME/evaluations/... in the working directory.
 
 Several runs of one vocabulary are decoded together (RUN1 RUN2 ...): the mean of their probabilities, on the data and by
@@ -29,7 +29,7 @@ from mt.cli.arguments import (
     load_translator,
 )
 from mt.cli.parser import Parser
-from mt.decoding.load import is_repository
+from mt.decoding.load import repository_of
 from mt.errors import UserError, reported
 from mt.evaluation.run_evaluation import PlotOptions, RunEvaluation
 from mt.metrics.latency import LatencyUnit
@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unit = options.latency_unit
     run = options.run[0]
     # What is downloaded lies in a cache, where nobody looks for results.
-    home = Path("outputs") / run if is_repository(str(run)) else run
+    repository = repository_of(str(run))
+    home = run if repository is None else Path("outputs") / repository
     with reported(), in_flags():
         translator = load_translator(options)
         config = translator.config

@@ -4,7 +4,7 @@
     python scripts/export.py RUN DIR --format onnx [--int8]
 
 DIR gets the weights, the tokenizers, config.json, a model card (README.md: data, scores and their signatures) and the
-LICENSE. `mt.load` and the other scripts take it as they take RUN, and OWNER/NAME where it was uploaded.
+LICENSE. `mt.load` and the other scripts take it as they take RUN, and hf://OWNER/NAME where it was uploaded.
 
 --format onnx writes graphs of the encoder and of a decoder's step instead, for ONNX Runtime (extra onnx), which decodes
 with them: `load(DIR, engine="onnx")` and scripts/translate.py --engine onnx, both also where there is no torch, and

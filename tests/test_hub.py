@@ -15,7 +15,7 @@ from huggingface_hub import constants
 import mt
 from mt.cli.arguments import add_run_options, load_translator
 from mt.cli.parser import Parser
-from mt.decoding.load import is_repository, push, require_name
+from mt.decoding.load import push, repository_of, require_name
 from mt.errors import UserError
 from mt.export.folder import export
 from scripts.evaluate import main as evaluate
@@ -159,10 +159,10 @@ def test_what_is_pushed_is_what_is_loaded(
     downloaded(hub, cache)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     own = mt.load(trained, device="cpu").translate(SOURCE)
-    for name in ("me/model", Path("me/model")):
+    for name in ("hf://me/model", Path("hf://me/model"), "me/model", Path("me/model")):
         result = mt.load(name, device="cpu").translate(SOURCE)
         assert (result.text, result.score) == (own.text, own.score)
-    assert 'load("me/model").translate' in hub["README.md"].decode()
+    assert 'load("hf://me/model").translate' in hub["README.md"].decode()
 
 
 def test_commands_load_what_was_downloaded_where_there_is_no_network(
@@ -173,7 +173,7 @@ def test_commands_load_what_was_downloaded_where_there_is_no_network(
     monkeypatch.setattr(constants, "ENDPOINT", NOWHERE)
     parser = Parser(None)
     add_run_options(parser)
-    options = parser.parse_args(["me/model", "--device", "cpu"])
+    options = parser.parse_args(["hf://me/model", "--device", "cpu"])
     assert load_translator(options).translate(SOURCE).text == mt.load(trained, device="cpu").translate(SOURCE).text
     assert options.run == snapshot
     with pytest.raises(UserError, match=r"^--checkpoint last chooses among the checkpoints of a run, and"):
@@ -186,7 +186,7 @@ def test_evaluations_of_a_repository_are_written_to_the_working_directory(
     export(trained, tmp_path / "export")
     downloaded({path.name: path.read_bytes() for path in (tmp_path / "export").iterdir()}, cache)
     before = sorted(cache.rglob("*"))
-    evaluate(["me/model", "--device", "cpu", "--corpora", str(corpora)])
+    evaluate(["hf://me/model", "--device", "cpu", "--corpora", str(corpora)])
     assert capsys.readouterr().out.endswith("\n\noutputs/me/model/evaluations/test-best-beam\n")
     assert (tmp_path / "here/outputs/me/model/evaluations/test-best-beam/results.json").is_file()
     assert sorted(cache.rglob("*")) == before
@@ -194,11 +194,9 @@ def test_evaluations_of_a_repository_are_written_to_the_working_directory(
 
 def test_a_repository_that_there_is_not(hub: dict[str, bytes], cache: Path) -> None:
     with pytest.raises(UserError) as caught:
-        mt.load("me/none")
+        mt.load("hf://me/none")
     sentence = str(caught.value)
-    assert sentence.startswith(
-        "there is no folder me/none here, and the repository of this name cannot be had from the"
-    )
+    assert sentence.startswith("the repository me/none cannot be had from the Hugging Face hub (")
     assert "404" in sentence and sentence.endswith("your token (hf auth login)") and "\n" not in sentence
 
 
@@ -208,14 +206,32 @@ def test_a_repository_that_was_not_downloaded_without_a_network(
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
     monkeypatch.setattr(constants, "ENDPOINT", NOWHERE)
-    with pytest.raises(UserError, match=r"^there is no folder me/model here, .*: give the folder that training"):
-        mt.load("me/model")
+    with pytest.raises(UserError, match=r"^the repository me/model cannot be had .*: look after the name"):
+        mt.load("hf://me/model")
+
+
+def test_a_mistyped_path_asks_no_network(hub: dict[str, bytes], cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    answer = Hub.do_GET
+    monkeypatch.setattr(Hub, "do_GET", lambda self: (asked.append(self.path), answer(self)))
+    monkeypatch.setattr(Hub, "do_HEAD", lambda self: (asked.append(self.path), answer(self)), raising=False)
+    for path in ("runs/mistyped", "./runs/x", "~/runs", "runs/a/b", "../x", "/x/y"):
+        with pytest.raises(UserError):
+            mt.load(path)
+    with pytest.raises(UserError, match=r"^there is no folder runs/x here, .* or hf://runs/x for one on the Hugging"):
+        mt.load("runs/x")
+    with pytest.raises(UserError, match=r"is no name of a repository"):
+        mt.load("hf://runs")
+    assert not asked
+    with pytest.raises(UserError):
+        mt.load("hf://me/none")
+    assert asked
 
 
 def test_a_path_is_no_name(cache: Path) -> None:
     Path("outputs").mkdir()
-    assert is_repository("me/model")
+    assert repository_of("me/model") == repository_of("hf://me/model") == repository_of("hf:/me/model") == "me/model"
     for path in ("outputs/model", "model", "./model", "../model", "/model", "me/model/last", "me/model/", "a b/c", ""):
-        assert not is_repository(path)
+        assert repository_of(path) is None
     with pytest.raises(UserError, match=r"^outputs/model is not a run folder"):
         mt.load("outputs/model")

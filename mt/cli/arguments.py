@@ -74,7 +74,7 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engin
     several: the help about several runs, where they are allowed. engine: whether to add what computes the model, and in
     what precision.
     """
-    help_text = "the folder that training printed, or OWNER/NAME on the Hugging Face hub"
+    help_text = "the folder that training printed, or hf://OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
     parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
     parser.add_argument("--checkpoint", help="best, where none is named, last, average or ema where the run made one")

@@ -122,6 +122,13 @@ def fixed_order(source_lengths: np.ndarray, *, max_tokens: int) -> list[np.ndarr
     return _cut(np.argsort(source_lengths, kind="stable"), source_lengths, max_tokens, len(source_lengths))
 
 
+def batches_of_pairs(source_lengths: np.ndarray, target_lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
+    """Returns batches for evaluation of pairs: every pair once, sorted by the longer of its sides; at most `max_tokens`
+    on either side, padding included, but for a pair that is longer."""
+    order = np.lexsort((source_lengths, np.maximum(source_lengths, target_lengths)))
+    return _cut(order, np.maximum(source_lengths, target_lengths), max_tokens, len(order))
+
+
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:
     """Cuts `order` into runs of up to `max_count`, in which the longest length x count stays within `max_tokens`."""
     batches = []

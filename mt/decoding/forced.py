@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
-from mt.data.batches import Batch, collate, fixed_order
+from mt.data.batches import Batch, batches_of_pairs, collate
 from mt.data.fields import TEXT, Field, Raw, Row, as_list, require_texts
 from mt.data.tokenizer import normalize
 from mt.decoding.modes import DecodableModel, decodes_hard, evaluation_mode
@@ -29,7 +29,8 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 def forced_batches(
     model: DecodableModel,
-    lengths: np.ndarray,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
     pairs: Callable[[np.ndarray], list[Pair]],
     *,
     precision: str,
@@ -41,12 +42,13 @@ def forced_batches(
 ) -> Iterator[tuple[np.ndarray, Batch, Loss]]:
     """Yields the indices of each batch of pairs, the batch, and its loss with the attention.
 
-    lengths: [N], by which pairs are put into batches of at most `max_tokens`. pairs: returns the (source row, target
+    source_lengths, target_lengths: [N] each. Pairs of like lengths are put together, in batches of at most `max_tokens`
+    on either side, padding included. pairs: returns the (source row, target
     ids) of indices, EOS last. wait_k: see `Seq2Seq.wait`. source: the field of the sources. processes: each of them
     goes through a share of the batches.
     """
     device = next(model.parameters()).device
-    for indices in processes.share(fixed_order(lengths, max_tokens=max_tokens)):
+    for indices in processes.share(batches_of_pairs(source_lengths, target_lengths, max_tokens)):
         batch = collate(pairs(indices), source).to(device)
         # Not around the yield, which would change how the caller computes in between.
         with evaluation_mode(model), torch.no_grad(), autocast(device, precision):
@@ -72,7 +74,8 @@ def forced_rows(
     pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, targets, strict=True)]
     batches = forced_batches(
         network.model,
-        np.array([max(network.field.length(row), len(target)) for row, target in pairs]),
+        np.array([network.field.length(row) for row, _ in pairs]),
+        np.array([len(target) for _, target in pairs]),
         lambda indices: [pairs[i] for i in indices],
         precision=network.precision,
         hard=hard,

@@ -17,6 +17,10 @@ FILES = ("*.json", "*.safetensors", "*.onnx", "tokenizer*")
 """The files of a repository that decoding may need."""
 
 
+_PREFIX = "hf:"
+"""What a name on the hub begins with; a `Path` makes `hf:/` of `hf://`."""
+
+
 def require_name(repository: str) -> None:
     """Raises UserError where this is no name of a repository."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
@@ -30,33 +34,43 @@ def require_name(repository: str) -> None:
         raise UserError(f"{shown(repository)} is no name of a repository ({reason}): give OWNER/NAME") from None
 
 
-def is_repository(run: str) -> bool:
-    """Returns whether a run is named as a repository is, and cannot be a path: it has no folder OWNER here."""
+def repository_of(run: str) -> str | None:
+    """Returns OWNER/NAME of `hf://OWNER/NAME`, and of OWNER/NAME where no folder OWNER is here; None of a path. Raises
+    UserError where the prefix is before another name."""
+    if run.startswith(_PREFIX):
+        name = run.removeprefix(_PREFIX).lstrip("/")
+        require_name(name)
+        return name
     if run.count("/") != 1 or os.path.lexists(run.partition("/")[0]):
-        return False
+        return None
     try:
         require_name(run)
     except UserError:
-        return False
-    return True
+        return None
+    return run
 
 
-def download(repository: str) -> Path:
-    """Returns the folder with a repository's files, in the cache of `huggingface_hub`: downloads what is not there yet,
-    and without a network takes what is there.
+def download(repository: str, *, ask_hub: bool) -> Path:
+    """Returns the folder with a repository's files, in the cache of `huggingface_hub`.
 
-    Raises UserError where there is no such repository, or it cannot be reached and was not downloaded before.
+    ask_hub: whether to download what is not there yet, where there is a network. Otherwise no request is made, so that
+    a mistyped path stays on this machine. Raises UserError where the files are not there, and cannot be had.
     """
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(repository, allow_patterns=list(FILES)))
+        return Path(snapshot_download(repository, allow_patterns=list(FILES), local_files_only=not ask_hub))
     except Exception as error:
+        reason = _reason(error)
+    if ask_hub:
         raise UserError(
-            f"there is no folder {repository} here, and the repository of this name cannot be had from the Hugging "
-            f"Face hub ({_reason(error)}): give the folder that training printed, or look after the name, the network "
-            "and your token (hf auth login)"
-        ) from None
+            f"the repository {repository} cannot be had from the Hugging Face hub ({reason}): look after the name, the "
+            "network and your token (hf auth login)"
+        )
+    raise UserError(
+        f"there is no folder {repository} here, and no repository of this name was downloaded before: give the folder "
+        f"that training printed, or hf://{repository} for one on the Hugging Face hub"
+    )
 
 
 def push(folder: Path, repository: str) -> str:
@@ -104,8 +118,8 @@ def load(
     precision: Precision | None = None,
 ) -> "Translator":
     """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder, which may
-    be a repository of the Hugging Face hub (OWNER/NAME, see `folders`); of several, in torch, their ensemble, with the
-    configuration of the first.
+    be a repository of the Hugging Face hub (hf://OWNER/NAME, see `folders`); of several, in torch, their ensemble, with
+    the configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one; a folder that was exported holds one. engine: onnx
     for a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and
@@ -140,11 +154,17 @@ def _require_names(options: Mapping[str, object]) -> None:
 
 
 def folders(run: Runs) -> list[Path]:
-    """Returns the folders of a run or of several; of OWNER/NAME, where no folder OWNER is here, the downloaded files of
-    this repository of the Hugging Face hub. Raises UserError for what names none."""
+    """Returns the folders of a run or of several; of hf://OWNER/NAME the files of this repository of the Hugging Face
+    hub, which are downloaded once; of OWNER/NAME, where no folder OWNER is here, those that were downloaded before.
+    Raises UserError for what names none."""
     runs: list[object] = [run] if isinstance(run, str | bytes | Path) or not isinstance(run, Iterable) else list(run)
     for one in runs:
         if not isinstance(one, str | Path) or not str(one):
             kind = "empty" if isinstance(one, str) else f"of type {type(one).__name__}"
             raise UserError(f"run is {kind}: give the folder that training printed, a str or a Path, or a list of them")
-    return [download(str(one)) if is_repository(str(one)) else Path(str(one)) for one in runs]
+    return [_folder(str(one)) for one in runs]
+
+
+def _folder(run: str) -> Path:
+    repository = repository_of(run)
+    return Path(run) if repository is None else download(repository, ask_hub=run.startswith(_PREFIX))

@@ -29,9 +29,13 @@ def refuse_long_texts(texts: Iterable[str], limit: int, name: str, first_number:
     for number, text in enumerate(texts, start=first_number):
         # A text of few characters cannot have many words; most need no counting.
         if len(text) > limit and (words := count_words(text)) > limit:
+            between_blanks = len(text.split())
+            size = f"{words} words"
+            if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
+                runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
+                size = f"{runs} of {len(text)} characters in all, as long as {words} words"
             raise UserError(
-                f"{name} {number} has {words} words, and at most {limit} are read at once: split it into sentences, "
-                "one a line"
+                f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a line"
             )
 
 

@@ -146,7 +146,7 @@ def teacher_forced_pass(
     unit = "word" if links and any(split.links()) else translator.unit
     batches = forced_batches(
         network.model,
-        split.lengths()[0],
+        *split.lengths(),
         split.ids,
         precision=network.precision,
         hard=hard,

@@ -95,7 +95,7 @@ class Card(NamedTuple):
     def _use(self) -> Iterator[str]:
         engine = ', engine="onnx"' if self.format == "onnx" else ""
         command = " --engine onnx" if self.format == "onnx" else ""
-        name = self.repository or "FOLDER"
+        name = f"hf://{self.repository}" if self.repository else "FOLDER"
         where = "which downloads it" if self.repository else "on a copy of this folder"
         yield from ("", "## Use", "", f"With mt {self.meta.versions['mt']}, {where}:", "")
         yield "    from mt import load"

@@ -1,9 +1,11 @@
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
 from mt.config import Config
+from mt.data.batches import batches_of_pairs
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
@@ -32,15 +34,26 @@ def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> No
 
 def test_between_batches_the_caller_computes_as_before(translator: Translator, corpus: Corpus) -> None:
     split = corpus.split("test")
-    batches = forced_batches(
-        translator.model, split.lengths()[0], split.ids, precision="bf16", hard=False, max_tokens=20
-    )
+    batches = forced_batches(translator.model, *split.lengths(), split.ids, precision="bf16", hard=False, max_tokens=20)
     count = 0
     for indices, batch, loss in batches:
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
         assert len(indices) == len(batch.source) and not loss.sum.requires_grad
         count += 1
     assert count > 1
+
+
+def test_batches_of_pairs_hold_so_many_tokens_on_either_side() -> None:
+    """Short sources with long targets would be one batch by the lengths of their sources."""
+    rng = np.random.default_rng(1)
+    sources = np.array([3] * 40 + [*rng.integers(1, 50, 40)])
+    targets = np.array([*rng.integers(1, 200, 40), *rng.integers(1, 50, 40)])
+    batches = batches_of_pairs(sources, targets, 100)
+    assert sorted(np.concatenate(batches).tolist()) == [*range(80)]
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(sources[batch].max(), targets[batch].max()) <= 100
+    longest = [max(sources[batch].max(), targets[batch].max()) for batch in batches]
+    assert longest == sorted(longest) and len(batches) < 60
 
 
 @pytest.mark.parametrize(
@@ -72,7 +85,7 @@ def test_online_decoding_needs_a_model_that_does_not_read_ahead(
         )
 
 
-@combined(attention=ATTENTIONS, decoder=["luong", "bahdanau"])
+@combined(attention=[*ATTENTIONS], decoder=["luong", "bahdanau"])
 def test_what_can_be_read_hard_and_online(attention: str, decoder: str, configure: Callable[..., Config]) -> None:
     options = {"name": decoder, "hidden_size": 8, "readout_size": 32, "init_hidden": "zeros"}
     source = {"name": attention, "context": "last"} if attention == "none" else {"name": attention}

@@ -235,10 +235,18 @@ def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("word", "count"), [("word ", 10_001), ("鳥", 10_001), ("a" * 20, 10_001), *exhaustive(("word ", 100_000))]
+    ("word", "size"),
+    [
+        ("word ", "10001 words"),
+        ("鳥", "one word of 10001 characters in all, as long as 10001 words"),
+        ("a" * 20, "one word of 200020 characters in all, as long as 10001 words"),
+        *exhaustive(("word ", "100000 words")),
+    ],
 )
-def test_an_endless_text_is_refused(word: str, count: int, translator: Translator) -> None:
-    sentence = rf"^text 2 has {count} words, and at most 10000 are read at once: split it into sentences, one a line$"
+def test_an_endless_text_is_refused(word: str, size: str, translator: Translator) -> None:
+    """Its size is told as it is: one word is not told as thousands."""
+    count = 100_000 if size == "100000 words" else 10_001
+    sentence = rf"^text 2 has {size}, and at most 10000 are read at once: split it into sentences, one a line$"
     with pytest.raises(UserError, match=sentence):
         translator.translate(["two", word * count])
     with pytest.raises(UserError, match=sentence):
