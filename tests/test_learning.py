@@ -22,11 +22,10 @@ from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.encoders.ssru import SSRUConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from mt.step import BOS, EOS
 from tests.marks import chosen, exhaustive
 from tests.search.searches import greedy
 
-BOS = 2
-EOS = 3
 SYMBOLS = range(4, 16)
 COPIED_LENGTHS = (2, 4)
 REVERSED_LENGTHS = (7, 9)

@@ -34,7 +34,7 @@ BEAM = (
     "mt/decoding/torch_network.py",
     "mt/search/config.py",
     "mt/search/beam.py",
-    "mt/search/history.py",
+    "mt/search/hypothesis.py",
     "mt/search/stepper.py",
     "mt/search/torch_stepper.py",
     "mt/models/decoders/base.py",

@@ -18,9 +18,8 @@ from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.models.seq2seq import Loss
 from mt.search.config import waits
-from mt.search.hypothesis import Hypothesis
+from mt.search.hypothesis import Hypothesis, Windows
 from mt.search.revision import revised_search
-from mt.search.windows import Windows
 
 # Teacher forcing: the loss and the attention of a model that reads the targets as they are.
 
@@ -126,7 +125,7 @@ def _aligned(
         scores = (-loss.token_losses.sum(1)).tolist()
         for i, weights, score in zip(indices, loss.attention.weights.cpu(), scores, strict=True):
             windows = Windows.whole(weights[: len(ids[i])].clone().numpy())
-            forced = Hypothesis(tuple(ids[i]), score, score, windows, None, None)
+            forced = Hypothesis(tuple(ids[i]), score, score, windows)
             read = translator.read_source(rows[i], sources[i])
             target_units = target.unit_ids(targets[i], translator.link_unit)
             results[i] = translator.translation(normalize(targets[i]), read, forced, target_units)

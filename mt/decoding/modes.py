@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.models.batch import Batch
-from mt.models.decoders import Prediction
 from mt.models.frontends import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.limits import MAX_LENGTH
+from mt.step import Prediction
 
 # The interface of models that decoding and evaluation use: a trained model, or an ensemble.
 

@@ -15,7 +15,7 @@ from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
 from mt.errors import UserError, unwritten
 from mt.metrics.alignment import Link, positions_of_words, project, weights_between_words
-from mt.search.windows import Windows, same_values
+from mt.search.hypothesis import Windows, same_values
 
 if TYPE_CHECKING:
     from mt.plots import Figure
@@ -31,13 +31,11 @@ class Translation:
     tokens: tuple[str, ...]
     source_tokens: tuple[str, ...]
     windows: Windows
-    """The attention weights of the hypothesis that won, of each target token where they are not 0."""
+    """Where each target token of the hypothesis that won attended."""
     source_units: tuple[int | None, ...] = ()
     """[S]: the word that each source token belongs to, None for EOS; see `Tokenizer.unit_ids`."""
     target_units: tuple[int | None, ...] = ()
     """[T]: likewise of the target."""
-    stops: np.ndarray | None = None
-    """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
     delays: np.ndarray | None = None
     """[T] int64: source tokens read before each target token was written; None unless decoded online."""
     words_read: np.ndarray | None = None
@@ -51,8 +49,6 @@ class Translation:
     """How many positions, up to where it stopped, a hard attention attended to; None for one, or no fixed number."""
     ids: tuple[int, ...] = ()
     """[T]: of the target tokens."""
-    energies: int | None = None
-    """How many energies a hard monotonic attention computed to find its stops; None for other ones."""
     cut: bool = False
     """Whether it reached the limit of its length (`search.max_ratio`, `search.max_length`) and was ended there, so that
     it may lack a part."""
@@ -79,6 +75,17 @@ class Translation:
     def alignment(self) -> np.ndarray:
         """[T, S] float32: the attention weights."""
         return self.windows.dense(len(self.source_tokens))
+
+    @property
+    def stops(self) -> np.ndarray | None:
+        """[T] int64: where a hard attention stopped, -1 where it selected nothing; None where it is soft."""
+        return self.windows.stops
+
+    @property
+    def energies(self) -> int | None:
+        """How many positions a hard monotonic attention looked at, to find its stops; None for other ones."""
+        looked_at = self.windows.looked_at
+        return None if looked_at is None else int(looked_at.sum())
 
     @property
     def links(self) -> set[Link]:

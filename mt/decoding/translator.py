@@ -14,11 +14,10 @@ from mt.decoding.network import Network, decode_rows
 from mt.decoding.translation import Translation
 from mt.errors import UserError, invalid_choice
 from mt.search.config import SearchConfig, is_online
-from mt.search.hypothesis import Hypothesis
+from mt.search.hypothesis import EMPTY, Hypothesis
 from mt.search.online import OnlineHypothesis
 from mt.search.options import MAX_BEAM_SIZE
 from mt.search.revision import limited_as, n_best_search, online_search, require_search
-from mt.search.windows import EMPTY
 
 # Refusals of sources that are too long: texts by their words, encoded rows by the positions that a model reads.
 
@@ -254,9 +253,7 @@ class Translator:
             windows=hypothesis.windows,
             source_units=tuple(source.units),
             target_units=tuple(target_units),
-            stops=hypothesis.stops,
             chunk_size=self.network.chunk_size,
-            energies=hypothesis.energies,
             cut=hypothesis.cut,
             backdrop=source.backdrop,
             ids=tuple(hypothesis.tokens),

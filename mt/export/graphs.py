@@ -148,8 +148,9 @@ class _Step(nn.Module):
         memory = with_tensors(self.memory, parts[:count])
         state = with_tensors(self.state, parts[count:])
         prediction = self.model.step(tokens, memory, state, hard=self.hard)
-        window = [part for part in (prediction.stops, prediction.first) if part is not None]
-        return (prediction.log_probs(), prediction.weights, *window, *tensors_of(prediction.state))
+        weights, stops, first, _ = prediction.attended
+        window = [part for part in (stops, first) if part is not None]
+        return (prediction.log_probs(), weights, *window, *tensors_of(prediction.state))
 
 
 def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:

@@ -1,33 +1,54 @@
 """Hard steps of monotonic attentions on a CPU, in one compiled loop: for each row of a batch its energies from where
-it is to where it stops, a softmax over the window that ends there, and the context. One step, or all where their
+it is to where it stops, a softmax over the chunk that ends there, and the context. One step, or all where their
 queries are known.
 
 A step of one row looks at a position or two, which takes less time than any call of PyTorch. So the loop is given
-addresses, sizes and strides, checks them, and fills everything that a step returns. The same in PyTorch, block by
-block, is `mt.models.attention.hard_steps`.
+whole numbers, checks them, and fills everything that a step returns. First stand the calls, then the loops, for one
+step and for all, and what both are made of. The same in PyTorch is the hard form of `mt.models.attention.monotonic`.
+
+Of each tensor a loop is given sizes, strides and address; 0 is the address of a tensor that is not there:
+
+    values, keys   [B, S, V] and [B, S, K]
+    mask           [B, S], and the address of `complete`
+    energy         query [B, K], keys, and a scale: addresses of direction, gain and bias, and whether the direction is
+                   divided by its length
+    rule           a `Rule`
+    state          last stops [B], positions [B], and the address of `first`
+    steps          how many queries a row has, and how far apart they are, of either energy
+    outputs        W, and the addresses of contexts [B, V], weights [B, W] and numbers [5, B]: stops, last stops,
+                   positions, first and looked_at (see `mt.step.Attended`)
+
+Within the loops positions are columns of the source.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from functools import cache
+from math import exp, sqrt
+from typing import Any, NamedTuple, cast, no_type_check
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from mt.kernels.compiled import Array
-from mt.kernels.hard_step_loop import step_loop, steps_loop
+from mt.kernels.compiled import Array, Loop, compiled, float32_at, int64_at, uint8_at
+from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 WINDOW = 64
 """Positions of a window that there is room for at first: where it is wider, a step is taken once more."""
+ZERO = np.float32(0)
+ONE = np.float32(1)
+FLOAT = 4  # bytes
 
 
 class PlainEnergy(NamedTuple):
-    """The energies of queries: gain * (query . key) + bias, or, where there is a direction v, gain * v . tanh(query +
-    key) + bias."""
+    """The energies of queries and keys: gain * (query . key) + bias, or, where there is a direction v, gain * v .
+    tanh(query + key) + bias."""
 
     query: Float[Tensor, "B *steps K"]
     """One of each row, or one of each of its steps."""
+    keys: Float[Tensor, "B S K"]
     direction: Float[Tensor, " K"] | None = None
     normalized: bool = False
     """Whether the direction is divided by its length."""
@@ -35,47 +56,31 @@ class PlainEnergy(NamedTuple):
     bias: Float[Tensor, ""] | None = None
 
 
-@runtime_checkable
-class Source(Protocol):
-    """What a step looks at and attends to: a memory of an attention, which is a named tuple."""
-
-    @property
-    def keys(self) -> tuple[Tensor, ...]:
-        """Each [B, S, K]; those of the first energy come first, those of the other last."""
-
-    @property
-    def values(self) -> Tensor:
-        """[B, S, V]"""
-
-    @property
-    def mask(self) -> Tensor:
-        """[B, S] bool: true on real positions; padding is on the right."""
-
-    @property
-    def complete(self) -> Tensor | None:
-        """[B] bool: false where the source goes on; None: nowhere."""
-
-    @property
-    def first(self) -> Tensor | None:
-        """[B] int64: the source position of column 0; None: 0."""
-
-    def _replace(self, *, keys: tuple[Tensor, ...] = ..., values: Tensor = ..., mask: Tensor = ...) -> "Source": ...
+Energies = tuple[PlainEnergy, PlainEnergy]
+"""Those by which a row stops, at the first that is not negative, and those of the softmax."""
 
 
-class Outcome(NamedTuple):
-    """A step of each row. Positions count from the beginning of the source."""
+class Source(NamedTuple):
+    """What a step attends to."""
 
-    context: Float[Tensor, "B V"]
-    weights: Float[Tensor, "B W"]
-    """The weights of W positions from `first` on: as many as the widest window has, one at least."""
-    stops: Int[Tensor, " B"]
-    """A position, SELECTED_NONE or NEEDS_MORE_SOURCE."""
-    last_stops: Int[Tensor, " B"]
-    positions: Int[Tensor, " B"]
-    """What the next step looks at first."""
-    first: Int[Tensor, " B"]
-    energies: Int[Tensor, " B"]
-    """How many positions were looked at."""
+    values: Float[Tensor, "B S V"]
+    mask: Tensor
+    """[B, S] bool: true on real positions; padding is on the right."""
+    complete: Tensor | None = None
+    """[B] bool: false where the source goes on; None: nowhere."""
+    first: Tensor | None = None
+    """[B] int64: the source position of column 0; None: 0."""
+
+
+class Rule(NamedTuple):
+    """Where a row attends and stops, in whole numbers."""
+
+    lookback: int
+    """Positions before its stop that a row attends to at most."""
+    since_last_stop: int
+    """1: none of them lies before the last stop."""
+    mass_preservation: int
+    """1: a row that passes a whole source stops at its last position."""
 
 
 def is_compiled(query: Tensor, values: Tensor) -> bool:
@@ -84,101 +89,73 @@ def is_compiled(query: Tensor, values: Tensor) -> bool:
         query.is_cpu
         and query.dtype == values.dtype == torch.float32
         and not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"))
-        and step_loop() is not None
+        and hard_loops() is not None
     )
 
 
 def hard_step(
-    energies: tuple[PlainEnergy, PlainEnergy],
-    source: Source,
-    state: tuple[Tensor, ...],
-    lookback: int | None,
-    mass_preservation: bool,
-) -> Outcome:
+    energies: Energies, source: Source, state: tuple[Tensor, ...], rule: Rule
+) -> tuple[Float[Tensor, "B V"], Attended, tuple[Tensor, Tensor]]:
     """Takes one step of each row, where `is_compiled`.
 
-    energies: those by which a row stops, at the first that is not negative, and those of the softmax. state: the last
-    stop, and the position that is looked at first, both [B] int64. lookback: positions before its stop that a row
-    attends to; None: those from the last stop on. mass_preservation: whether a row that passes a whole source stops at
-    its last position. Raises ValueError where shapes do not fit.
+    state: the last stop, and the position that is looked at first, both [B] int64. Returns the context, where the rows
+    attended, over as many positions as the widest window has, one at least, and the state after the step. Raises
+    ValueError where shapes do not fit.
     """
-    rule = _rule(lookback, mass_preservation)
-    try:
-        context, weights, numbers = _step(energies, source, state, rule)
-    except ValueError:
-        context, weights, numbers = _step(*_beside(energies, source), state, rule)
-    return Outcome(context, weights, *numbers.unbind())
+    context, weights, numbers = _call(_call_step, energies, source, state, rule)
+    stops, last_stops, positions, first, looked_at = numbers.unbind()
+    return context, Attended(weights, stops, first, looked_at), (last_stops, positions)
 
 
-def hard_steps(
-    energies: tuple[PlainEnergy, PlainEnergy], source: Source, lookback: int | None, mass_preservation: bool
-) -> tuple[Tensor, ...]:
+def hard_steps(energies: Energies, source: Source, rule: Rule) -> tuple[Tensor, ...]:
     """Takes all steps of each row from the first column of the source on, where `is_compiled`. energies: of queries
     [B, T, K]; the rest as of `hard_step`.
 
     Returns contexts [B, T, V], and over the whole source, [B, T, S], the weights, and 1 where a step stops.
     """
-    rule = _rule(lookback, mass_preservation)
+    return tuple(map(torch.from_numpy, _call(_call_steps, energies, source, rule)))
+
+
+def _call(call: Loop, energies: Energies, source: Source, *rest: Any) -> Any:
+    """Calls a loop, with copies of what it refuses, perhaps as the numbers of a position do not lie side by side."""
     try:
-        outcome = _steps(energies, source, rule)
+        return call(energies, source, *rest)
     except ValueError:
-        outcome = _steps(*_beside(energies, source), rule)
-    return tuple(map(torch.from_numpy, outcome))
+        made_contiguous = tuple(
+            energy._replace(query=energy.query.contiguous(), keys=energy.keys.contiguous()) for energy in energies
+        )
+        source = source._replace(values=source.values.contiguous(), mask=source.mask.contiguous())
+        return call(made_contiguous, source, *rest)
 
 
-def _rule(lookback: int | None, mass_preservation: bool) -> tuple[int, int]:
-    return -1 if lookback is None else lookback, int(mass_preservation)
-
-
-def _beside(
-    energies: tuple[PlainEnergy, PlainEnergy], source: Source
-) -> tuple[tuple[PlainEnergy, PlainEnergy], Source]:
-    """Copies what a loop has refused, perhaps as the numbers of a position do not lie side by side."""
-    stop, chunk = (energy._replace(query=energy.query.contiguous()) for energy in energies)
-    keys = tuple(part.contiguous() for part in source.keys)
-    copied = source._replace(keys=keys, values=source.values.contiguous(), mask=source.mask.contiguous())
-    return (stop, chunk), copied
-
-
-def _step(
-    energies: tuple[PlainEnergy, PlainEnergy], source: Source, state: tuple[Tensor, ...], rule: tuple[int, int]
+def _call_step(
+    energies: Energies, source: Source, state: tuple[Tensor, ...], rule: Rule
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Calls the loop of a step, while the tensors stay where they are; once more where a window has no room."""
-    loop = step_loop()
-    assert loop is not None
+    loop, _ = cast(tuple[Loop, ...], hard_loops())
     last_stops, positions = state
-    first = source.first
-    rows, _, size = source.values.shape
-    context = source.values.new_empty(rows, size)
+    values, _, _, first = source
+    rows, _, size = values.shape
+    context = values.new_empty(rows, size)
     numbers = last_stops.new_empty(5, rows)
-    terms = (
-        value_terms(source.values),
-        _mask_terms(source),
-        (
-            *last_stops.shape,
-            *last_stops.stride(),
-            last_stops.data_ptr(),
-            *positions.shape,
-            *positions.stride(),
-            positions.data_ptr(),
-            0 if first is None else first.data_ptr(),
-        ),
-        rule,
-        *_both_terms(energies, source),
+    state_terms = (
+        (*last_stops.shape, *last_stops.stride(), last_stops.data_ptr()),
+        (*positions.shape, *positions.stride(), positions.data_ptr()),
+        0 if first is None else first.data_ptr(),
     )
-    widest = WINDOW if rule[0] < 0 else min(WINDOW, rule[0] + 1)
+    terms = *_terms(energies, source, rule), state_terms
+    widest = min(WINDOW, rule.lookback + 1)
     room = 0
     while room < widest:
         room = widest
-        weights = source.values.new_empty(rows, room)
+        weights = values.new_empty(rows, room)
         widest = loop(*terms, (room, context.data_ptr(), weights.data_ptr(), numbers.data_ptr()))
     return context, weights if widest == room else weights[:, :widest], numbers
 
 
-def _steps(energies: tuple[PlainEnergy, PlainEnergy], source: Source, rule: tuple[int, int]) -> Sequence[Array]:
+def _call_steps(energies: Energies, source: Source, rule: Rule) -> Sequence[Array]:
     """Calls the loop of all steps, while the tensors stay where they are."""
-    loop = steps_loop()
-    assert loop is not None
+    _, loop = cast(tuple[Loop, ...], hard_loops())
     queries, of_chunk = (energy.query for energy in energies)
     count = queries.shape[1]
     steps = count, queries.stride(1), of_chunk.shape[1], of_chunk.stride(1)
@@ -187,45 +164,237 @@ def _steps(energies: tuple[PlainEnergy, PlainEnergy], source: Source, rule: tupl
     contexts = np.zeros((rows, count, size), np.float32)
     weights = np.zeros((rows, count, columns), np.float32)
     # Of a window of one the weight is 1.
-    alpha = weights if rule[0] == 0 else np.zeros(weights.shape, np.float32)
-    terms = value_terms(source.values), _mask_terms(source), rule, *_both_terms(energies, source), steps
-    loop(*terms, contexts, weights, alpha)
+    alpha = weights if rule.lookback == 0 else np.zeros(weights.shape, np.float32)
+    loop(*_terms(energies, source, rule), steps, contexts, weights, alpha)
     return contexts, weights, alpha
 
 
-def _mask_terms(source: Source) -> tuple[int, ...]:
-    mask = source.mask
-    complete = source.complete
-    return (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr())
+Terms = tuple[Any, ...]
 
 
-def _both_terms(energies: tuple[PlainEnergy, PlainEnergy], source: Source) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    keys = source.keys
-    terms = energy_terms(energies[0], keys[0])
-    return terms, terms if energies[1] is energies[0] else energy_terms(energies[1], keys[-1])
+def _terms(energies: Energies, source: Source, rule: Rule) -> Terms:
+    """Returns what both loops are given."""
+    stop, chunk = energies
+    values, mask, complete, _ = source
+    mask_terms = (*mask.shape, *mask.stride(), mask.data_ptr(), 0 if complete is None else complete.data_ptr())
+    stop_terms = energy_terms(stop)
+    chunk_terms = stop_terms if chunk is stop else energy_terms(chunk)
+    return matrix_terms(values), mask_terms, stop_terms, chunk_terms, tuple(rule)
 
 
-def value_terms(values: Float[Tensor, "B S V"]) -> tuple[int, ...]:
-    """Returns what a loop knows of values."""
+def matrix_terms(values: Float[Tensor, "B S V"]) -> tuple[int, ...]:
+    """Returns what a loop knows of values, or of keys."""
     return (*values.shape, *values.stride(), values.data_ptr())
 
 
-def energy_terms(energy: PlainEnergy, keys: Float[Tensor, "B S K"]) -> tuple[int, ...]:
+def energy_terms(energy: PlainEnergy) -> Terms:
     """Returns what a loop knows of energies: of each row, of its first query."""
-    query, direction, normalized, gain, bias = energy
+    query, keys, direction, normalized, gain, bias = energy
     shape = query.shape
     stride = query.stride()
     return (
-        shape[0],
-        shape[-1],
-        stride[0],
-        stride[-1],
-        query.data_ptr(),
-        *keys.shape,
-        *keys.stride(),
-        keys.data_ptr(),
-        0 if direction is None else direction.data_ptr(),
-        int(normalized),
-        0 if gain is None else gain.data_ptr(),
-        0 if bias is None else bias.data_ptr(),
+        (shape[0], shape[-1], stride[0], stride[-1], query.data_ptr()),
+        matrix_terms(keys),
+        (
+            0 if direction is None else direction.data_ptr(),
+            0 if gain is None else gain.data_ptr(),
+            0 if bias is None else bias.data_ptr(),
+            int(normalized),
+        ),
     )
+
+
+_numbers = "UniTuple(int64, {})".format
+MATRIX = _numbers(7)  # what `matrix_terms` returns, in numba's words
+ENERGY = f"Tuple(({_numbers(5)}, {MATRIX}, {_numbers(4)}))"
+_TERMS = f"{MATRIX}, {_numbers(6)}, {ENERGY}, {ENERGY}, {_numbers(3)}"
+
+
+@cache
+def hard_loops() -> tuple[Loop, ...] | None:
+    """Returns the loop of a step and that of all steps; None where numba cannot."""
+    # To return an array, numba calls Python, where a signal may raise what would leave the loop as a SystemError.
+    state = f"Tuple(({_numbers(3)}, {_numbers(3)}, int64))"
+    step = f"int64({_TERMS}, {state}, {_numbers(4)})"
+    steps = f"void({_TERMS}, {_numbers(4)}{3 * ', float32[:, :, ::1]'})"
+    helpers = [rational_tanh, energy_of, scale_of, attend, query_at, _check, _look_right]
+    return compiled([(step, _step), (steps, _steps)], helpers=helpers, fastmath=ANY_ORDER)
+
+
+@no_type_check
+def _step(values, mask, energy, chunk_energy, rule, state, outputs):
+    """Returns how many positions the widest window has, one at least, and fills the outputs; where it has more than W,
+    the numbers alone."""
+    _check(values, mask, energy, chunk_energy)
+    rows, _, size = values[:3]
+    last_stops, positions, first_address = state
+    last_stop_count, last_stop_step, last_stop_address = last_stops
+    position_count, position_step, position_address = positions
+    if last_stop_count != rows or position_count != rows:
+        raise ValueError("the state has another number of rows than the source")
+    room, contexts, weights, number_address = outputs
+    numbers = int64_at(number_address)
+    # Where each row stops, which says how wide its window is.
+    widest = 1
+    for row in range(rows):
+        offset = int64_at(first_address)[row] if first_address else 0
+        last_stop = int64_at(last_stop_address)[row * last_stop_step] - offset
+        position = int64_at(position_address)[row * position_step] - offset
+        stop, last_stop, position, first, looked_at = _look_right(row, last_stop, position, mask, rule, energy)
+        numbers[row] = stop + offset if stop >= 0 else stop
+        numbers[rows + row] = last_stop + offset
+        numbers[2 * rows + row] = position + offset
+        numbers[3 * rows + row] = first + offset
+        numbers[4 * rows + row] = looked_at
+        if stop >= 0:
+            widest = max(widest, stop - first + 1)
+    if widest > room:
+        return widest
+    # What it attends to there.
+    for row in range(rows):
+        context = float32_at(contexts + FLOAT * row * size)
+        for number in range(size):
+            context[number] = ZERO
+        weight = float32_at(weights + FLOAT * row * room)
+        for column in range(room):
+            weight[column] = ZERO
+        stop = numbers[row]
+        begin = numbers[3 * rows + row]
+        if stop >= 0:
+            first = begin - (int64_at(first_address)[row] if first_address else 0)
+            attend(row, first, stop - begin + 1, values, chunk_energy, weight, context)
+    return widest
+
+
+@no_type_check
+def _steps(values, mask, energy, chunk_energy, rule, steps, context, weights, alpha) -> None:
+    """Fills contexts [B, T, V], weights and, with 1 where a step stops, alpha, both [B, T, S], which are all zeros, for
+    all steps of all rows from the first column on."""
+    _check(values, mask, energy, chunk_energy)
+    count, stride, chunk_count, chunk_stride = steps
+    if count != chunk_count:
+        raise ValueError("the energies have different numbers of queries")
+    for row in range(values[0]):
+        last_stop = 0
+        position = 0
+        for step in range(count):
+            query = query_at(energy, step * stride)
+            stop, last_stop, position, first, _ = _look_right(row, last_stop, position, mask, rule, query)
+            if stop >= 0:
+                query = query_at(chunk_energy, step * chunk_stride)
+                attend(row, first, stop - first + 1, values, query, weights[row, step, first:], context[row, step])
+                alpha[row, step, stop] = ONE
+
+
+@no_type_check
+def _check(values, mask, energy, chunk_energy) -> None:
+    """Refuses tensors of which the loops would read what is not theirs."""
+    _, _, size, _, _, number_step, _ = values
+    _, mask_columns, _, column_step, _, _ = mask
+    contiguous = (number_step == 1 or size == 1) and (column_step == 1 or mask_columns == 1)
+    fit = contiguous and mask[:2] == values[:2]
+    for query, keys, _ in (energy, chunk_energy):
+        rows, size, _, query_step, _ = query
+        _, _, key_size, _, _, key_step, _ = keys
+        fit = fit and rows == values[0] and keys[:2] == values[:2] and key_size == size
+        fit = fit and (size == 1 or query_step == key_step == 1)
+    if not fit:
+        raise ValueError("queries, keys, values and mask do not fit, or their numbers do not lie side by side")
+
+
+@no_type_check
+def query_at(energy, distance):
+    """Returns the energy of the query that lies `distance` numbers further on."""
+    query, keys, scale = energy
+    rows, size, row_step, number_step, address = query
+    return (rows, size, row_step, number_step, address + FLOAT * distance), keys, scale
+
+
+@no_type_check
+def _look_right(row, last_stop, begin, mask, rule, energy):
+    """Returns where a row stops, its last stop and its position after the step, the first position that is attended to,
+    and how many were looked at, from the position `begin` on."""
+    lookback, since_last_stop, mass_preservation = rule
+    _, columns, row_step, _, address, complete = mask
+    _, _, scale_terms = energy
+    _, _, bias, _ = scale_terms
+    real = uint8_at(address + row * row_step)
+    scale = scale_of(energy)
+    # An energy, rounded, is negative where its exact sum is: so nothing is added, and nothing rounded twice.
+    least = -float32_at(bias)[0] if bias else ZERO
+    position = begin
+    while position < columns and real[position] and not scale * energy_of(row, position, energy) >= least:
+        position += 1
+    stop = position if position < columns and real[position] else SELECTED_NONE
+    looked_at = position - begin + (stop >= 0)
+    if stop < 0 and complete and not uint8_at(complete)[row]:
+        return NEEDS_MORE_SOURCE, last_stop, position, 0, looked_at
+    if stop < 0 and mass_preservation:
+        stop = position - 1
+    if stop < 0:
+        return SELECTED_NONE, last_stop, position, 0, looked_at
+    first = max(last_stop if since_last_stop else 0, stop - lookback)
+    return stop, stop, stop, first, looked_at
+
+
+@no_type_check
+def attend(row, first, width, values, energy, weights, context) -> None:
+    """Fills the weights of a row's columns from `first` on, the first of which is for that, and adds to a context."""
+    # A softmax over the window, whose largest energy is taken from all.
+    weights[0] = ONE
+    if width > 1:
+        scale = scale_of(energy)
+        largest = scale * energy_of(row, first, energy)
+        weights[0] = largest
+        for column in range(1, width):
+            weights[column] = scale * energy_of(row, first + column, energy)
+            largest = max(largest, weights[column])
+        total = ZERO
+        for column in range(width):
+            weights[column] = exp(weights[column] - largest)
+            total += weights[column]
+        for column in range(width):
+            weights[column] /= total
+    # The sum of the values, each times its weight.
+    _, _, size, row_step, column_step, _, address = values
+    for column in range(width):
+        value = float32_at(address + FLOAT * (row * row_step + (first + column) * column_step))
+        weight = weights[column]
+        for number in range(size):
+            context[number] += weight * value[number]
+
+
+@no_type_check
+def energy_of(row, column, energy):
+    """Returns what a query and a key have in common, not yet scaled."""
+    query_terms, key_terms, scale_terms = energy
+    _, size, query_step, _, query_address = query_terms
+    _, _, _, row_step, column_step, _, address = key_terms
+    direction_address, _, _, _ = scale_terms
+    query = float32_at(query_address + FLOAT * row * query_step)
+    key = float32_at(address + FLOAT * (row * row_step + column * column_step))
+    total = ZERO
+    if direction_address == 0:
+        for number in range(size):
+            total += query[number] * key[number]
+    else:
+        direction = float32_at(direction_address)
+        for number in range(size):
+            total += direction[number] * rational_tanh(query[number] + key[number])
+    return total
+
+
+@no_type_check
+def scale_of(energy):
+    """Returns what energies are multiplied by."""
+    query_terms, _, scale_terms = energy
+    _, size, _, _, _ = query_terms
+    direction_address, gain, _, normalized = scale_terms
+    scale = float32_at(gain)[0] if gain else ONE
+    if normalized:
+        direction = float32_at(direction_address)
+        length = ZERO
+        for number in range(size):
+            length += direction[number] * direction[number]
+        scale /= sqrt(length)
+    return scale

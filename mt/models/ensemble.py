@@ -10,9 +10,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from mt.models.batch import Batch
-from mt.models.decoders import DecoderMemory, Prediction
+from mt.models.decoders import DecoderMemory
 from mt.models.frontends import Frontend
 from mt.models.seq2seq import Loss, Seq2Seq
+from mt.step import Prediction
 
 
 class Ensemble(nn.Module):
@@ -67,9 +68,10 @@ class Ensemble(nn.Module):
             for model, part, model_state in zip(self.models, memory, state, strict=True)
         ]
         logits = _mean([prediction.log_probs() for prediction in predictions])
-        weights = self._weights([prediction.weights for prediction in predictions], hard)
+        attended = predictions[0].attended
+        attended = attended._replace(weights=self._weights([part.attended.weights for part in predictions], hard))
         states = tuple(prediction.state for prediction in predictions)
-        return predictions[0]._replace(logits=logits, normalized=True, weights=weights, state=states)
+        return predictions[0]._replace(logits=logits, normalized=True, attended=attended, state=states)
 
     def forward(self, batch: Batch, *, hard: bool = False, wait_k: int | None = None) -> Loss:
         """Returns the loss under teacher forcing, for evaluation: the cross entropy of the mean probabilities.

@@ -12,12 +12,13 @@ from mt.models.attention import AttentionOutput, build_attention
 from mt.models.batch import Batch
 from mt.models.config import ModelConfig, require_one_table
 from mt.models.ctc import CTC
-from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts, Prediction
+from mt.models.decoders import DECODERS, DecoderMemory, DecoderParts
 from mt.models.encoders import ENCODERS
 from mt.models.frontends import Embedding, build_frontend
 from mt.models.penalties import WeightPenalties
 from mt.models.source import SourceReader
 from mt.models.weights import init_matrices
+from mt.step import Prediction
 
 
 class Loss(NamedTuple):

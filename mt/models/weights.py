@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from mt.common.input_files import reason, require_regular
 from mt.errors import UserError
+from mt.step import UNK
 
 # The numbers of a model in a safetensors file: in float32, or in fewer bits for those who only decode.
 #
@@ -121,7 +122,6 @@ def _quantized(tensor: Tensor) -> tuple[Tensor, Tensor]:
 
 # The tensors of a model for vocabularies to which pieces were added; what it predicted before stays as it is.
 
-UNK = 1
 SHARE = 1e-8
 """Probability that all new pieces of a vocabulary have together at first, as a share of that of the unknown piece."""
 _SOURCE = ("frontend.table.weight",)

@@ -15,7 +15,8 @@ from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
 from mt.search.faults import not_finite
 from mt.search.hypothesis import NEVER_CHOSEN
-from mt.search.stepper import Attention, Step
+from mt.search.stepper import Step
+from mt.step import Attended
 
 # Defines the description of an exported folder's graphs, for the export and for decoding; needs no torch.
 
@@ -126,10 +127,10 @@ class OnnxStepper:
         stops = rest.pop(0) if self._hard else None
         first = rest.pop(0) if self._hard else None
         self._state = rest
-        attention = Attention(weights, stops, first)
+        attended = Attended(weights, stops, first)
         if isinstance(count, Draws):
-            return Step(*count.choose(log_probs, forbidden), attention)
-        return Step(*top_k(log_probs, count, forbidden), attention)
+            return Step(*count.choose(log_probs, forbidden), attended)
+        return Step(*top_k(log_probs, count, forbidden), attended)
 
 
 def top_k(log_probs: np.ndarray, count: int, forbidden: Forbidden | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -19,9 +19,9 @@ import numpy as np
 
 from mt.search.constraints import FREE, Constraints
 from mt.search.coverage import Costs, Coverage
-from mt.search.history import End, History
-from mt.search.hypothesis import BOS, EOS, Hypothesis, penalty
+from mt.search.hypothesis import End, History, Hypothesis, penalty
 from mt.search.stepper import READ, Step, Stepper
+from mt.step import BOS, EOS
 
 
 class _Ranking(NamedTuple):
@@ -106,9 +106,9 @@ def search(
     while searched:
         slots = max([sentence.slots for sentence in searched])
         step = stepper.step(opened.tokens, opened.parents, slots, constraints.forbidden(prefix, len(history)))
-        history.append(opened.tokens, opened.parents, step.attention)
-        if coverage is not None and step.attention is not None:
-            coverage = coverage.after(opened.parents, step.attention)
+        history.append(opened.tokens, opened.parents, step.attended)
+        if coverage is not None and step.attended is not None:
+            coverage = coverage.after(opened.parents, step.attended)
         costs = None if coverage is None else coverage.costs()
         searched, opened = _extended(searched, opened, step, len(history), ranking, costs)
         prefix = constraints.extended(prefix, opened.parents, opened.tokens)

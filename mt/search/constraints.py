@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mt.search.hypothesis import BOS, EOS, PAD
+from mt.step import BOS, EOS, PAD
 
 
 class Forbidden(NamedTuple):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.errors import UserError
-from mt.search.stepper import Attention
+from mt.step import Attended
 
 _LEAST = float(np.finfo(np.float32).tiny)
 """What a position without any attention counts as: its logarithm is finite."""
@@ -64,17 +64,17 @@ class Coverage(NamedTuple):
             return None
         return cls(penalties, (np.arange(max(positions)) >= np.array(positions)[:, None]).astype(np.float64))
 
-    def after(self, parents: list[int], attention: Attention) -> "Coverage":
+    def after(self, parents: list[int], attended: Attended) -> "Coverage":
         """Returns that of hypotheses which continue those of `parents` after one more step."""
         received = self.received[parents]
-        weights = attention.weights
+        weights = attended.weights
         if not isinstance(weights, np.ndarray):
             weights = weights.float().cpu().numpy()
-        if attention.first is None:
+        if attended.first is None:
             weights = weights[:, : received.shape[1]]
             received[:, : weights.shape[1]] += weights
         else:
-            columns = attention.first[:, None] + np.arange(weights.shape[1])
+            columns = attended.first[:, None] + np.arange(weights.shape[1])
             lines = np.arange(len(parents))[:, None]
             np.add.at(received, (lines, columns.clip(0, received.shape[1] - 1)), weights)  # beyond the end 0
         return Coverage(self.penalties, received)

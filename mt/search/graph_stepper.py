@@ -17,8 +17,9 @@ from mt.kernels.cuda_graph import recorded
 from mt.search.best_tokens import best_tokens, packed, top_k, unpacked
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
-from mt.search.stepper import Attention, Step
+from mt.search.stepper import Step
 from mt.search.torch_stepper import Predict
+from mt.step import Attended
 from mt.trees import map_tensors, select_rows, tensors_of
 
 Record = Callable[[Callable[[], Any], torch.device], Callable[[], Any]]
@@ -86,7 +87,7 @@ class GraphStepper:
             every = outputs.log_probs[self._inputs[2, :hypotheses]]
             log_probs, chosen = top_k(every, count, forbidden.pairs(every.shape[1]))
         weights = numbers[:, : outputs.positions]
-        return Step(log_probs[:, :count], chosen[:, :count], Attention(weights))
+        return Step(log_probs[:, :count], chosen[:, :count], Attended(weights))
 
     def _make_rows(self, before: np.ndarray) -> None:
         """Makes rows for the sentences that are searched. before: of each hypothesis the row of its parent, of which
@@ -136,7 +137,7 @@ def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int)
     tokens, parents, order = inputs
     prediction = predict(tokens, memory, select_rows(state, parents))
     log_probs = prediction.log_probs()
-    weights = prediction.weights
+    weights = prediction.attended.weights
     numbers = torch.cat((weights, packed(*best_tokens(log_probs, width))), 1).index_select(0, order)
     return _Outputs(prediction.state, log_probs, numbers, weights.shape[1])
 

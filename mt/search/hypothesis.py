@@ -1,17 +1,101 @@
-"""The hypotheses that a search returns, with their alignments. Needs no torch."""
+"""The hypotheses that a search returns, and the record from which it reads them. Needs no torch.
 
+`Windows` says where a hypothesis attended, `Hypothesis` is one output sentence, and `History` records the steps of a
+search until its hypotheses have ended.
+"""
+
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from mt.search import limits
-from mt.search.windows import Windows, same_values
+from mt.step import BOS, PAD, Attended
 
-PAD = 0
-BOS = 2
-EOS = limits.EOS
 NEVER_CHOSEN = (PAD, BOS)
 """Tokens that are never predicted."""
+
+
+def same_values(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Returns whether the values of two records are equal, one by one; arrays by shape and numbers. `==` of an array
+    is an array, so that comparing the records as tuples would raise."""
+    pairs = zip(one, other, strict=True)
+    return all(
+        np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a == b  # type: ignore[arg-type]
+        for a, b in pairs
+    )
+
+
+class Windows(NamedTuple):
+    """Where a hypothesis attended: the records of its T steps (see `mt.step.Attended`), joined. A step has a window of
+    the source, outside of which its weights are 0."""
+
+    weights: np.ndarray
+    """[sum of widths] float32: the windows, one after the other."""
+    first: np.ndarray
+    """[T] int64: the source position at which each begins."""
+    widths: np.ndarray
+    """[T] int64: how many positions each has."""
+    stops: np.ndarray | None = None
+    """[T] int64: where a hard attention stopped, SELECTED_NONE where it selected nothing; None if it is soft."""
+    looked_at: np.ndarray | None = None
+    """[T] int64: how many positions a hard monotonic attention looked at; None of other attentions."""
+
+    def __eq__(self, other: object) -> bool:
+        return same_values(self, other) if isinstance(other, Windows) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:  # a tuple has one of its own
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((*self.first.tolist(), *self.widths.tolist()))
+
+    @classmethod
+    def whole(cls, weights: np.ndarray) -> Self:
+        """Returns the windows of steps that attended to all of the source. weights: [T, S] float32, contiguous."""
+        steps, width = weights.shape
+        return cls(weights.reshape(-1), np.zeros(steps, np.int64), np.full(steps, width, np.int64))
+
+    @classmethod
+    def joined(cls, steps: Sequence[Attended]) -> Self:
+        """Joins the records of one hypothesis' steps, each of one row without its axis; they keep no memory of it."""
+        if not steps:
+            return cls.whole(np.zeros((0, 0), np.float32))
+        stops, first, looked_at = (
+            None if column[0] is None else np.array(column, np.int64)
+            for column in zip(*(step[1:] for step in steps), strict=True)
+        )
+        if stops is None or first is None:
+            return cls.whole(np.stack([step.weights for step in steps]))._replace(stops=stops, looked_at=looked_at)
+        # The windows of this row alone, which wider ones of other rows have padded.
+        widths = np.where(stops < 0, 0, stops - first + 1)
+        windows = [step.weights[:width] for step, width in zip(steps, widths.tolist(), strict=True)]
+        return cls(np.concatenate(windows), first, widths, stops, looked_at)
+
+    def dense(self, width: int | None = None) -> np.ndarray:
+        """Returns the weights as [T, S] float32. width: S, beyond which weights are left out; by default the largest
+        end of a window."""
+        ends = self.first + self.widths
+        steps = np.arange(len(self.first))
+        reach = int(ends.max()) if len(ends) else 0
+        rows = steps.repeat(self.widths)
+        columns = np.arange(len(self.weights)) + (ends - self.widths.cumsum())[rows]
+        grid = np.zeros((len(ends), max(reach, width or 0)), np.float32)
+        grid[rows, columns] = self.weights
+        return grid[:, :width]
+
+    def peaks(self) -> list[int]:
+        """Returns for each step the position with the largest weight (the first one in a tie), -1 where nothing is
+        attended to. No array of [T, S] is made."""
+        windows = np.split(self.weights, self.widths.cumsum()[:-1]) if len(self.widths) else []
+        pairs = zip(self.first.tolist(), windows, strict=True)
+        return [first + int(window.argmax()) if window.any() else -1 for first, window in pairs]
+
+
+EMPTY = Windows.joined([])
+"""The windows of no step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,17 +104,13 @@ class Hypothesis:
 
     tokens: without BOS; with EOS unless the sentence was cut at its maximum length.
     log_prob: natural logarithm of the model's probability of `tokens`. score: by which hypotheses are ranked.
-    windows: the attention weights of each token; of a soft attention, over the padded width of the batch.
-    stops: [T] int64, the position at which a hard attention stopped (-1: at none); None if it is soft.
-    energies: how many energies a hard monotonic attention needed to find its stops; None for other attentions.
+    windows: where each token attended; of a soft attention, over the padded width of the batch.
     """
 
     tokens: tuple[int, ...]
     log_prob: float
     score: float
     windows: Windows
-    stops: np.ndarray | None
-    energies: int | None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hypothesis) or vars(self).keys() != vars(other).keys():
@@ -54,3 +134,83 @@ class Hypothesis:
 def penalty(length: int, exponent: float) -> float:
     """Returns the divisor of a log-probability, ((5 + |Y|) / 6) ** exponent (Wu et al. 2016, equation 14)."""
     return ((5 + length) / 6) ** exponent
+
+
+class End(NamedTuple):
+    """Where a hypothesis ends in a `History`."""
+
+    score: float
+    log_prob: float
+    length: int
+    """The number of its tokens, EOS included."""
+    row: int
+    """The hypothesis of the last step that its last token follows."""
+    token: int
+    """The last token."""
+
+
+class _Recorded(NamedTuple):
+    """One step of N hypotheses."""
+
+    tokens: list[int]
+    """[N]: the last token of each hypothesis before the step."""
+    parents: list[int]
+    """[N]: the hypothesis of the step before that each continues."""
+    attended: Attended | None
+
+
+class History:
+    """Records the tokens and the attention of every step, with back-pointers: hypotheses may be dropped and reordered
+    between steps. Nothing is copied when they are; `backtrack` follows the pointers once, for the ended hypotheses."""
+
+    def __init__(self) -> None:
+        self._steps: deque[_Recorded] = deque()
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def append(self, tokens: list[int], parents: list[int], attended: Attended | None) -> None:
+        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
+        where the step attended."""
+        self._steps.append(_Recorded(tokens, parents, attended))
+
+    def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
+        """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
+        paths = [self._path(end) for end in ends]
+        steps: list[list[Attended]] = [[] for _ in ends]
+        for number in range(len(self._steps)):
+            # Freed as it is read: the weights of a long source are most of what a search keeps.
+            attended = self._steps.popleft().attended
+            if attended is None:
+                continue
+            reached = [i for i, (rows, _) in enumerate(paths) if len(rows) > number]
+            for i, step in zip(reached, _rows_of(attended, [paths[i][0][number] for i in reached]), strict=True):
+                steps[i].append(step)
+        return [
+            Hypothesis(tuple(tokens), end.log_prob, end.score, Windows.joined(of_path))
+            for end, (_, tokens), of_path in zip(ends, paths, steps, strict=True)
+        ]
+
+    def _path(self, end: End) -> tuple[list[int], list[int]]:
+        """Returns the row of a hypothesis in each step, and its tokens."""
+        row = end.row
+        rows = list[int]()
+        tokens = [end.token]
+        for number in range(end.length - 1, -1, -1):
+            step = self._steps[number]
+            rows.append(row)
+            tokens.append(step.tokens[row])
+            row = step.parents[row]
+        tokens.pop()  # BOS
+        return rows[::-1], tokens[::-1]
+
+
+def _rows_of(attended: Attended, rows: list[int]) -> list[Attended]:
+    """Returns some rows of the record of a step, on the host."""
+    weights, *numbers = attended
+    if not isinstance(weights, np.ndarray):
+        chosen: Any = weights[rows].float().cpu().numpy()
+    else:
+        chosen = [weights[rows[0]]] if len(rows) == 1 else weights[rows]
+    columns = [[None] * len(rows) if part is None else part[rows].tolist() for part in numbers]
+    return [Attended(*parts) for parts in zip(chosen, *columns, strict=True)]

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from mt.common.options import Options
 from mt.errors import UserError
+from mt.step import EOS
 
-EOS = 3
 MAX_LENGTH = 100_000
 """Most tokens of a hypothesis, whatever the options say; it bounds how long a search can take."""
 MAX_RATIO = 100.0

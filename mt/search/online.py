@@ -103,10 +103,11 @@ def _greedy(
 
 def _needed(hypothesis: Hypothesis, read_for: np.ndarray, source_length: int) -> np.ndarray:
     """Returns [T] int64, how many source tokens must have come for the stop of each token."""
-    if hypothesis.stops is None:
+    stops = hypothesis.windows.stops
+    if stops is None:
         raise UserError(
             "online decoding needs an attention that stops at a source position, but this one reads the whole source "
             "at each step; use a model with attention=monotonic, mocha, matcha or milk, decoded hard, or search=greedy"
         )
     # To have selected nothing (-1), a step must have read the whole source.
-    return np.where(hypothesis.stops < 0, source_length, read_for[hypothesis.stops.clip(min=0)])
+    return np.where(stops < 0, source_length, read_for[stops.clip(min=0)])

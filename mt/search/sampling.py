@@ -14,10 +14,10 @@ from pydantic import Field, model_validator
 from mt.errors import UserError
 from mt.search.constraints import FREE, Constraints
 from mt.search.draws import Draws
-from mt.search.history import End, History
-from mt.search.hypothesis import BOS, EOS, Hypothesis
+from mt.search.hypothesis import End, History, Hypothesis
 from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
 from mt.search.stepper import Stepper
+from mt.step import BOS, EOS
 
 
 class SampleConfig(SearchOptions):
@@ -97,7 +97,7 @@ def sample(
     while opened:
         numbers = np.array([flat[index].random() for index in opened]).reshape(len(tokens), -1)
         step = stepper.step(tokens, parents, Draws(numbers, temperature), constraints.forbidden(prefix, len(history)))
-        history.append(tokens, parents, step.attention)
+        history.append(tokens, parents, step.attended)
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         drawn = zip(opened, rows, step.tokens.ravel().tolist(), step.log_probs.ravel().tolist(), strict=True)
         tokens = []

@@ -1,30 +1,16 @@
 """The interface between a search and a model: the next tokens of some hypotheses. Needs no torch and knows no model."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
+from mt.step import Attended
 
 READ = -1
 """Stands in place of a token where more of the source must be read to predict the next one. The hypothesis ends here,
 as with EOS, and a later search, after more was read, goes on with it."""
-
-
-class Attention(NamedTuple):
-    """The attention of one step of N hypotheses."""
-
-    weights: Any
-    """[N, W] float32, of W positions from `first` on: an array, or a tensor on a device from which rows are copied
-    when hypotheses are collected."""
-    stops: np.ndarray | None = None
-    """[N] int64: where a hard attention stopped, -1 where it selected nothing; None if it is soft."""
-    first: np.ndarray | None = None
-    """[N] int64: the source position of the weights' first column; None: 0, and W = S. Only where there are `stops`,
-    after which nothing is attended to."""
-    energies: np.ndarray | None = None
-    """[N] int64: how many energies the step computed to find its stop; None where it compared all positions."""
 
 
 class Step(NamedTuple):
@@ -35,8 +21,9 @@ class Step(NamedTuple):
     where fewer may follow."""
     tokens: np.ndarray
     """[N, count] int64: these tokens; READ where the source is still arriving and the model must read first."""
-    attention: Attention | None
-    """None where it is not recorded, as in a stream, which keeps nothing of what it has written."""
+    attended: Attended | None
+    """On the host, but for weights, which may be a tensor on a device, from which rows are copied when hypotheses are
+    collected. None where it is not recorded, as in a stream, which keeps nothing of what it has written."""
 
 
 class Stepper(Protocol):

@@ -1,7 +1,7 @@
 """The steps of a model in torch, as a search asks for them."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,30 +10,9 @@ from torch import Tensor
 from mt.search.best_tokens import top_k
 from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
-from mt.search.stepper import Attention, Step
+from mt.search.stepper import Step
+from mt.step import Attended, Prediction
 from mt.trees import select_rows
-
-
-class Prediction(Protocol):
-    """What a model predicts of the next token of N hypotheses; any object with these attributes will do. Those of its
-    attention are as in `Attention`, of rows that are the hypotheses."""
-
-    def log_probs(self) -> Tensor:
-        """Returns the logarithms of the probabilities, [N, V] in float32, which may be written to."""
-
-    @property
-    def state(self) -> Any:
-        """Batch-first tensors, arbitrarily nested in tuples."""
-
-    @property
-    def weights(self) -> Tensor: ...
-    @property
-    def stops(self) -> Tensor | None: ...
-    @property
-    def first(self) -> Tensor | None: ...
-    @property
-    def energies(self) -> Tensor | None: ...
-
 
 Predict = Callable[[Tensor, Any, Any], Prediction]
 """A target step of a model, from the previous token of each hypothesis ([N] int64, BOS at first), memory and state."""
@@ -76,14 +55,7 @@ class TorchStepper:
         else:
             excluded = None if forbidden is None else forbidden.pairs(predicted.shape[1])
             log_probs, chosen = top_k(predicted, count, excluded)
-        weights = prediction.weights
-        attention = Attention(
-            weights.float().numpy() if weights.device.type == "cpu" else weights,
-            _array(prediction.stops),
-            _array(prediction.first),
-            _array(prediction.energies),
-        )
-        return Step(log_probs, chosen, attention)
+        return Step(log_probs, chosen, _on_host(prediction.attended))
 
     def _continue(self, parents: list[int]) -> None:
         """Selects the states, and where sentences have ended or have more hypotheses the memories, of the parents."""
@@ -97,5 +69,8 @@ class TorchStepper:
             self._sentences = sentences
 
 
-def _array(part: Tensor | None) -> np.ndarray | None:
-    return None if part is None else part.cpu().numpy()
+def _on_host(attended: Attended) -> Attended:
+    """Returns the record with arrays; weights on a device stay there."""
+    weights = attended.weights
+    numbers = (None if part is None else part.cpu().numpy() for part in attended[1:])
+    return Attended(weights.float().numpy() if weights.is_cpu else weights, *numbers)

@@ -124,7 +124,7 @@ class Contender:
         for query in queries:
             step = attention.step(query, memory.attention, state, hard=self.hard)
             state = step.state
-            yield step.energies
+            yield step.attended.looked_at
 
     def _decoder(self, memory: DecoderMemory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         attention = self.decoder.attention
@@ -136,7 +136,7 @@ class Contender:
             prediction = self.decoder.read_out(query, step, memory)
             state = prediction.state
             token = prediction.logits.argmax(-1)
-            yield step.energies
+            yield step.attended.looked_at
 
 
 def _configured(name: str, energy: str, size: int) -> Any:

@@ -16,10 +16,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mt.data.batches import Batch
 from mt.models.seq2seq import Seq2Seq
+from mt.step import BOS, EOS, PAD
 
-PAD = 0
-BOS = 2
-EOS = 3
 State = tuple[Tensor, Tensor, Tensor]
 """Hidden, cell and readout of the step before, each [B, H]."""
 

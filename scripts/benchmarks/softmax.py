@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from mt.kernels.compiled import Loop, compiled
-from mt.kernels.hard_step import energy_terms, value_terms
-from mt.kernels.hard_step_loop import attend, energy_of, query_at, scale_of
+from mt.kernels.hard_step import ENERGY, MATRIX, attend, energy_of, energy_terms, matrix_terms, query_at, scale_of
 from mt.kernels.numba_loops import ANY_ORDER, rational_tanh
 from mt.models.attention.memory import Memory
 
@@ -76,8 +75,8 @@ def compiled_step(energy: Any, memory: Memory) -> Softmax:
     (keys,) = memory.keys
 
     def step(query: Tensor) -> tuple[Tensor, Tensor]:
-        plain = energy.as_plain(query)
-        context, weights = loop(value_terms(memory.values), energy_terms(plain, keys))
+        plain = energy.as_plain(query, keys)
+        context, weights = loop(matrix_terms(memory.values), energy_terms(plain))
         return torch.from_numpy(context), torch.from_numpy(weights)
 
     return step
@@ -89,9 +88,9 @@ def compiled_steps(energy: Any, memory: Memory) -> Softmax:
     (keys,) = memory.keys
 
     def steps(queries: Tensor) -> tuple[Tensor, Tensor]:
-        plain = energy.as_plain(queries)
-        terms = energy_terms(plain, keys)
-        contexts, weights = loop(value_terms(memory.values), terms, plain.query.shape[1], plain.query.stride(1))
+        plain = energy.as_plain(queries, keys)
+        terms = energy_terms(plain)
+        contexts, weights = loop(matrix_terms(memory.values), terms, plain.query.shape[1], plain.query.stride(1))
         return torch.from_numpy(contexts), torch.from_numpy(weights)
 
     return steps
@@ -99,8 +98,8 @@ def compiled_steps(energy: Any, memory: Memory) -> Softmax:
 
 @cache
 def soft_loops() -> tuple[Loop, ...]:
-    step = "UniTuple(float32[:, ::1], 2)(UniTuple(int64, 7), UniTuple(int64, 16))"
-    steps = "UniTuple(float32[:, :, ::1], 2)(UniTuple(int64, 7), UniTuple(int64, 16), int64, int64)"
+    step = f"UniTuple(float32[:, ::1], 2)({MATRIX}, {ENERGY})"
+    steps = f"UniTuple(float32[:, :, ::1], 2)({MATRIX}, {ENERGY}, int64, int64)"
     helpers = [rational_tanh, energy_of, scale_of, attend, query_at]
     loops = compiled([(step, _soft_step), (steps, _soft_steps)], helpers=helpers, fastmath=ANY_ORDER)
     assert loops is not None, "numba cannot compile here"

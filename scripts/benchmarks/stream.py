@@ -61,8 +61,8 @@ class RandomEnergy(Energy):
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         return self.energy(next(self.queries)[:, None], keys)
 
-    def as_plain(self, query: Tensor) -> PlainEnergy | None:
-        return self.energy.as_plain(next(self.queries))
+    def as_plain(self, query: Tensor, keys: Tensor) -> PlainEnergy | None:
+        return self.energy.as_plain(next(self.queries), keys)
 
 
 class Session:
@@ -106,7 +106,7 @@ def measure_words(attention: str, words: int) -> dict[str, Any]:
     return {
         "words": words,
         "tokens_written": sum(old.written),
-        "energies": old.state.energies,
+        "energies": old.state.looked_at,
         "seconds": total[-1],
         "seconds_of_token": [young.seconds_of_token(tenth), old.seconds_of_token(tenth)],
         "kept": [max(young.stored), max(old.stored[-tenth:])],

@@ -214,9 +214,11 @@ def test_what_the_encoder_looks_ahead_is_waited_for(configure: Callable[..., Con
     actual = decode_ids(model, SOURCES, OnlineConfig(max_extra=100), vocab_size=12, precision="fp32")
     stops = set()
     for (best,), source in zip(actual, SOURCES, strict=True):
-        expected = [len(source) if stop < 0 else min(stop // 2 * 2 + 4, len(source)) for stop in best.stops.tolist()]
+        expected = [
+            len(source) if stop < 0 else min(stop // 2 * 2 + 4, len(source)) for stop in best.windows.stops.tolist()
+        ]
         assert best.delays.tolist() == expected
-        stops.update(best.stops.tolist())
+        stops.update(best.windows.stops.tolist())
     assert len(stops) > 1
 
 

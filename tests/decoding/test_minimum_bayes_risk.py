@@ -12,8 +12,7 @@ from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.metrics.sentence import SENTENCE_SCORES
 from mt.search.config import BeamConfig, SampleConfig, SearchConfig
-from mt.search.hypothesis import Hypothesis
-from mt.search.windows import EMPTY
+from mt.search.hypothesis import EMPTY, Hypothesis
 
 SEARCHES = [
     SampleConfig(samples=12, n_best=3, utility="chrf"),
@@ -25,7 +24,7 @@ SOURCES = ["the big cats see two green houses", "two dogs find bridges", "zzz ca
 
 
 def hypothesis(log_prob: float) -> Hypothesis:
-    return Hypothesis((3,), log_prob, log_prob, EMPTY, None, None)
+    return Hypothesis((3,), log_prob, log_prob, EMPTY)
 
 
 def order(texts: list[str], weights: list[float], utility: str = "chrf") -> list[str]:

@@ -17,8 +17,8 @@ from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig, WaitKConfig
+from mt.search.hypothesis import EMPTY
 from mt.search.online import OnlineHypothesis
-from mt.search.windows import EMPTY
 from tests.marks import exhaustive
 
 GREEDY = GreedyConfig()
@@ -115,7 +115,9 @@ def test_results_are_equal_by_their_values(translator: Translator) -> None:
     rows = translator.encoded([text])
     made = [decode_rows(translator.network, rows, GreedyConfig())[0][0] for _ in range(2)]
     assert made[0] == made[1] and len({*made}) == 1
-    assert made[0] != replace(made[0], score=0.0) and made[0] != replace(made[0], stops=np.zeros(3))
+    assert made[0] != replace(made[0], score=0.0) and made[0] != replace(
+        made[0], windows=EMPTY._replace(stops=np.zeros(3))
+    )
     read = OnlineHypothesis(**vars(made[0]), delays=np.array([1, 2]))
     assert read == replace(read) and read != made[0] and read != replace(read, delays=np.array([1, 3]))
 
@@ -177,7 +179,7 @@ def test_forced_alignment_is_what_the_model_reads(translator: Translator) -> Non
             for given, token in zip(batch.target_in[0], wanted, strict=True):
                 step = translator.model.step(given[None], memory, state)
                 total, state = total + step.logits[0].log_softmax(-1)[token].item(), step.state
-                rows.append(step.weights[0])
+                rows.append(step.attended.weights[0])
         np.testing.assert_allclose(result.alignment, torch.stack(rows), atol=1e-5)
         assert result.score == pytest.approx(total, abs=1e-4)
         assert result.text == target and result.stops is None

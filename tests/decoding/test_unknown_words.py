@@ -15,7 +15,7 @@ from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords, read_dictionary, source_words
 from mt.errors import UserError
 from mt.search.config import BeamConfig, OnlineConfig
-from mt.search.windows import Windows
+from mt.search.hypothesis import Windows
 
 TEXTS = ["the tall tower", "a tower", "the tallest towers talk", "lower, tower!", "two taller lowlands"] * 4
 LINES = ["two zzz see houses", "", "the green birds, find x￭y"]

@@ -21,7 +21,7 @@ from mt.evaluation.timing import timing_scores
 from mt.metrics.latency import score_latency
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import GreedyConfig, OnlineConfig
-from mt.search.windows import EMPTY
+from mt.search.hypothesis import EMPTY
 
 MEASURED = ("bleu", "chrf", "ter", "wer", "cer", "accuracy", "rouge")
 ERRORS = ("ter", "wer", "cer")

@@ -9,7 +9,7 @@ import pytest
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, train
 from mt.decoding.translation import Translation
 from mt.evaluation.timing import pointing_score
-from mt.search.windows import Windows
+from mt.search.hypothesis import Windows
 
 PICTURE = "large red circle 5,5,31,31; small blue star 75,74,89,88"
 CAPTION = "a large red circle in the top left and a small blue star in the bottom right"

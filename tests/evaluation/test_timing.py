@@ -7,7 +7,7 @@ from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
 from mt.decoding.translation import Translation
 from mt.errors import UserError
 from mt.evaluation.timing import _timed, _unit, units, written_units
-from mt.search.windows import EMPTY
+from mt.search.hypothesis import EMPTY
 
 TEXTS = ["the tall tower", "two taller lowlands"] * 10
 
@@ -46,7 +46,7 @@ def test_times_of_a_translation():
     stops = np.array([0, 3, -1, 9])
     read = np.array([60, 200, 400, 410])
     online = Translation(
-        "the tall tower", 0.0, (), (), EMPTY, stops=stops, words_read=read, source_words=420, ids=tuple(ids)
+        "the tall tower", 0.0, (), (), EMPTY._replace(stops=stops), words_read=read, source_words=420, ids=tuple(ids)
     )
     result = _timed(tokenizer, online, "word", 40.0)
     assert result.written == [200, 400, 410]

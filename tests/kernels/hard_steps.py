@@ -7,32 +7,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.kernels.hard_step import Outcome, PlainEnergy, hard_step, hard_steps
-from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE
+from mt.kernels.hard_step import PlainEnergy, Rule, Source, hard_step, hard_steps
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 SIZE = 19
 """Of queries, keys and values: no multiple of what a processor adds up at once."""
 
 
-class Memory(NamedTuple):
-    """A `Source`."""
-
-    keys: tuple[Tensor, ...]
-    values: Tensor
-    mask: Tensor
-    complete: Tensor | None = None
-    first: Tensor | None = None
-
-
 class Case(NamedTuple):
     energies: tuple[PlainEnergy, PlainEnergy]
-    source: Memory
+    source: Source
     state: tuple[Tensor, Tensor]
-    lookback: int | None
-    mass_preservation: bool
+    rule: Rule
 
-    def step(self) -> Outcome:
+    def step(self) -> tuple[Tensor, Attended, tuple[Tensor, Tensor]]:
         return hard_step(*self)
+
+
+def rule(lookback: int | None, mass_preservation: bool) -> Rule:
+    """lookback: None for as far as the last stop."""
+    return Rule(10**9 if lookback is None else lookback, lookback is None, mass_preservation)
 
 
 def case(seed: int, rows: int, columns: int, lookback: int | None, *, additive: bool = False) -> Case:
@@ -46,18 +40,18 @@ def case(seed: int, rows: int, columns: int, lookback: int | None, *, additive: 
     def energy(bias: float | None) -> PlainEnergy:
         gain = torch.tensor(0.25)
         offset = None if bias is None else torch.tensor(bias)
+        keys = whole(rows, columns, SIZE)
         if not additive:
-            return PlainEnergy(whole(rows, SIZE), gain=gain, bias=offset)
+            return PlainEnergy(whole(rows, SIZE), keys, gain=gain, bias=offset)
         query, direction = (torch.randn(*shape, SIZE, generator=draw) for shape in ((rows,), ()))
-        return PlainEnergy(query, direction, True, gain, offset)
+        return PlainEnergy(query, keys, direction, True, gain, offset)
 
     energies = energy(-0.25 * (seed % 2)), energy(None)
     lengths = torch.randint(0, columns + 1, (rows,), generator=draw)
     first = torch.randint(0, 9, (rows,), generator=draw)
     last_stops = torch.minimum(torch.randint(0, columns, (rows,), generator=draw) // 2, (lengths - 1).clamp(min=0))
     positions = torch.minimum(last_stops + torch.randint(0, 2, (rows,), generator=draw), lengths)
-    source = Memory(
-        tuple(whole(rows, columns, SIZE) for _ in energies),
+    source = Source(
         torch.randn(rows, columns, SIZE, generator=draw),
         torch.arange(columns) < lengths[:, None],
         None if seed % 3 == 0 else torch.randint(0, 2, (rows,), generator=draw).bool(),
@@ -66,12 +60,12 @@ def case(seed: int, rows: int, columns: int, lookback: int | None, *, additive: 
     if source.first is not None:
         last_stops = last_stops + first
         positions = positions + first
-    return Case(energies, source, (last_stops, positions), lookback, seed % 5 < 3)
+    return Case(energies, source, (last_stops, positions), rule(lookback, seed % 5 < 3))
 
 
-def exact_energy(energy: PlainEnergy, keys: Tensor, row: int, column: int) -> float:
+def exact_energy(energy: PlainEnergy, row: int, column: int) -> float:
     query = energy.query[row].double().numpy()
-    key = keys[row, column].double().numpy()
+    key = energy.keys[row, column].double().numpy()
     if energy.direction is None:
         terms = [a * b for a, b in zip(query, key, strict=True)]
     else:
@@ -83,11 +77,12 @@ def exact_energy(energy: PlainEnergy, keys: Tensor, row: int, column: int) -> fl
 
 
 class Expected(NamedTuple):
-    """Of one row: see `Outcome`."""
+    """Of one row."""
 
     context: np.ndarray
     weights: list[float]
     numbers: list[int]
+    """The stop, the state after the step, the first position that is attended to, and how many were looked at."""
     nearest: float
     """How far from 0 the energies were at least that are not 0."""
 
@@ -102,7 +97,7 @@ def expected(case: Case, row: int) -> Expected:
     nearest = 1.0
     stop = None
     while stop is None and position < length:
-        energy = exact_energy(case.energies[0], source.keys[0], row, position)
+        energy = exact_energy(case.energies[0], row, position)
         nearest = min(nearest, abs(energy) or 1.0)
         looked_at += 1
         if energy >= 0:
@@ -113,14 +108,14 @@ def expected(case: Case, row: int) -> Expected:
     if stop is None and source.complete is not None and not source.complete[row]:
         numbers = [NEEDS_MORE_SOURCE, last_stop + offset, position + offset, offset, looked_at]
         return Expected(nothing, [], numbers, nearest)
-    if stop is None and case.mass_preservation and position > 0:
+    if stop is None and case.rule.mass_preservation and position > 0:
         stop = position - 1
     if stop is None:
         numbers = [SELECTED_NONE, last_stop + offset, position + offset, offset, looked_at]
         return Expected(nothing, [], numbers, nearest)
-    first = last_stop if case.lookback is None else max(0, stop - case.lookback)
+    first = last_stop if case.rule.since_last_stop else max(0, stop - case.rule.lookback)
     window = range(first, stop + 1)
-    softmax = [exact_energy(case.energies[1], source.keys[1], row, column) for column in window]
+    softmax = [exact_energy(case.energies[1], row, column) for column in window]
     powers = [math.exp(energy - max(softmax)) for energy in softmax]
     weights = [power / math.fsum(powers) for power in powers]
     values = source.values[row].double().numpy()
@@ -130,18 +125,19 @@ def expected(case: Case, row: int) -> Expected:
 
 def assert_right(case: Case) -> list[list[int]]:
     """Compares a step with what is expected of each row, and returns the numbers of the rows."""
-    outcome = case.step()
+    context, attended, state = case.step()
     rows = [expected(case, row) for row in range(len(case.source.values))]
     if case.energies[0].direction is not None:
         assert min(row.nearest for row in rows) > 1e-5, "these numbers are rounded to either sign: draw others"
-    assert [list(numbers) for numbers in zip(*(part.tolist() for part in outcome[2:]), strict=True)] == [
-        row.numbers for row in rows
-    ]
-    assert outcome.weights.shape[1] == max(1, *(len(row.weights) for row in rows))
+    assert [
+        list(numbers)
+        for numbers in zip(*(part.tolist() for part in (attended.stops, *state, *attended[2:])), strict=True)
+    ] == [row.numbers for row in rows]
+    assert attended.weights.shape[1] == max(1, *(len(row.weights) for row in rows))
     for row, truth in enumerate(rows):
-        weights = [*truth.weights, *[0.0] * (outcome.weights.shape[1] - len(truth.weights))]
-        np.testing.assert_allclose(outcome.weights[row].numpy(), weights, atol=1e-6, rtol=0)
-        np.testing.assert_allclose(outcome.context[row].numpy(), truth.context, atol=3e-6, rtol=1e-5)
+        weights = [*truth.weights, *[0.0] * (attended.weights.shape[1] - len(truth.weights))]
+        np.testing.assert_allclose(attended.weights[row].numpy(), weights, atol=1e-6, rtol=0)
+        np.testing.assert_allclose(context[row].numpy(), truth.context, atol=3e-6, rtol=1e-5)
     return [row.numbers for row in rows]
 
 
@@ -155,7 +151,7 @@ def assert_all_right(case: Case, steps: int, seed: int) -> list[int]:
     if case.energies[0].direction is not None:
         queries = [query + torch.randn(query.shape, generator=draw) for query in queries]
     stop, chunk = (energy._replace(query=query) for energy, query in zip(case.energies, queries, strict=True))
-    contexts, weights, alpha = hard_steps((stop, chunk), source, case.lookback, case.mass_preservation)
+    contexts, weights, alpha = hard_steps((stop, chunk), source, case.rule)
     state = (torch.zeros(rows, dtype=torch.int64),) * 2
     stops = []
     for step in range(steps):

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from mt.kernels import hard_step as kernel
-from mt.kernels.hard_step import PlainEnergy, hard_step, hard_steps
-from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE, step_loop
-from tests.kernels.hard_steps import SIZE, Memory, assert_all_right, assert_right, case
+from mt.kernels.hard_step import PlainEnergy, Source, hard_loops, hard_step, hard_steps
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
+from mt.trees import tensors_of
+from tests.kernels.hard_steps import SIZE, assert_all_right, assert_right, case, rule
 
-pytestmark = pytest.mark.skipif(step_loop() is None, reason="numba cannot compile here")
+pytestmark = pytest.mark.skipif(hard_loops() is None, reason="numba cannot compile here")
 LOOKBACKS = (0, 3, 10**9, None)
 SHAPES = [(1, 1), (1, 40), (5, 1), (6, 23), (3, 200)]
 """Rows and columns."""
@@ -42,10 +43,10 @@ def test_a_window_is_as_wide_as_the_way_from_the_last_stop():
         stop, chunk = chosen.energies
         never = stop._replace(bias=torch.tensor(-1e6))
         chosen = chosen._replace(
-            energies=(never, chunk), source=chosen.source._replace(complete=None), mass_preservation=True
+            energies=(never, chunk), source=chosen.source._replace(complete=None), rule=rule(None, True)
         )
         assert_right(chosen)
-        assert chosen.step().weights.shape[1] > 2 * kernel.WINDOW
+        assert chosen.step()[1].weights.shape[1] > 2 * kernel.WINDOW
 
 
 def test_a_step_calls_no_python_from_its_loop():
@@ -78,12 +79,12 @@ def test_an_energy_of_zero_stops_and_one_just_below_does_not(bias: float):
     for additive in (False, True):
         chosen = case(0, 3, 5, 0, additive=additive)
         query = torch.zeros(3, SIZE)
-        energy = chosen.energies[0]._replace(query=query, bias=torch.tensor(bias))
-        source = Memory((torch.zeros(3, 5, SIZE),), torch.zeros(3, 5, 2), torch.ones(3, 5, dtype=torch.bool))
+        energy = chosen.energies[0]._replace(query=query, keys=torch.zeros(3, 5, SIZE), bias=torch.tensor(bias))
+        source = Source(torch.zeros(3, 5, 2), torch.ones(3, 5, dtype=torch.bool))
         state = torch.zeros(3, dtype=torch.int64), torch.ones(3, dtype=torch.int64)
-        outcome = hard_step((energy, energy), source, state, 0, False)
-        assert outcome.stops.tolist() == [1 if bias == 0 else SELECTED_NONE] * 3
-        assert outcome.energies.tolist() == [1 if bias == 0 else 4] * 3
+        _, attended, _ = hard_step((energy, energy), source, state, rule(0, False))
+        assert attended.stops.tolist() == [1 if bias == 0 else SELECTED_NONE] * 3
+        assert attended.looked_at.tolist() == [1 if bias == 0 else 4] * 3
 
 
 def test_a_sum_that_rounding_makes_zero_stops_as_in_torch():
@@ -93,12 +94,12 @@ def test_a_sum_that_rounding_makes_zero_stops_as_in_torch():
     stopped = 0
     for one, two in zip(gain, product, strict=True):
         for bias in (-(one * two), torch.nextafter(-(one * two), torch.tensor(-1.0))):
-            energy = PlainEnergy(two.view(1, 1), gain=one, bias=bias)
-            source = Memory((torch.ones(1, 1, 1),), torch.ones(1, 1, 1), torch.ones(1, 1, dtype=torch.bool))
+            energy = PlainEnergy(two.view(1, 1), torch.ones(1, 1, 1), gain=one, bias=bias)
+            source = Source(torch.ones(1, 1, 1), torch.ones(1, 1, dtype=torch.bool))
             start = torch.zeros(1, dtype=torch.int64)
-            outcome = hard_step((energy, energy), source, (start, start), 0, False)
-            assert (outcome.stops.item() == 0) == bool(one * two + bias >= 0)
-            stopped += outcome.stops.item() == 0
+            _, attended, _ = hard_step((energy, energy), source, (start, start), rule(0, False))
+            assert (attended.stops.item() == 0) == bool(one * two + bias >= 0)
+            stopped += attended.stops.item() == 0
     assert stopped == 4000
 
 
@@ -108,18 +109,18 @@ def test_tensors_may_lie_anyhow_in_memory(additive: bool):
     for seed in range(6):
         chosen = case(seed, 4, 30, 3, additive=additive)
         source = chosen.source
-        keys = tuple(part[:1].expand(4, -1, -1) for part in source.keys)
-        plain = chosen._replace(source=source._replace(keys=tuple(part.contiguous() for part in keys)))
-        expected = plain.step()
+        stop, chunk = (energy._replace(keys=energy.keys[:1].expand(4, -1, -1)) for energy in chosen.energies)
+        plain = tuple(energy._replace(keys=energy.keys.contiguous()) for energy in (stop, chunk))
+        expected = tensors_of(chosen._replace(energies=plain).step())
         wide = torch.zeros(4, 40, 2 * SIZE)
         wide[:, 5:35, ::2] = source.values
         mask = torch.zeros(4, 40, dtype=torch.bool)
         mask[:, 5:35] = source.mask
-        columns_first = chosen.energies[0].query.T.contiguous().T
-        energies = chosen.energies[0]._replace(query=columns_first), chosen.energies[1]
+        energies = stop._replace(query=stop.query.T.contiguous().T), chunk
         state = tuple(torch.stack((part, part), 1)[:, 0] for part in chosen.state)
-        other = source._replace(keys=keys, values=wide[:, 5:35, ::2], mask=mask[:, 5:35])
-        for ours, theirs in zip(hard_step(energies, other, state, 3, chosen.mass_preservation), expected, strict=True):
+        other = source._replace(values=wide[:, 5:35, ::2], mask=mask[:, 5:35])
+        actual = tensors_of(hard_step(energies, other, state, chosen.rule))
+        for ours, theirs in zip(actual, expected, strict=True):
             assert torch.equal(ours, theirs)
 
 
@@ -130,12 +131,12 @@ def test_queries_of_all_steps_may_lie_anyhow_in_memory():
     queries = torch.randn(4, 7, SIZE, generator=torch.Generator().manual_seed(1))
     wide = torch.zeros(4, 30, 2 * SIZE)
     wide[..., ::2] = source.values
-    expected = hard_steps(tuple(energy._replace(query=queries) for energy in chosen.energies), source, 3, True)
+    expected = hard_steps(tuple(energy._replace(query=queries) for energy in chosen.energies), source, rule(3, True))
     assert expected[2].any()
     for other in (queries.transpose(0, 1).contiguous().transpose(0, 1), torch.stack((queries, queries), -1)[..., 0]):
         energies = tuple(energy._replace(query=other) for energy in chosen.energies)
         for values in (source.values, wide[..., ::2]):
-            actual = hard_steps(energies, source._replace(values=values), 3, True)
+            actual = hard_steps(energies, source._replace(values=values), rule(3, True))
             assert all(torch.equal(*parts) for parts in zip(actual, expected, strict=True))
 
 
@@ -144,26 +145,25 @@ def test_each_row_is_as_alone():
     together = chosen.step()
     for row in range(6):
         one = slice(row, row + 1)
-        energies = tuple(energy._replace(query=energy.query[one]) for energy in chosen.energies)
-        keys, *others = chosen.source
-        source = Memory(tuple(part[one] for part in keys), *(None if part is None else part[one] for part in others))
+        energies = tuple(energy._replace(query=energy.query[one], keys=energy.keys[one]) for energy in chosen.energies)
+        source = Source(*(None if part is None else part[one] for part in chosen.source))
         alone = chosen._replace(energies=energies, source=source, state=tuple(p[one] for p in chosen.state)).step()
-        assert [part[row] for part in together[2:]] == [part[0] for part in alone[2:]]
-        assert torch.equal(together.context[row], alone.context[0])
-        assert torch.equal(together.weights[row, : alone.weights.shape[1]], alone.weights[0])
+        for ours, theirs in zip(tensors_of(together), tensors_of(alone), strict=True):
+            assert torch.equal(ours[row, : theirs.shape[1]] if ours.dim() > 1 else ours[row], theirs[0])
 
 
 def test_large_energies_and_what_is_no_number():
     """The softmax neither overflows nor hides NaN; an energy that is NaN stops nothing."""
     start = torch.zeros(1, dtype=torch.int64)
-    mask = torch.ones(1, 2, dtype=torch.bool)
+    source = Source(torch.ones(1, 2, 1), torch.ones(1, 2, dtype=torch.bool))
     for scores, weights in (([1e30, 1e30], [0.5, 0.5]), ([-1e4, 0.0], [0.0, 1.0]), ([0.0, torch.nan], [torch.nan] * 2)):
-        energies = PlainEnergy(torch.ones(1, 1)), PlainEnergy(torch.ones(1, 1))
-        keys = torch.tensor([[[-1.0], [1.0]]]), torch.tensor(scores).view(1, 2, 1)
-        outcome = hard_step(energies, Memory(keys, torch.ones(1, 2, 1), mask), (start, start), 1, False)
-        torch.testing.assert_close(outcome.weights, torch.tensor([weights]), equal_nan=True)
-    nan = Memory((torch.full((1, 2, 1), torch.nan),), torch.ones(1, 2, 1), mask)
-    assert hard_step(energies, nan, (start, start), 0, False).stops.item() == SELECTED_NONE
+        stop = PlainEnergy(torch.ones(1, 1), torch.tensor([[[-1.0], [1.0]]]))
+        chunk = PlainEnergy(torch.ones(1, 1), torch.tensor(scores).view(1, 2, 1))
+        _, attended, _ = hard_step((stop, chunk), source, (start, start), rule(1, False))
+        torch.testing.assert_close(attended.weights, torch.tensor([weights]), equal_nan=True)
+    nan = stop._replace(keys=torch.full((1, 2, 1), torch.nan))
+    _, attended, _ = hard_step((nan, nan), source, (start, start), rule(0, False))
+    assert attended.stops.item() == SELECTED_NONE
 
 
 def test_shapes_that_do_not_fit_are_refused():
@@ -175,7 +175,7 @@ def test_shapes_that_do_not_fit_are_refused():
     for changes in (
         {"energies": (stop, chunk._replace(query=torch.zeros(4, SIZE + 1)))},
         {"energies": (stop._replace(query=torch.zeros(3, SIZE)), chunk)},
-        {"source": source._replace(keys=(source.keys[0], source.keys[1][:, :5]))},
+        {"energies": (stop, chunk._replace(keys=chunk.keys[:, :5]))},
         {"source": source._replace(mask=source.mask[:, :5])},
         {"source": source._replace(values=source.values[:2])},
         {"state": (positions[:3], positions)},
@@ -185,7 +185,7 @@ def test_shapes_that_do_not_fit_are_refused():
     queries = torch.zeros(4, 3, SIZE)
     for other in (queries[:, :2], queries[:3], queries[..., 1:]):
         with pytest.raises(ValueError, match=r"do not fit|different numbers of queries"):
-            hard_steps((stop._replace(query=queries), chunk._replace(query=other)), source, 3, True)
+            hard_steps((stop._replace(query=queries), chunk._replace(query=other)), source, rule(3, True))
 
 
 def test_where_it_is_not_for():

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memory, build_attention
+from mt.models.attention import Attention, AttentionOutput, Memory, build_attention
 from mt.models.encoders import Encoded
+from mt.step import SELECTED_NONE
 
 SIZE = 6
 
@@ -110,7 +111,7 @@ def test_a_step_leaves_nothing_behind(attention, case, batch):
     before = [part.clone() for part in attention.init_state(memory, hard=case.hard)]
     state = attention.init_state(memory, hard=case.hard)
     steps = [attention.step(batch.queries[:, 0], memory, state, hard=case.hard) for _ in range(2)]
-    assert torch.equal(steps[0].weights, steps[1].weights)
+    assert torch.equal(steps[0].attended.weights, steps[1].attended.weights)
     assert all(torch.equal(part, earlier) for part, earlier in zip(state, before, strict=True))
 
 
@@ -118,13 +119,13 @@ def test_stops_are_given_by_hard_steps_alone(attention, case, batch):
     memory = attention.init_memory(batch.encoded)
     step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=case.hard), hard=case.hard)
     if not case.hard:
-        assert step.stops is None
+        assert step.attended.stops is None
     else:
-        assert step.stops.dtype == torch.int64
-        selected = step.weights.any(-1)
-        assert (step.stops[~selected] == SELECTED_NONE).all()
-        assert (step.stops[selected] >= 0).all()
-        assert (step.stops[selected] < batch.mask.sum(1)[selected]).all()
+        assert step.attended.stops.dtype == torch.int64
+        selected = step.attended.weights.any(-1)
+        assert (step.attended.stops[~selected] == SELECTED_NONE).all()
+        assert (step.attended.stops[selected] >= 0).all()
+        assert (step.attended.stops[selected] < batch.mask.sum(1)[selected]).all()
 
 
 def test_half_precision_values_give_half_precision_contexts(attention, case, batch):

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from mt.models.attention import build_attention
 from mt.models.attention.windows import scattered
-from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts, Prediction
+from mt.models.decoders import DECODERS, Decoder, DecoderMemory, DecoderParts
 from mt.models.encoders import Encoded
 from mt.models.frontends.embedding import Embedding, EmbeddingConfig
+from mt.step import Prediction
 from tests.components import CASES
 from tests.marks import combined
 
@@ -53,7 +54,7 @@ def decoder(variant, case, shake) -> Decoder:
 
 def dense(steps: list[Prediction], width: int) -> Tensor:
     """The weights of all steps, [B, T, S]."""
-    rows = [s.weights if s.first is None else scattered(s.weights, s.first, width) for s in steps]
+    rows = [a.weights if a.first is None else scattered(a.weights, a.first, width) for a in (s.attended for s in steps)]
     return torch.stack(rows, 1)
 
 

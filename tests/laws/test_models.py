@@ -15,7 +15,6 @@ from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.attention.windows import scattered
 from mt.models.config import ModelConfig
-from mt.models.decoders import Prediction
 from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.conv import ConvConfig
@@ -23,6 +22,7 @@ from mt.models.encoders.latency_controlled import LCBiLSTMConfig
 from mt.models.encoders.recurrent import BiLSTMConfig, LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from mt.step import Prediction
 from tests.components import CASES
 from tests.marks import combined
 
@@ -55,8 +55,8 @@ def mixed(attention: Any) -> None:
 
 def dense(prediction: Prediction, width: int) -> Tensor:
     """The weights over the whole source, [B, S]."""
-    first = prediction.first
-    weights = prediction.weights
+    first = prediction.attended.first
+    weights = prediction.attended.weights
     return weights if first is None else scattered(weights, first, width)
 
 
@@ -136,7 +136,7 @@ def test_online_is_what_attends_to_nothing_beyond_its_last_stop(encoder, decoder
             prediction = model.step(token, memory, state, hard=True)
             state = prediction.state
             logits.append(prediction.logits)
-            stops.append(prediction.stops)
+            stops.append(prediction.attended.stops)
         return torch.stack(logits, 1), torch.stack(stops, 1)
 
     before, stops = run(sources)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import NEEDS_MORE_SOURCE
 from mt.models.attention.matcha import MAtChAConfig
 from mt.models.attention.milk import MILkConfig
 from mt.models.attention.mocha import MoChAConfig
@@ -17,6 +16,7 @@ from mt.models.encoders.recurrent import LSTMConfig
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
+from mt.step import NEEDS_MORE_SOURCE
 from tests.decoding.decoded import decode_ids
 from tests.search.searches import greedy
 
@@ -70,7 +70,7 @@ def test_a_query_waits_for_the_source(build, decoder):
         while len(answers) < len(tokens):
             attended = model.decoder.attend(query, memory, hard=True)
             query = query._replace(attention_state=attended.state)
-            if int(attended.stops) == NEEDS_MORE_SOURCE:
+            if int(attended.attended.stops) == NEEDS_MORE_SOURCE:
                 waits += 1
                 break
             answers.append(model.decoder.read_out(query, attended, memory))
@@ -79,7 +79,7 @@ def test_a_query_waits_for_the_source(build, decoder):
         before = memory, encoder
     assert waits > 5
     for ours, theirs in zip(answers, expected, strict=True):
-        assert torch.equal(ours.stops, theirs.stops)
+        assert torch.equal(ours.attended.stops, theirs.attended.stops)
         torch.testing.assert_close(ours.logits, theirs.logits, atol=1e-5, rtol=1e-5)
 
 
@@ -89,7 +89,7 @@ def test_a_hypothesis_counts_its_energies(build, search):
     sources = [[*torch.randint(4, 20, (n,), generator=draw).tolist(), 3] for n in (40, 7, 1, 90)]
     decoded = decode_ids(build(), sources, search, vocab_size=VOCABULARY, precision="fp32")
     for source, (best, *_) in zip(sources, decoded, strict=True):
-        assert 0 < best.energies <= len(source) + len(best.tokens)
+        assert 0 < best.windows.looked_at.sum() <= len(source) + len(best.tokens)
         assert best.windows.dense(len(source)).shape == (len(best.tokens), len(source))
         np.testing.assert_allclose(best.weights.sum(1), np.ones(len(best.tokens)), rtol=1e-5)
 
@@ -112,6 +112,6 @@ def test_a_search_makes_nothing_as_long_as_the_source(build, attention, largest)
     with largest(*kept) as made:
         (result,) = greedy(Verbs(), memory, 1, max_lengths=torch.tensor([40]))
     assert len(result.tokens) == 40
-    assert result.stops.max() > 40 or attention.name != "monotonic"
+    assert result.windows.stops.max() > 40 or attention.name != "monotonic"
     assert 0 < made.elements < length
-    assert len(result.windows.weights) <= 40 * (int(result.stops.max()) + 1)
+    assert len(result.windows.weights) <= 40 * (int(result.windows.stops.max()) + 1)

@@ -49,7 +49,8 @@ def sparse(self: Any, energies: Tensor, visible: Tensor) -> Tensor:
 def half_step(parent: type[Attention]) -> Callable[..., Any]:
     def step(self: Any, query: Tensor, memory: Memory, state: Any, *, hard: bool = False) -> Any:
         taken = parent.step(self, query, memory, state, hard=hard)
-        return taken._replace(context=0.5 * taken.context, weights=0.5 * taken.weights)
+        attended = taken.attended._replace(weights=0.5 * taken.attended.weights)
+        return taken._replace(context=0.5 * taken.context, attended=attended)
 
     return step
 
@@ -117,11 +118,8 @@ def follows_the_law(decoder: Decoder, batch: Any, hard: bool = False) -> None:
             state = prediction.state
             torch.testing.assert_close(decoder.output(readouts[:, step]), prediction.logits, atol=1e-5, rtol=1e-5)
             width = memory.attention.mask.shape[1]
-            weights = (
-                prediction.weights
-                if prediction.first is None
-                else scattered(prediction.weights, prediction.first, width)
-            )
+            taken, _, first, _ = prediction.attended
+            weights = taken if first is None else scattered(taken, first, width)
             torch.testing.assert_close(attended.weights[:, step], weights, atol=3e-6, rtol=1e-5)
 
 

@@ -59,7 +59,7 @@ def prefixes(model: Seq2Seq, pairs: Batch, k: int) -> tuple[Tensor, list[Tensor]
         prediction = model.step(token, memory, state)
         state = prediction.state
         losses.append(-prediction.logits.log_softmax(-1).gather(1, pairs.target_out[:, step, None])[:, 0])
-        weights.append(prediction.weights)
+        weights.append(prediction.attended.weights)
     return torch.stack(losses, 1), weights
 
 
@@ -95,7 +95,7 @@ def test_forward_is_step_in_a_loop(attention: str, decoder: str, pairs, shake):
     for step, token in enumerate(pairs.target_in.unbind(1)):
         prediction = model.step(token, memory, state)
         state = prediction.state
-        torch.testing.assert_close(prediction.weights, attended.weights[:, step], atol=3e-6, rtol=0)
+        torch.testing.assert_close(prediction.attended.weights, attended.weights[:, step], atol=3e-6, rtol=0)
 
 
 @pytest.mark.parametrize("k", [1, 4])

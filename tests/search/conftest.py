@@ -7,22 +7,9 @@ from typing import NamedTuple
 import pytest
 import torch
 
-EOS = 3
+from mt.step import EOS, Attended, Prediction
+
 CHOICES = 97
-
-
-class Reading(NamedTuple):
-    """A prediction; a type of the tests' own, as a model has its own."""
-
-    logits: torch.Tensor
-    weights: torch.Tensor
-    stops: torch.Tensor | None
-    state: tuple
-    first: None = None
-    energies: None = None
-
-    def log_probs(self) -> torch.Tensor:
-        return self.logits.log_softmax(-1)
 
 
 class Sources(NamedTuple):
@@ -55,7 +42,7 @@ class Toy:
         zeros = torch.zeros_like(memory.identity)
         return Progress(zeros, (zeros, (), None))
 
-    def step(self, tokens: torch.Tensor, memory: Sources, state: Progress) -> Reading:
+    def step(self, tokens: torch.Tensor, memory: Sources, state: Progress) -> Prediction:
         assert isinstance(memory, Sources)
         assert isinstance(state, Progress)
         self.calls.append((len(tokens), id(memory)))
@@ -65,7 +52,7 @@ class Toy:
         # Zero times the logits: the weights of a model depend on its parameters, too.
         weights = torch.stack((memory.identity, step, prefix), 1) + 0 * logits[:, :1]
         stops = None if self.stops is None else self.stops[memory.identity, step]
-        return Reading(logits, weights, stops, Progress(prefix, (step + 1, (), None)))
+        return Prediction(logits, Attended(weights, stops), Progress(prefix, (step + 1, (), None)))
 
     def replay(self, sentence: int, tokens: tuple[int, ...]) -> tuple[float, list[list[float]]]:
         """The log-probability of a sentence, in float64, and the weights of its steps: no batch, no search."""
@@ -123,9 +110,9 @@ def make_markov():
         def init_state(self, memory: tuple) -> tuple:
             return ()
 
-        def step(self, tokens: torch.Tensor, memory: tuple, state: tuple) -> Reading:
+        def step(self, tokens: torch.Tensor, memory: tuple, state: tuple) -> Prediction:
             self.steps += 1
-            return Reading(self.logits[tokens], torch.zeros(len(tokens), 1), None, ())
+            return Prediction(self.logits[tokens], Attended(torch.zeros(len(tokens), 1)), ())
 
     def make(chain: dict[int, dict[int, float]], vocabulary: int = 6) -> Markov:
         return Markov(chain, vocabulary)

@@ -10,7 +10,8 @@ from mt.search.beam import search
 from mt.search.constraints import FREE, Constraints
 from mt.search.hypothesis import Hypothesis
 from mt.search.online import OnlineHypothesis
-from mt.search.torch_stepper import Prediction, TorchStepper
+from mt.search.torch_stepper import TorchStepper
+from mt.step import Prediction
 
 
 class Decoder(Protocol):

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from mt.search.constraints import Constraints
+from mt.step import EOS
 from tests.search.searches import beam, greedy
-
-EOS = 3
 
 
 def allowed(tokens: tuple[int, ...], constraints: Constraints) -> bool:

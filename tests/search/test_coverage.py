@@ -10,7 +10,7 @@ from mt.errors import UserError
 from mt.search.config import BeamConfig, decode
 from mt.search.coverage import FREE, Coverage, Penalties
 from mt.search.hypothesis import Hypothesis
-from mt.search.stepper import Attention
+from mt.step import Attended
 from tests.search.conftest import CHOICES, Toy
 from tests.search.searches import beam, stepper
 
@@ -34,13 +34,13 @@ class Attending(Toy):
         reading = super().step(tokens, memory, state)
         weights = self.attention[memory.identity, reading.state.prefix % CHOICES]
         if not self.hard:
-            return reading._replace(weights=weights)
+            return reading._replace(attended=Attended(weights))
         stops = weights.argmax(-1)
         first = (stops - 1).clamp(min=0)
         window = torch.zeros(len(tokens), 2)
         window.scatter_(1, (stops - first)[:, None], 0.7)
         window[:, 0] += torch.where(stops > first, 0.3, 0.0)
-        return reading._replace(weights=window, stops=stops, first=first)
+        return reading._replace(attended=Attended(window, stops, first))
 
     def weights(self, sentence: int, tokens: tuple[int, ...]) -> list[list[float]]:
         """Of each step and position."""
@@ -150,7 +150,7 @@ def test_a_window_at_the_end_keeps_its_weight_beside_a_wider_one():
     coverage = Coverage.before(Penalties(0.0, 1.0), [3, 3])
     assert coverage is not None
     weights = np.array([[0.2, 0.3, 0.5], [0.9, 0.0, 0.0]], np.float32)
-    attention = Attention(weights, stops=np.array([2, 2]), first=np.array([0, 2]))
+    attention = Attended(weights, stops=np.array([2, 2]), first=np.array([0, 2]))
     received = coverage.after([0, 1], attention).received
     np.testing.assert_allclose(received, [[0.2, 0.3, 0.5], [0.0, 0.0, 0.9]], atol=1e-6)
 

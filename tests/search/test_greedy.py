@@ -34,7 +34,7 @@ def test_equals_a_loop_over_single_sentences_with_alignments(make_toy, seed):
         log_prob, weights = toy.replay(sentence, h.tokens)
         assert h.log_prob == h.score == pytest.approx(log_prob, abs=1e-4)
         assert h.weights.tolist() == weights
-        assert h.stops is None
+        assert h.windows.stops is None
 
 
 def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(make_toy):
@@ -66,7 +66,7 @@ def test_keeps_where_a_hard_attention_stopped(make_toy):
     toy = make_toy(2, 7, seed=0, ending=-100.0)
     toy.stops = torch.tensor([[0, 0, 2, 3, 3], [1, 4, 4, 4, 4]])
     first, second = greedy(toy, toy.memory(), 2, max_lengths=torch.tensor([5, 2]))
-    assert (first.stops.tolist(), second.stops.tolist()) == ([0, 0, 2, 3, 3], [1, 4])
+    assert (first.windows.stops.tolist(), second.windows.stops.tolist()) == ([0, 0, 2, 3, 3], [1, 4])
 
 
 @pytest.mark.parametrize("search", [greedy, partial(beam, beam_size=1)])
@@ -77,7 +77,7 @@ def test_hypotheses_hold_neither_gradients_nor_the_batch(make_toy, search):
         h = result[0] if isinstance(result, list) else result
         weights = h.windows.weights
         assert weights.flags.owndata or (weights.base.flags.owndata and weights.base.nbytes == weights.nbytes)
-        assert h.energies is None
+        assert h.windows.looked_at is None
 
 
 def test_refuses_a_model_that_diverged(make_toy):

@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.models.decoders import Prediction
 from mt.search.best_tokens import top_k
-from mt.search.history import End, History
-from mt.search.stepper import Attention
+from mt.search.hypothesis import End, History
+from mt.step import Attended, Prediction
 from mt.trees import select_rows
 
 
@@ -42,7 +41,7 @@ def test_top_k_never_chooses_padding_or_bos_and_keeps_their_probability():
 
 def test_log_probabilities_are_computed_in_float32():
     logits = torch.tensor([[0.0, 1.0, 0.5, 2.0, -1.0]], dtype=torch.bfloat16)
-    log_probs = Prediction(logits, logits, None, ()).log_probs()
+    log_probs = Prediction(logits, Attended(logits), ()).log_probs()
     assert log_probs.dtype == torch.float32
     assert log_probs.argmax().item() == 3
     # log(e^2 / (1 + e + e^0.5 + e^2 + e^-1)); the nearest bfloat16 is -0.57422.
@@ -63,12 +62,12 @@ def test_history_follows_the_back_pointers():
     history = History()
     first = np.array([[0.1], [0.2]], np.float32)
     second = np.array([[0.3], [0.4]], np.float32)
-    history.append([2, 2], [0, 1], Attention(first, np.array([5, 6])))
-    history.append([8, 9], [1, 0], Attention(second, np.array([7, 8])))
+    history.append([2, 2], [0, 1], Attended(first, np.array([5, 6])))
+    history.append([8, 9], [1, 0], Attended(second, np.array([7, 8])))
     ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]
     result = history.backtrack(ends)
     assert [one.tokens for one in result] == [(8, 3), (3,), (9, 4)]
     for one, weights in zip(result, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
         np.testing.assert_allclose(one.weights[:, 0], weights)
     assert len(history) == 0  # what it kept is free
-    assert [one.stops.tolist() for one in result] == [[6, 7], [6], [5, 8]]
+    assert [one.windows.stops.tolist() for one in result] == [[6, 7], [6], [5, 8]]

@@ -42,7 +42,7 @@ def test_the_rest_is_greedy_search(make_toy):
     for h, expected in zip(actual, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor(limits)), strict=True):
         assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
         assert np.array_equal(h.weights, expected.weights)
-        assert np.array_equal(h.stops, expected.stops)
+        assert np.array_equal(h.windows.stops, expected.windows.stops)
         assert h.delays.tolist() == [1] * len(h.tokens)
 
 

@@ -12,8 +12,8 @@ from mt.errors import UserError
 from mt.search.config import SampleConfig, decode
 from mt.search.constraints import Constraints, Forbidden
 from mt.search.draws import Draws
-from mt.search.hypothesis import BOS, EOS, PAD
 from mt.search.sampling import generators, sample
+from mt.step import BOS, EOS, PAD
 from tests.search.searches import stepper
 
 SOURCES = [np.array(ids) for ids in ([5, 6, 3], [5, 3], [9, 4, 4, 3], [3])]

@@ -36,7 +36,7 @@ def test_the_rest_is_greedy_search(make_toy):
     for (h,), expected in zip(actual, greedy(toy, toy.memory(), 3, max_lengths=torch.tensor([8, 4, 6])), strict=True):
         assert isinstance(h, OnlineHypothesis) and len(h.delays) == len(h.tokens)
         assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
-        assert np.array_equal(h.weights, expected.weights) and h.stops is None
+        assert np.array_equal(h.weights, expected.weights) and h.windows.stops is None
 
 
 def test_which_searches_write_while_they_read():

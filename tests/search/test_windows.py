@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mt.search.history import End, History
-from mt.search.stepper import Attention
-from mt.search.windows import EMPTY, Windows
+from mt.search.hypothesis import EMPTY, End, History, Windows
+from mt.step import Attended
 
 THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
 
@@ -46,14 +45,14 @@ def test_a_search_keeps_windows_as_wide_as_they_are():
     ones = np.array([[1.0], [1.0], [0.0]], np.float32)
     wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
     energies = np.array([1, 2, 3])
-    history.append([2, 2, 2], [0, 1, 2], Attention(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies))
-    attention = Attention(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
+    history.append([2, 2, 2], [0, 1, 2], Attended(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies))
+    attention = Attended(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
     history.append([7, 8, 9], [1, 0, 2], attention)
     result = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
     assert [h.windows.weights.tolist() for h in result] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
     assert [h.windows.first.tolist() for h in result] == [[5, 7], [4, 4], [0, 0], [5]]
     assert [h.windows.widths.tolist() for h in result] == [[1, 3], [1, 1], [0, 0], [1]]
-    assert [h.energies for h in result] == [102, 201, 303, 2]
-    assert [h.stops.tolist() for h in result] == [[5, 9], [4, 4], [-1, -1], [5]]
+    assert [h.windows.looked_at.sum() for h in result] == [102, 201, 303, 2]
+    assert [h.windows.stops.tolist() for h in result] == [[5, 9], [4, 4], [-1, -1], [5]]
     for h in result:
-        assert all(owned(part) for part in (*h.windows, h.stops)), "it does not keep the others"
+        assert all(owned(part) for part in h.windows), "it does not keep the others"

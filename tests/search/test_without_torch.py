@@ -9,7 +9,8 @@ from mt.onnx import FEW, top_k
 from mt.search.beam import search
 from mt.search.constraints import Constraints, Forbidden
 from mt.search.hypothesis import Hypothesis
-from mt.search.stepper import Attention, Step
+from mt.search.stepper import Step
+from mt.step import Attended
 from tests.search.searches import beam, greedy
 
 
@@ -27,9 +28,8 @@ class Arrays:
         state = type(self.state)(prefix, (steps[parents], (), None))
         prediction = self.toy.step(torch.tensor(tokens), self.toy.memory([self.sentence] * len(parents)), state)
         self.state = prediction.state
-        stops = None if prediction.stops is None else prediction.stops.numpy()
-        attention = Attention(prediction.weights.numpy(), stops)
-        return Step(*top_k(prediction.logits.log_softmax(-1).numpy(), count, forbidden), attention)
+        attended = Attended(*(None if part is None else part.numpy() for part in prediction.attended))
+        return Step(*top_k(prediction.log_probs().numpy(), count, forbidden), attended)
 
 
 def same(one: Hypothesis, other: Hypothesis) -> bool:

@@ -20,6 +20,7 @@ from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
 from mt.data.words import runs, words
+from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
 
 # What SentencePiece cuts in place of a text, so that decoding gives back every text, even one that holds its marks.
@@ -141,10 +142,6 @@ def _cut(word: str, unit: LinkUnit) -> list[str]:
 
 # Text to ids and back: a trained SentencePiece model (Kudo & Richardson 2018).
 
-PAD = 0
-UNK = 1
-BOS = 2
-EOS = 3
 
 _ModelProto: Any = sentencepiece_model_pb2.ModelProto  # type: ignore[attr-defined]
 _SpTextProto: Any = sentencepiece_pb2.SentencePieceText  # type: ignore[attr-defined]

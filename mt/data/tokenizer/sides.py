@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Self
 
 from mt.common.input_files import read_bytes
-from mt.data.tokenizer.processor import SPACE, UNK, Tokenizer, restored
+from mt.data.tokenizer.processor import SPACE, Tokenizer, restored
 from mt.data.tokenizer.training import ModelType, TokenizerConfig, proto_of, train
 from mt.errors import UserError
+from mt.step import UNK
 from mt.text_io import normalize
 
 # The tokenizers of the two sides of a corpus, on disk and in memory.

@@ -20,19 +20,16 @@ from mt.common.input_files import read_bytes
 from mt.common.options import MAX_COUNT, MAX_SIZE, Options
 from mt.data.arrow import numbers
 from mt.data.tokenizer.processor import (
-    BOS,
-    EOS,
     ESCAPED_SPACE,
     ESCAPES,
     ESCAPES_OF_WORDS,
-    PAD,
     RESERVED,
     SPACE,
-    UNK,
     Tokenizer,
     prepared,
 )
 from mt.errors import UserError
+from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import comparable, normalize
 
 # The options of a tokenizer.

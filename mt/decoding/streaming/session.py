@@ -127,7 +127,7 @@ class Session:
     @property
     def energies(self) -> int:
         """How many monotonic energies were needed to find where to stop."""
-        return self._state.energies
+        return self._state.looked_at
 
     @property
     def stored_numbers(self) -> int:

@@ -9,11 +9,9 @@ import numpy as np
 import torch
 
 from mt.data.fields import TEXT, Field, Row
-from mt.data.tokenizer import BOS, EOS
 from mt.decoding.modes import evaluation_mode
-from mt.models.attention import NEEDS_MORE_SOURCE, arriving
+from mt.models.attention import AttentionStep, arriving
 from mt.models.decoders import DecoderMemory, DecoderQuery
-from mt.models.decoders.base import AttentionStep
 from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
 from mt.search.best_tokens import top_k
@@ -22,6 +20,7 @@ from mt.search.constraints import Forbidden
 from mt.search.draws import Draws
 from mt.search.limits import MAX_LENGTH
 from mt.search.stepper import READ, Step
+from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
 from mt.trees import concatenate_rows, select_some, stored_numbers
 
 # How far a source that is still arriving and its hypothesis have come, with what the model keeps of both.
@@ -47,8 +46,10 @@ class StreamState:
         """Whether the hypothesis has ended."""
         self.cut = False
         """Whether its limit ended it; known when the source has ended."""
-        self.read = self.energies = 0
-        """Vectors of the source that were read, and monotonic energies that were computed."""
+        self.read = 0
+        """Vectors of the source that were read."""
+        self.looked_at = 0
+        """Positions that a monotonic attention looked at."""
         self.trimmed = 0
         """Vectors that were read when something was last dropped."""
         self.tokens: list[int] = []
@@ -189,11 +190,11 @@ class StreamStepper:
         if self._state is not None:
             self._continue(tokens, parents)
         self._hypotheses = [*range(len(tokens))]
-        attended = self._attended()
+        attention = self._attend()
         log_probs = np.zeros((len(tokens), 1), np.float32)
         next_tokens = np.full((len(tokens), 1), READ)
-        if attended is not None:
-            prediction = self._model.decoder.read_out(self._query, attended, self._memory)
+        if attention is not None:
+            prediction = self._model.decoder.read_out(self._query, attention, self._memory)
             self._state = prediction.state
             predicted = prediction.log_probs()
             best, chosen = top_k(predicted, 1, self._forbidden(predicted.shape[1]))
@@ -212,19 +213,20 @@ class StreamStepper:
             stream.take(token)
         self._query = self._model.decoder.make_query(torch.tensor(tokens, device=self._device), state)
 
-    def _attended(self) -> AttentionStep | None:
+    def _attend(self) -> AttentionStep | None:
         """Returns the attention of the hypotheses that do not wait; None where all wait."""
         self._leave([stream.may_go_on() for stream in self._streams])
         if not self._streams:
             return None
-        attended = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
-        self._query = self._query._replace(attention_state=attended.state)
-        if attended.stops is None or attended.energies is None:
-            return attended
-        for stream, energies in zip(self._streams, attended.energies.tolist(), strict=True):
-            stream.energies += energies
-        rows = self._leave([stop != NEEDS_MORE_SOURCE for stop in attended.stops.tolist()])
-        return select_some(attended, rows, len(attended.stops), self._device) if rows else None
+        attention = self._model.decoder.attend(self._query, self._memory, hard=self._wait_k is None)
+        self._query = self._query._replace(attention_state=attention.state)
+        _, stops, _, looked_at = attention.attended
+        if stops is None or looked_at is None:
+            return attention
+        for stream, count in zip(self._streams, looked_at.tolist(), strict=True):
+            stream.looked_at += count
+        rows = self._leave([stop != NEEDS_MORE_SOURCE for stop in stops.tolist()])
+        return select_some(attention, rows, len(stops), self._device) if rows else None
 
     def _leave(self, goes_on: Sequence[bool]) -> list[int]:
         """Drops the rows of hypotheses that wait, and puts their queries aside; returns the rows that stay."""

@@ -7,7 +7,6 @@ from pydantic import Field
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.coverage import Coverage
 from mt.models.attention.global_ import Bahdanau, Concat, Dot, General, Location
-from mt.models.attention.hard_steps import NEEDS_MORE_SOURCE, SELECTED_NONE
 from mt.models.attention.local import LocalM, LocalP
 from mt.models.attention.location_aware import LocationAware
 from mt.models.attention.matcha import MAtChA
@@ -44,8 +43,6 @@ else:
 
 __all__ = [
     "ATTENTIONS",
-    "NEEDS_MORE_SOURCE",
-    "SELECTED_NONE",
     "Attention",
     "AttentionConfig",
     "AttentionOutput",

@@ -13,6 +13,7 @@ from mt.models.attention.memory import Memory
 from mt.models.attention.windows import stacked
 from mt.models.encoders import Encoded
 from mt.models.opt_in import OptIn
+from mt.step import Attended
 
 State = tuple[Tensor, ...]
 """What the next step needs to know of the steps before: batch-first tensors, so that a search can reorder them."""
@@ -23,18 +24,12 @@ class AttentionStep(NamedTuple):
 
     context: Tensor
     """[B, V]: the weighted sum of the values."""
-    weights: Tensor
-    """[B, W] float32: of W positions from `first` on, 0 on padding; the sum is 1, or less if it may select none."""
+    attended: Attended
+    """Where it attended."""
     state: State
-    stops: Tensor | None = None
-    """[B] int64: the position that a hard step selected, SELECTED_NONE or NEEDS_MORE_SOURCE; None of a soft step."""
     alpha: Tensor | None = None
+    """[B, S]: see `AttentionOutput`, as of p_choose; None also of a step that gives its stop alone."""
     p_choose: Tensor | None = None
-    """[B, S]: see `AttentionOutput`, as of alpha."""
-    first: Tensor | None = None
-    """[B] int64: the source position of column 0 of the weights; None: 0, and W = S."""
-    energies: Tensor | None = None
-    """[B] int64: how many positions a hard monotonic attention looked at, to find where it stops."""
 
 
 class AttentionOutput(NamedTuple):

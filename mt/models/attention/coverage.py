@@ -19,6 +19,7 @@ from mt.models.attention.energy import Concat, ConcatConfig
 from mt.models.attention.memory import Memory
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
+from mt.step import Attended
 
 
 class CoverageConfig(ConcatConfig):
@@ -45,4 +46,4 @@ class Coverage(Attention):
         (coverage,) = state
         keys = memory.keys[0] + self.project_coverage(coverage[..., None])
         weights = masked_softmax(self.energy(query[:, None], keys), memory.mask[:, None])
-        return AttentionStep(memory.contexts(weights)[:, 0], weights[:, 0], (coverage + weights[:, 0],))
+        return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (coverage + weights[:, 0],))

@@ -56,9 +56,9 @@ class Energy(OptIn, nn.Module, ABC):
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
         """Returns how well each position fits each query."""
 
-    def as_plain(self, query: Float[Tensor, "*B Q"]) -> PlainEnergy | None:
-        """Returns the energies of queries in the form that compiled hard steps take; None of others."""
-        return PlainEnergy(query) if self.is_dot_product else None
+    def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
+        """Returns the energies in the form that compiled hard steps take; None of others."""
+        return PlainEnergy(query, keys) if self.is_dot_product else None
 
 
 class Dot(Energy):
@@ -125,8 +125,8 @@ class Concat(Energy):
         direction = self.direction / self.direction.norm() if self.normalized else self.direction
         return additive_energy(self.project_query(queries), keys, direction)
 
-    def as_plain(self, query: Float[Tensor, "*B Q"]) -> PlainEnergy | None:
-        return PlainEnergy(self.project_query(query), self.direction, self.normalized)
+    def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
+        return PlainEnergy(self.project_query(query), keys, self.direction, self.normalized)
 
 
 class Scaled(Energy):
@@ -150,8 +150,8 @@ class Scaled(Energy):
         scaled = self.gain * self.energy(queries, keys).float()
         return scaled if self.bias is None else scaled + self.bias
 
-    def as_plain(self, query: Float[Tensor, "*B Q"]) -> PlainEnergy | None:
+    def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
         parameters = self._parameters  # as attributes they take longer than a step computes
         energy: Any = self._modules["energy"]
-        plain: PlainEnergy | None = energy.as_plain(query)
-        return plain and PlainEnergy(*plain[:3], parameters["gain"], parameters.get("bias"))
+        plain: PlainEnergy | None = energy.as_plain(query, keys)
+        return plain and PlainEnergy(*plain[:4], parameters["gain"], parameters.get("bias"))

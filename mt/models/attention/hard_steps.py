@@ -10,6 +10,7 @@ positions that it passes, and makes nothing as long as the source. Its few numbe
 row, since a tensor costs more to make than to compute with.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,13 +18,13 @@ import torch
 from torch import Tensor, nn
 
 from mt.kernels import hard_step as kernel
-from mt.kernels.hard_step_loop import NEEDS_MORE_SOURCE, SELECTED_NONE
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, State
 from mt.models.attention.energy import Energy
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
 from mt.models.attention.windows import real, window
 from mt.ops import masked_softmax
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE, Attended
 
 BLOCK = 16
 """How many positions a hard step computes the energies of at once."""
@@ -98,33 +99,48 @@ class Pointer(NamedTuple):
 def hard_step(mechanism: Mechanism, query: Tensor, memory: Memory, state: State) -> AttentionStep:
     """Takes one step of queries [B, Q]. state: the last stop and the next position to be looked at, both [B]
     int64."""
-    if kernel.is_compiled(query, memory.values) and (energies := _plain_energies(mechanism, query)):
-        outcome = kernel.hard_step(energies, memory, state, mechanism.lookback, mechanism.mass_preservation)
-        context, weights, stops, last_stops, positions, begin, count = outcome
-        return AttentionStep(context, weights, (last_stops, positions), stops, None, None, begin, count)
+    if kernel.is_compiled(query, memory.values) and (energies := _plain_energies(mechanism, query, memory)):
+        source = _source(memory)
+        return AttentionStep(*kernel.hard_step(energies, source, state, _rule(mechanism)))
     pointers = _look_right(mechanism, query, memory, _pointers(memory, state))
     pointers = [pointer.settle(mechanism) for pointer in pointers]
     weights, context = _attend(mechanism, query, memory, pointers)
     outcomes = zip(*(pointer.outcome() for pointer in pointers), strict=True)
-    stops, last_stops, positions, first, energies = torch.tensor([*outcomes], device=query.device)
-    return AttentionStep(context, weights, (last_stops, positions), stops, first=first, energies=energies)
+    stops, last_stops, positions, first, looked_at = torch.tensor([*outcomes], device=query.device)
+    return AttentionStep(context, Attended(weights, stops, first, looked_at), (last_stops, positions))
 
 
 def all_hard_steps(mechanism: Mechanism, queries: Tensor, memory: Memory) -> AttentionOutput | None:
     """Takes the steps of all queries [B, T, Q] by one loop; None where that is not compiled."""
-    if not kernel.is_compiled(queries, memory.values) or (energies := _plain_energies(mechanism, queries)) is None:
+    if not kernel.is_compiled(queries, memory.values):
         return None
-    return AttentionOutput(*kernel.hard_steps(energies, memory, mechanism.lookback, mechanism.mass_preservation))
+    energies = _plain_energies(mechanism, queries, memory)
+    if energies is None:
+        return None
+    source = _source(memory)
+    return AttentionOutput(*kernel.hard_steps(energies, source, _rule(mechanism)))
 
 
-def _plain_energies(mechanism: Mechanism, query: Tensor) -> tuple[kernel.PlainEnergy, kernel.PlainEnergy] | None:
+def _rule(mechanism: Mechanism) -> kernel.Rule:
+    lookback = mechanism.lookback
+    return kernel.Rule(sys.maxsize if lookback is None else lookback, lookback is None, mechanism.mass_preservation)
+
+
+def _source(memory: Memory) -> kernel.Source:
+    return kernel.Source(memory.values, memory.mask, memory.complete, memory.first)
+
+
+def _plain_energies(
+    mechanism: Mechanism, query: Tensor, memory: Memory
+) -> tuple[kernel.PlainEnergy, kernel.PlainEnergy] | None:
     """Returns both energies of queries [B, ..., Q] in the form that a loop takes; None where one has no such form."""
     assert isinstance(mechanism, nn.Module)
     parts: Any = mechanism._modules  # as attributes they take longer than a step computes
-    energy = parts["energy"].as_plain(query)
+    keys = memory.keys
+    energy = parts["energy"].as_plain(query, keys[0])
     chunk_energy = parts.get("chunk_energy")
     # Where the stop alone is attended to, its weight is 1 whatever its energy.
-    chunk = energy if chunk_energy is None else chunk_energy.as_plain(query)
+    chunk = energy if chunk_energy is None else chunk_energy.as_plain(query, keys[1])
     return None if energy is None or chunk is None else (energy, chunk)
 
 

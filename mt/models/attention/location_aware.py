@@ -22,6 +22,7 @@ from mt.models.attention.energy import ConcatConfig
 from mt.models.attention.memory import Memory
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
+from mt.step import Attended
 
 
 class LocationAwareConfig(ConcatConfig):
@@ -57,4 +58,4 @@ class LocationAware(Attention):
         located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))
         energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])
-        return AttentionStep(memory.contexts(weights)[:, 0], weights[:, 0], (weights[:, 0],))
+        return AttentionStep(memory.contexts(weights)[:, 0], Attended(weights[:, 0]), (weights[:, 0],))

@@ -25,6 +25,7 @@ from mt.models.attention.energy import GeneralConfig
 from mt.models.attention.global_ import ScaledConfig, SoftmaxAttention
 from mt.models.attention.memory import Memory
 from mt.models.attention.steps import step_from_output
+from mt.step import Attended
 
 
 class StochasticConfig(ScaledConfig):
@@ -68,8 +69,9 @@ class Stochastic(SoftmaxAttention):
         step = step_from_output(self._attend(query[:, None], memory, state[0], hard), state)
         if not hard:
             return step
-        stops = step.weights.argmax(-1)
-        return step._replace(weights=step.weights.gather(1, stops[:, None]), stops=stops, first=stops)
+        weights = step.attended.weights
+        stops = weights.argmax(-1)
+        return step._replace(attended=Attended(weights.gather(1, stops[:, None]), stops, first=stops))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         return self._attend(queries, memory, self.init_state(memory)[0], hard)

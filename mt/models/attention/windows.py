@@ -48,8 +48,9 @@ def stacked(steps: Sequence["AttentionStep"], width: int) -> Iterator[Any]:
 
 
 def _over_source(step: "AttentionStep", width: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    weights = step.weights if step.first is None else scattered(step.weights, step.first, width)
+    weights, stops, first, _ = step.attended
+    weights = weights if first is None else scattered(weights, first, width)
     alpha = step.alpha
-    if alpha is None and step.stops is not None:  # a step that gives its stop alone: one-hot, or all zeros for none
-        alpha = (torch.arange(width, device=weights.device) == step.stops[:, None]).to(weights.dtype)
+    if alpha is None and stops is not None:  # a step that gives its stop alone: one-hot, or all zeros for none
+        alpha = (torch.arange(width, device=weights.device) == stops[:, None]).to(weights.dtype)
     return step.context, weights, alpha, step.p_choose

@@ -8,10 +8,9 @@ from mt.models.decoders.bahdanau import Bahdanau, BahdanauConfig
 from mt.models.decoders.base import Decoder, DecoderMemory, DecoderParts, DecoderQuery
 from mt.models.decoders.gnmt import GNMT, GNMTConfig
 from mt.models.decoders.luong import Luong, LuongConfig
-from mt.models.decoders.output import Prediction
 from mt.models.decoders.ssru import SSRU, SSRUConfig
 
 DECODERS: dict[str, type[Decoder]] = {"luong": Luong, "bahdanau": Bahdanau, "gnmt": GNMT, "ssru": SSRU}
 DecoderConfig = Annotated[LuongConfig | BahdanauConfig | GNMTConfig | SSRUConfig, Field(discriminator="name")]
 
-__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "Prediction", "DecoderQuery"]
+__all__ = ["DECODERS", "Decoder", "DecoderConfig", "DecoderMemory", "DecoderParts", "DecoderQuery"]

@@ -9,11 +9,12 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from mt.models.attention import Attention, AttentionOutput, AttentionStep, Memory, State, arriving
-from mt.models.decoders.output import Copying, OutputLayer, Prediction
+from mt.models.decoders.output import Copying, OutputLayer
 from mt.models.decoders.recurrence import LayersConfig, Recurrence
 from mt.models.encoders import Encoded
 from mt.models.frontends import Embedding
 from mt.models.opt_in import OptIn
+from mt.step import Prediction
 
 
 class DecoderMemory(NamedTuple):
@@ -115,21 +116,13 @@ class Decoder(OptIn, nn.Module, ABC):
         """Returns the attention of one step."""
         return self.attention.step(query.vector, memory.attention, query.attention_state, hard=hard)
 
-    def read_out(self, query: DecoderQuery, attended: AttentionStep, memory: DecoderMemory) -> Prediction:
+    def read_out(self, query: DecoderQuery, step: AttentionStep, memory: DecoderMemory) -> Prediction:
         """Returns the prediction of a step, from what its query attended to."""
-        readout, state = self._read_out(query, attended)
+        readout, state = self._read_out(query, step)
         logits = self.output(readout)
         if self.copying is not None:
-            logits = self.copying.log_probs(logits, readout, attended, memory.attention)
-        return Prediction(
-            logits=logits,
-            weights=attended.weights,
-            stops=attended.stops,
-            state=state,
-            first=attended.first,
-            energies=attended.energies,
-            normalized=self.copying is not None,
-        )
+            logits = self.copying.log_probs(logits, readout, step, memory.attention)
+        return Prediction(logits, step.attended, state, normalized=self.copying is not None)
 
     @abstractmethod
     def _read_out(self, query: DecoderQuery, attended: AttentionStep) -> tuple[Float[Tensor, "B F"], tuple[Any, ...]]:

@@ -12,7 +12,6 @@ Where they cannot, 1 - A is rounding, which may be more than a small g, and is l
 """
 
 import warnings
-from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -25,6 +24,7 @@ from mt.kernels.linear import Linear
 from mt.kernels.precision import result_dtype
 from mt.models.attention import AttentionOutput, AttentionStep, Memory
 from mt.models.frontends import Embedding
+from mt.step import Attended
 
 with warnings.catch_warnings():
     # The name is also that of a method of pydantic 1, which `model_copy` has replaced.
@@ -33,31 +33,6 @@ with warnings.catch_warnings():
     class CopyOptions(Options):
         copy: bool = False  # type: ignore[assignment]
         """Whether a token may also be copied from the source, by the attention's weights (See et al. 2017)."""
-
-
-class Prediction(NamedTuple):
-    """What one step says of the next token."""
-
-    logits: Tensor
-    """[B, vocabulary]"""
-    weights: Tensor
-    """[B, W], float32: the attention of this step; see `AttentionStep.weights`."""
-    stops: Tensor | None
-    """[B] int64: see `AttentionStep.stops`."""
-    state: tuple[Any, ...]
-    """Nested tuples of batch-first tensors."""
-    first: Tensor | None = None
-    """[B] int64: see `AttentionStep.first`."""
-    energies: Tensor | None = None
-    """[B] int64: see `AttentionStep.energies`."""
-    normalized: bool = False
-    """Whether the logits are the logarithms of the probabilities already."""
-
-    def log_probs(self) -> Tensor:
-        """Returns the logarithms of the probabilities, [B, vocabulary] in float32, which may be written to."""
-        logits = self.logits.float()
-        # Not normalised once more: each time, some thousand small probabilities are summed with an error of some 1e-6.
-        return logits if self.normalized else logits.log_softmax(-1)
 
 
 class OutputLayer(Linear):
@@ -101,14 +76,15 @@ class Copying(nn.Module):
         return Mixture(generated, (copies * matches).sum(-1), copies)
 
     def log_probs(
-        self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], attended: AttentionStep, memory: Memory
+        self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], step: AttentionStep, memory: Memory
     ) -> Float[Tensor, "B C"]:
         """Returns the log-probabilities of the mixture for each token of the vocabulary, of one step. logits: the
         generator's."""
-        generated, copied = self._shares(readout, attended.context, attended.weights)
+        weights = step.attended.weights
+        generated, copied = self._shares(readout, step.context, weights)
         log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]
-        sources = _attended_tokens(attended, memory)
-        copies = (copied[:, None] * attended.weights).to(log_probs.dtype)
+        sources = _attended_tokens(step.attended, memory)
+        copies = (copied[:, None] * weights).to(log_probs.dtype)
         summed = torch.zeros_like(log_probs).scatter_add(1, sources, copies).gather(1, sources)
         generator = log_probs.gather(1, sources)
         copier = summed.log()
@@ -135,7 +111,7 @@ def _tokens(memory: Memory) -> Int[Tensor, "B S"]:
     return memory.tokens
 
 
-def _attended_tokens(attended: AttentionStep, memory: Memory) -> Int[Tensor, "B W"]:
+def _attended_tokens(attended: Attended, memory: Memory) -> Int[Tensor, "B W"]:
     """Returns the token of each position that a step has a weight for; beyond the end, where weights are 0, the last
     one."""
     tokens = _tokens(memory)

@@ -10,9 +10,7 @@ from torch.nn import functional
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.models.frontends.base import Frontend, State
-
-PAD = 0
-"""The id of padding. Its vector is zero at first and never gets a gradient; no result depends on it."""
+from mt.step import PAD
 
 
 class EmbeddingConfig(Options):
@@ -81,10 +79,12 @@ class Embedding(nn.Module):
         super().__init__()
         self.vocab_size = vocab_size
         self.output_size = config.embedding_dim
-        self.table = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
+        self.table = nn.Embedding(
+            vocab_size, config.embedding_dim, padding_idx=PAD
+        )  # a vector of zeros without a gradient
         self.dropout = nn.Sequential(WordDropout(config.word_dropout), nn.Dropout(config.dropout))
         nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
-        nn.init.zeros_(self.table.weight[PAD])
+        nn.init.zeros_(self.table.weight[PAD])  # it never gets a gradient, and no result depends on it
 
     def forward(self, source: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
         """source: ids of tokens."""

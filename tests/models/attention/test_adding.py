@@ -19,6 +19,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
+from mt.step import Attended
 from mt.models.encoders import Encoded
 from mt.ops import masked_softmax
 from mt.common.options import Options
@@ -49,7 +50,7 @@ class Cosine(Attention):
         cosines = (memory.keys[0] @ nn.functional.normalize(query, dim=-1, eps=SMALLEST)[..., None])[..., 0]
         weights = masked_softmax(cosines / self.temperature, memory.mask)
         context = (weights.to(memory.values.dtype)[:, None] @ memory.values)[:, 0]
-        return AttentionStep(context, weights, state)
+        return AttentionStep(context, Attended(weights), state)
 '''
 YAML = """name: cosine
 temperature: 0.1  # of the softmax

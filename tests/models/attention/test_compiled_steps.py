@@ -2,7 +2,7 @@
 
 import torch
 
-from mt.kernels.hard_step_loop import step_loop
+from mt.kernels.hard_step import hard_loops
 from mt.models.attention import Attention, arriving, build_attention
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic
@@ -22,12 +22,12 @@ def test_a_compiled_step_is_that_of_torch(monotonic, batch, shake):
                 ours = attention.step(query, memory, state, hard=True)
             theirs = attention.step(query, memory, state, hard=True)
             state = theirs.state
-            for name in ("stops", "first", "energies"):
-                assert torch.equal(getattr(ours, name), getattr(theirs, name)), name
+            for name in ("stops", "first", "looked_at"):
+                assert torch.equal(getattr(ours.attended, name), getattr(theirs.attended, name)), name
             assert all(torch.equal(*parts) for parts in zip(ours.state, theirs.state, strict=True))
-            torch.testing.assert_close(ours.weights, theirs.weights, atol=1e-6, rtol=0)
+            torch.testing.assert_close(ours.attended.weights, theirs.attended.weights, atol=1e-6, rtol=0)
             torch.testing.assert_close(ours.context, theirs.context, atol=3e-6, rtol=1e-5)
-            stopped += int((ours.stops >= 0).sum())
+            stopped += int((ours.attended.stops >= 0).sum())
             memory = arriving.trim(attention, memory, state)
     assert stopped > 30
 
@@ -42,7 +42,7 @@ def test_all_compiled_steps_are_those_of_torch(monotonic, batch, shake, monkeypa
             memory = memory._replace(complete=torch.arange(len(batch.mask)) % 3 > 0)
         theirs = attention(batch.queries, memory, hard=True)
         with torch.no_grad(), monkeypatch.context() as without:
-            if step_loop() is not None:
+            if hard_loops() is not None:
                 without.delattr(Monotonic, "_attend")
             ours = attention(batch.queries, memory, hard=True)
             one_by_one = Attention.forward(attention, batch.queries, memory, hard=True)
@@ -74,7 +74,7 @@ def test_which_energies_are_compiled(monotonic, batch):
     """All of the table; none of a subclass that may compute something else."""
     attention = build_attention(monotonic.config, 6, 6)
     query = batch.queries[:, 0]
-    assert attention.energy.as_plain(query) is not None
+    assert attention.energy.as_plain(query, batch.values) is not None
     kind = type(attention.energy.energy)
     attention.energy.energy = type("Other", (kind,), {})(monotonic.config.energy, 6, 6)
-    assert attention.energy.as_plain(query) is None
+    assert attention.energy.as_plain(query, batch.values) is None

@@ -9,8 +9,6 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import (
-    NEEDS_MORE_SOURCE,
-    SELECTED_NONE,
     Attention,
     AttentionOutput,
     Memory,
@@ -18,6 +16,7 @@ from mt.models.attention import (
     build_attention,
 )
 from mt.models.encoders import Encoded
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
 from tests.components import CASES
 from tests.marks import combined
 
@@ -83,7 +82,7 @@ class Reader:
         self.stops: list[list[int]] = [[] for _ in queries]
         self.contexts: list[list[Tensor]] = [[] for _ in queries]
         self.waited = 0
-        self.energies = torch.zeros(len(queries), dtype=torch.int64)
+        self.looked_at = torch.zeros(len(queries), dtype=torch.int64)
 
     def read(self, memory: Memory, state: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         """Until every source has all its steps or needs more; returns the state."""
@@ -93,12 +92,12 @@ class Reader:
         while True:
             done = torch.tensor([len(stops) for stops in self.stops])
             step = self.attention.step(self.queries[rows, done.clamp(max=STEPS - 1)], memory, state, hard=True)
-            waiting = step.stops == NEEDS_MORE_SOURCE
+            waiting = step.attended.stops == NEEDS_MORE_SOURCE
             assert not (waiting & memory.complete).any(), "a complete source has an answer"
-            assert not ((step.stops == SELECTED_NONE) & ~memory.complete).any(), (
+            assert not ((step.attended.stops == SELECTED_NONE) & ~memory.complete).any(), (
                 "a source that goes on may still be selected"
             )
-            assert not step.weights[waiting].any() and not step.context[waiting].any()
+            assert not step.attended.weights[waiting].any() and not step.context[waiting].any()
             last_stops, scanned = step.state
             assert torch.equal(last_stops[waiting], state[0][waiting])
             come = memory.mask.sum(1) + (0 if memory.first is None else memory.first)
@@ -108,9 +107,9 @@ class Reader:
                 return step.state
             state = step.state
             for row in (~waiting & (done < STEPS)).nonzero().flatten().tolist():
-                self.stops[row].append(int(step.stops[row]))
+                self.stops[row].append(int(step.attended.stops[row]))
                 self.contexts[row].append(step.context[row])
-            self.energies += torch.where(done < STEPS, step.energies, 0)
+            self.looked_at += torch.where(done < STEPS, step.attended.looked_at, 0)
 
 
 def preserves_mass(config: Any) -> bool:
@@ -145,12 +144,12 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
         for i, query in enumerate(batch.queries.unbind(1)):
             step = attention.step(query, memory, state, hard=True)
             state = step.state
-            assert step.stops.tolist() == [stops[i] for stops in reader.stops]
+            assert step.attended.stops.tolist() == [stops[i] for stops in reader.stops]
             contexts = torch.stack([contexts[i] for contexts in reader.contexts])
             torch.testing.assert_close(contexts, step.context, atol=3e-6, rtol=1e-5)
-            stopped += int((step.stops >= 0).sum())
-            lost += int((step.stops == SELECTED_NONE).sum())
-        assert (reader.energies <= lengths + STEPS).all()
+            stopped += int((step.attended.stops >= 0).sum())
+            lost += int((step.attended.stops == SELECTED_NONE).sum())
+        assert (reader.looked_at <= lengths + STEPS).all()
         waited += reader.waited
     assert waited > 10 and stopped > 10
     assert (lost > 0) != preserves_mass(monotonic.config)
@@ -165,13 +164,13 @@ def test_a_step_does_not_depend_on_what_follows_its_stop(monotonic, batch, shake
         state = attention.init_state(memory, hard=True)
         for query in batch.queries.unbind(1):
             step = attention.step(query, memory, state, hard=True)
-            selected = step.stops >= 0
-            later = positions > step.stops[:, None]
+            selected = step.attended.stops >= 0
+            later = positions > step.attended.stops[:, None]
             followed += int((selected & (later & batch.mask).any(1)).sum())
             changed = torch.where(later[..., None], -batch.values, batch.values)
             others = attention.init_memory(batch._replace(values=changed).encoded)
             again = attention.step(query, others, state, hard=True)
-            assert torch.equal(step.stops[selected], again.stops[selected])
+            assert torch.equal(step.attended.stops[selected], again.attended.stops[selected])
             weights, others_weights = (AttentionOutput.stack([one], 11).weights[:, 0] for one in (step, again))
             assert not weights[later & selected[:, None]].any()
             for ours, theirs in ((step.context, again.context), (weights, others_weights)):
@@ -193,12 +192,12 @@ def test_only_a_source_that_goes_on_is_waited_for(monotonic, batch, shake):
             assert memory.complete is None
             whole = attention.step(query, memory, state, hard=True)
             mixed = attention.step(query, memory._replace(complete=complete), state, hard=True)
-            waiting = mixed.stops == NEEDS_MORE_SOURCE
-            assert torch.equal(whole.stops[~waiting], mixed.stops[~waiting])
+            waiting = mixed.attended.stops == NEEDS_MORE_SOURCE
+            assert torch.equal(whole.attended.stops[~waiting], mixed.attended.stops[~waiting])
             assert not (waiting & complete).any()
-            assert not ((mixed.stops == SELECTED_NONE) & ~complete).any()
+            assert not ((mixed.attended.stops == SELECTED_NONE) & ~complete).any()
             at_the_end = batch.mask.sum(1) - 1 if preserves_mass(monotonic.config) else torch.full((8,), SELECTED_NONE)
-            assert torch.equal(whole.stops[waiting], at_the_end[waiting])
+            assert torch.equal(whole.attended.stops[waiting], at_the_end[waiting])
             waited += int(waiting.sum())
             state = whole.state
     assert waited > 10
@@ -215,4 +214,4 @@ def test_before_anything_is_encoded_nothing_is_attended_to(monotonic, shake):
         memory = arriving.extend(attention, memory, nothing, torch.tensor([ends, ends]))
         for hard in (False, True):
             step = attention.step(torch.ones(2, 6), memory, attention.init_state(memory, hard=hard), hard=hard)
-            assert not step.context.any() and not step.weights.any()
+            assert not step.context.any() and not step.attended.weights.any()

@@ -42,6 +42,6 @@ def test_worked_out_by_hand():
     memory = attention.init_memory(Encoded(values, values, torch.tensor([[True, True, False]]), values[:, 0]))
     step = attention.step(torch.tensor([[1.0986123]]), memory, attention.init_state(memory))
     # exp(0) = 1 and exp(log 3) = 3.
-    torch.testing.assert_close(step.weights, torch.tensor([[0.25, 0.75, 0.0]]))
+    torch.testing.assert_close(step.attended.weights, torch.tensor([[0.25, 0.75, 0.0]]))
     torch.testing.assert_close(step.context, torch.tensor([[0.75]]))
-    assert step.stops is None
+    assert step.attended.stops is None

@@ -9,8 +9,6 @@ import torch
 from torch import Tensor
 
 from mt.models.attention import (
-    NEEDS_MORE_SOURCE,
-    SELECTED_NONE,
     Attention,
     AttentionStep,
     Memory,
@@ -25,6 +23,7 @@ from mt.models.attention.milk import MILkConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
 from mt.models.encoders import Encoded
+from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
 from tests.marks import combined
 
 SIZE = 4
@@ -99,11 +98,11 @@ def test_a_sentence_takes_an_energy_for_each_position_and_for_each_step(build, m
     computed = Computed(attention)
     (values, queries) = model(source, target, 1, seed=source)
     result = list(steps(attention, attention.init_memory(encoded(values)), queries))
-    total = sum(int(step.energies) for step in result)
+    total = sum(int(step.attended.looked_at) for step in result)
     assert total <= source + target
     assert total <= computed.positions <= source + BLOCK * target, "in PyTorch, a block goes beyond the stop"
     assert max(width for _, _, width in computed.calls) == min(BLOCK, source)
-    moved = int(result[-1].stops) - int(result[0].stops)
+    moved = int(result[-1].attended.stops) - int(result[0].attended.stops)
     assert moved > min(source // 3, target // 2), "a pointer that stays where it is costs nothing"
     assert total >= moved
 
@@ -119,10 +118,12 @@ def test_each_row_of_a_batch_takes_what_it_takes_alone(build, model):
         one = slice(row, row + 1)
         alone = list(steps(attention, attention.init_memory(encoded(values[one, :length])), queries[one]))
         for ours, theirs in zip(together, alone, strict=True):
-            assert (ours.stops[row], ours.energies[row]) == (theirs.stops[0], theirs.energies[0])
-            width = theirs.weights.shape[1]
-            torch.testing.assert_close(ours.weights[row, :width], theirs.weights[0], atol=3e-6, rtol=1e-5)
-            assert not ours.weights[row, width:].any()
+            for name in ("stops", "looked_at"):
+                assert getattr(ours.attended, name)[row] == getattr(theirs.attended, name)[0]
+            weights = ours.attended.weights[row]
+            width = theirs.attended.weights.shape[1]
+            torch.testing.assert_close(weights[:width], theirs.attended.weights[0], atol=3e-6, rtol=1e-5)
+            assert not weights[width:].any()
             torch.testing.assert_close(ours.context[row], theirs.context[0], atol=3e-6, rtol=1e-5)
 
 
@@ -135,9 +136,9 @@ def test_rows_that_have_stopped_leave_the_loop(build):
     memory = attention.init_memory(encoded(values))
     computed = Computed(attention)
     (step,) = steps(attention, memory, torch.ones(4, 1, SIZE))
-    assert step.stops.tolist() == [2, 2, 2, 5 * BLOCK + 1]
+    assert step.attended.stops.tolist() == [2, 2, 2, 5 * BLOCK + 1]
     assert computed.calls == [(4, 1, BLOCK)] + 5 * [(1, 1, BLOCK)]
-    assert step.energies.tolist() == [3, 3, 3, 5 * BLOCK + 2]
+    assert step.attended.looked_at.tolist() == [3, 3, 3, 5 * BLOCK + 2]
 
 
 def test_nothing_is_computed_where_nothing_can_be_selected(build):
@@ -146,11 +147,11 @@ def test_nothing_is_computed_where_nothing_can_be_selected(build):
     memory = attention.init_memory(encoded(values))
     computed = Computed(attention)
     first, second = steps(attention, memory, torch.ones(2, 2, SIZE))
-    assert (first.stops == SELECTED_NONE).all() and (second.stops == SELECTED_NONE).all()
-    assert first.energies.tolist() == [40, 40] and second.energies.tolist() == [0, 0]
+    assert all((step.attended.stops == SELECTED_NONE).all() for step in (first, second))
+    assert first.attended.looked_at.tolist() == [40, 40] and second.attended.looked_at.tolist() == [0, 0]
     waiting = memory._replace(complete=torch.tensor([False, False]))
     third = attention.step(torch.ones(2, SIZE), waiting, first.state, hard=True)
-    assert (third.stops == NEEDS_MORE_SOURCE).all() and not third.energies.any()
+    assert (third.attended.stops == NEEDS_MORE_SOURCE).all() and not third.attended.looked_at.any()
     assert computed.positions == 80
 
 
@@ -164,7 +165,7 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
     values = torch.full((1, length, SIZE), -1.0)
     values[0, 60, 0] = values[0, 95, 1] = 1.0
     expected = list(steps(attention, attention.init_memory(encoded(values)), queries))
-    assert [int(step.stops) for step in expected] == [60, 95]
+    assert [int(step.attended.stops) for step in expected] == [60, 95]
     memory = None
     state = None
     energies = 0
@@ -177,10 +178,10 @@ def test_a_position_is_looked_at_once_however_the_source_is_cut(build, cut: int,
         widest = max(widest, memory.mask.shape[1]) if done < 2 else widest
         while done < 2:
             step = attention.step(queries[:, done], memory, state, hard=True)
-            state, energies = step.state, energies + int(step.energies)
-            if int(step.stops) == NEEDS_MORE_SOURCE:
+            state, energies = step.state, energies + int(step.attended.looked_at)
+            if int(step.attended.stops) == NEEDS_MORE_SOURCE:
                 break
-            assert step.stops == expected[done].stops
+            assert step.attended.stops == expected[done].attended.stops
             torch.testing.assert_close(step.context, expected[done].context, atol=3e-6, rtol=1e-5)
             done += 1
         memory = arriving.trim(attention, memory, state) if trimmed else memory
@@ -202,7 +203,7 @@ def test_nothing_as_long_as_the_source_is_made(build, rows: int, largest):
     memory = attention.init_memory(encoded(values))
     with largest(*memory.keys, memory.values, memory.mask) as made:
         result = list(steps(attention, memory, queries))
-    assert 0 < int(result[-1].stops.max()) < 100
+    assert 0 < int(result[-1].attended.stops.max()) < 100
     assert 0 < made.elements < 100 * rows * SIZE
 
 
@@ -226,10 +227,12 @@ def test_what_is_trimmed_is_not_missed(build, model, mass_preservation: bool):
         step = attention.step(query, memory, state, hard=True)
         state = step.state
         memory = arriving.trim(attention, memory, state)
-        for name in ("context", "stops", "energies", "first"):
-            ours, theirs = (getattr(one, name)[expected.stops >= 0] for one in (step, expected))
-            assert torch.equal(ours, theirs), name
-        assert torch.equal(step.weights, expected.weights) and torch.equal(step.stops, expected.stops)
+        stopped = expected.attended.stops >= 0
+        assert torch.equal(step.context[stopped], expected.context[stopped])
+        for ours, theirs in zip(step.attended[1:], expected.attended[1:], strict=True):
+            assert torch.equal(ours[stopped], theirs[stopped])
+        for ours, theirs in zip(step.attended[:2], expected.attended[:2], strict=True):
+            assert torch.equal(ours, theirs)
     last_stops, ends = (part.tolist() for part in state)
     kept = {
         "monotonic": [max(stop, end - 1) for stop, end in zip(last_stops, ends, strict=True)],

@@ -89,7 +89,7 @@ def test_local_p_worked_out_by_hand(length: int, window: int, centre: float, exp
     memory = attention.init_memory(Encoded(values, values, torch.ones(1, length, dtype=torch.bool), values[:, 0]))
     step = attention.step(torch.ones(1, 1), memory, attention.init_state(memory))
     assert (length - 1) / 2 == centre
-    torch.testing.assert_close(step.weights, torch.tensor([expected]), atol=1e-6, rtol=0)
+    torch.testing.assert_close(step.attended.weights, torch.tensor([expected]), atol=1e-6, rtol=0)
 
 
 def test_the_gradient_reaches_the_position_through_the_gaussian_alone(batch, shake):

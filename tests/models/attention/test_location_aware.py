@@ -34,7 +34,7 @@ def test_where_the_step_before_attended_changes_this_one(batch, shake):
     last = torch.zeros(8, 11)
     first[:, 0] = 1
     last[range(8), batch.mask.sum(1) - 1] = 1
-    weights = [attention.step(batch.queries[:, 0], memory, (before,)).weights for before in (first, last)]
+    weights = [attention.step(batch.queries[:, 0], memory, (before,)).attended.weights for before in (first, last)]
     long = batch.mask.sum(1) > 1
     assert (weights[0] - weights[1])[long].abs().amax(1).min() > 1e-3
 
@@ -54,5 +54,5 @@ def test_it_can_move_on_by_location_alone():
     state = (torch.eye(6)[:1],)
     for position in range(1, 6):
         step = attention.step(torch.zeros(1, 1), memory, state)
-        assert step.weights.argmax() == position and step.weights.max() > 0.99
+        assert step.attended.weights.argmax() == position and step.attended.weights.max() > 0.99
         state = step.state

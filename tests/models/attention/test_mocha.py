@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import SELECTED_NONE, Attention, AttentionOutput, Memory
+from mt.models.attention import Attention, AttentionOutput, Memory
 from mt.models.attention.energies import EnergyConfig
 from mt.models.attention.energy import ConcatConfig, GeneralConfig
 from mt.models.attention.matcha import MAtChA
 from mt.models.attention.milk import MILk
 from mt.models.attention.mocha import Chunkwise, MoChA, MoChAConfig
 from mt.models.encoders import Encoded
+from mt.step import SELECTED_NONE
 from tests.ops import oracle
 
 SIZE = 6
@@ -97,7 +98,7 @@ def test_hard_steps_attend_to_their_chunk(kind: Kind, energy, mass_preservation:
                 first = kind.first(before, stop)
                 expected[:length] = torch.tensor(shares(u[row, i, :length].tolist(), first, stop))
                 wide += stop > first
-            assert step.stops[row] == (stop if stop < length else SELECTED_NONE)
+            assert step.attended.stops[row] == (stop if stop < length else SELECTED_NONE)
             torch.testing.assert_close(AttentionOutput.stack([step], 11).weights[row, 0], expected, atol=1e-6, rtol=0)
     assert wide > 5
 

@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.models.attention import SELECTED_NONE, Memory
+from mt.models.attention import Memory
 from mt.models.attention.energies import EnergyConfig
 from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig
 from mt.models.attention.mocha import MoChA, MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
 from mt.models.encoders import Encoded
+from mt.step import SELECTED_NONE
 from tests.marks import combined
 from tests.ops import oracle
 
@@ -60,10 +61,10 @@ def test_hard_steps_follow_the_process(mass_preservation: bool, batch, shake):
             for row, length in enumerate(lengths):
                 stop = truth[row][i]
                 before = truth[row][i - 1] if i else 0
-                assert step.stops[row] == (SELECTED_NONE if stop is None else stop)
-                assert step.weights.shape == (8, 1), "one position, whatever the length of the source"
-                assert step.weights[row].item() == (stop is not None)
-                assert stop is None or step.first[row] == stop
+                assert step.attended.stops[row] == (SELECTED_NONE if stop is None else stop)
+                assert step.attended.weights.shape == (8, 1), "one position, whatever the length of the source"
+                assert step.attended.weights[row].item() == (stop is not None)
+                assert stop is None or step.attended.first[row] == stop
                 expected = torch.zeros(SIZE) if stop is None else batch.values[row, stop]
                 assert torch.equal(step.context[row], expected)
                 seen["nowhere"] += stop is None
@@ -131,9 +132,8 @@ def test_a_tie_stops(batch):
         attention.energy.gain.zero_()
     memory = attention.init_memory(batch.encoded)
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
-    assert (
-        attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True).stops == 0
-    ).all()
+    step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True)
+    assert (step.attended.stops == 0).all()
 
 
 @pytest.mark.usefixtures("hard_steps")
@@ -144,10 +144,8 @@ def test_an_energy_just_below_zero_does_not_stop(batch):
         attention.energy.gain.zero_()
     memory = attention.init_memory(batch.encoded)
     assert (probabilities(attention, memory, batch.queries) == 0.5).all()
-    assert (
-        attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True).stops
-        == SELECTED_NONE
-    ).all()
+    step = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=True), hard=True)
+    assert (step.attended.stops == SELECTED_NONE).all()
 
 
 def test_a_first_step_begins_at_the_first_position(batch, shake):

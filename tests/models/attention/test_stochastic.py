@@ -46,8 +46,8 @@ def test_hard_is_the_most_probable_position(batch, shake):
         state = step.state
         for row in range(8):
             best = max(range(11), key=lambda s: alpha[row, i, s].item())
-            assert step.stops[row] == best
-            assert (step.weights[row].tolist(), step.first[row]) == ([1.0], best)
+            assert step.attended.stops[row] == best
+            assert (step.attended.weights[row].tolist(), step.attended.first[row]) == ([1.0], best)
             assert torch.equal(step.context[row], batch.values[row, best])
 
 
@@ -81,7 +81,7 @@ def test_a_sentence_attends_to_samples_or_to_expectations_throughout(stepped: bo
         for query in queries.unbind(1):
             step = attention.step(query, memory, state)
             state = step.state
-            rows.append(step.weights)
+            rows.append(step.attended.weights)
         weights = torch.stack(rows, 1)
         alpha = None
     else:

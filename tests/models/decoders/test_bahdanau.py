@@ -106,7 +106,7 @@ def test_of_several_layers_the_highest_is_the_query_and_the_lowest_gets_the_cont
     state = decoder.init_state(memory)
     prediction = decoder.step(torch.tensor([4, 5]), memory, state)
     attended = attention.step(state.recurrent[0][:, 1], memory.attention, state.attention)
-    torch.testing.assert_close(prediction.weights, attended.weights)
+    torch.testing.assert_close(prediction.attended.weights, attended.attended.weights)
     fed = torch.cat((decoder.embedding(torch.tensor([4, 5])), attended.context), -1)
     _, after = decoder.recurrence.cells(fed[:, None], state.recurrent)
     torch.testing.assert_close(prediction.state.recurrent, after)

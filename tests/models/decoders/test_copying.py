@@ -15,13 +15,13 @@ from mt.models.ensemble import Ensemble
 from mt.models.frontends import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
+from mt.step import BOS
 from tests.components import CASES
 from tests.decoding.decoded import decode_ids
 from tests.marks import combined
 
 VOCABULARY = 13
 SIZE = 6
-BOS = 2
 
 
 def built(attention, decoder: str = "luong", **options) -> Seq2Seq:

@@ -1,0 +1,51 @@
+"""The record of a target step: from the loop that computes it to the hypothesis it ends in, every floor passes it on.
+
+Its parts are tensors of a model or arrays of a search, so that this file needs neither torch nor numpy. The ids of the
+special tokens stand here, too, since every floor that takes a step knows them.
+"""
+
+from typing import Any, NamedTuple
+
+PAD = 0
+UNK = 1
+BOS = 2
+EOS = 3
+SELECTED_NONE = -1
+"""A stop of a hard attention that selected no position of a complete source."""
+NEEDS_MORE_SOURCE = -2
+"""A stop of a hard attention that selected no position of the source so far, which goes on: the step is to be taken
+again, and continues from where it has come to."""
+Part = Any
+"""A tensor of a model, or an array of a search."""
+
+
+class Attended(NamedTuple):
+    """Where one step of N rows attended. Positions count from the beginning of the source."""
+
+    weights: Part
+    """[N, W] float32: of W positions from `first` on, 0 on padding; the sum is 1, or less if it may select none."""
+    stops: Part | None = None
+    """[N] int64: the position that a hard step selected, SELECTED_NONE or NEEDS_MORE_SOURCE; None of a soft step."""
+    first: Part | None = None
+    """[N] int64: the source position of column 0 of the weights; None: 0, and W = S. Only where there are `stops`,
+    after which nothing is attended to."""
+    looked_at: Part | None = None
+    """[N] int64: how many positions a hard monotonic step looked at, to find its stop; None of other steps."""
+
+
+class Prediction(NamedTuple):
+    """What one step of N rows says of the next token."""
+
+    logits: Any
+    """[N, vocabulary], a tensor."""
+    attended: Attended
+    state: Any
+    """The state after the step: nested tuples of batch-first tensors."""
+    normalized: bool = False
+    """Whether the logits are the logarithms of the probabilities already."""
+
+    def log_probs(self) -> Any:
+        """Returns the logarithms of the probabilities, [N, vocabulary] in float32, which may be written to."""
+        logits = self.logits.float()
+        # Not normalised once more: each time, some thousand small probabilities are summed with an error of some 1e-6.
+        return logits if self.normalized else logits.log_softmax(-1)
