@@ -1,8 +1,10 @@
+import json
+import random
 from pathlib import Path
 
 import pytest
 
-from mt.comparison.runs import choose, differences, find, names
+from mt.comparison.runs import choose, differences, find, names, read_curves, read_results
 from mt.errors import UserError
 
 MONOTONIC = {"attention": {"name": "monotonic"}}
@@ -85,3 +87,167 @@ def test_refusals(make_run, tmp_path: Path) -> None:
     assert str(refusal.value) == (
         f"{run} has no results.json, so its training has not ended: resume with `python train.py resume={run}`"
     )
+
+
+# Files of runs that were damaged, or made by somebody who wishes us ill: always one sentence, never anything else.
+WHOLE = {
+    "split": "test",
+    "search": {"name": "beam", "beam_size": 5, "mode": "soft", "length_penalty": 0.6},
+    "bleu": {"score": 12.5, "signature": "nrefs:1"},
+    "perplexity": 2.5,
+    "aer": {"score": 30.5, "signature": "n:2", "precision": 1.0, "recall": 2.0},
+    "attention": {"entropy": 1.5},
+    "training_tokens_per_second": 1000.5,
+    "tokens_per_second": 500.0,
+    "peak_memory_mb": 100,
+    "parameters": 1_500_000,
+    "training_seconds": 90.0,
+}
+WRONG = [None, True, -1, 1e308, 10**400, "x", "<b>", [], {}, [[1]], {"score": "x"}, {"name": 3, "mode": []}]
+
+
+def sentence(error: pytest.ExceptionInfo, path) -> str:
+    text = str(error.value)
+    assert text.startswith(str(path)) and "\n" not in text and len(text) < len(str(path)) + 250
+    return text.removeprefix(str(path))
+
+
+def test_what_a_run_says(tmp_path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(WHOLE))
+    result = read_results(tmp_path / "results.json")
+    assert str(result.search) == "soft, beam 5" and result.alignment_error_rate == 30.5 and result.attends
+    assert (result.parameters, result.peak_memory_mb, result.perplexity) == (1_500_000, 100, 2.5)
+    (tmp_path / "results.json").write_text('{"search": {"name": "greedy", "mode": "hard"}, "perplexity": NaN}')
+    result = read_results(tmp_path / "results.json")
+    assert str(result.search) == "hard, greedy" and result.alignment_error_rate is None and result.attends
+
+
+def test_latency_and_what_it_is_counted_in(tmp_path) -> None:
+    path = tmp_path / "results.json"
+    lag = {"score": 2.5, "signature": "n:9|unit:word|length:longer"}
+    path.write_text(json.dumps(WHOLE | {"al": lag, "dal": lag | {"score": 3}, "swf": lag, "yaal": {"score": "x"}}))
+    result = read_results(path)
+    assert result.latency == {"al": 2.5, "dal": 3.0} and result.latency_unit == "word"
+    assert {key: score.score for key, score in result.scores.items()}.items() >= {"bleu": 12.5, "swf": 2.5}.items()
+    for wrong in (float("nan"), 10**400, True, None, -1e300):
+        path.write_text(json.dumps(WHOLE | {"al": {"score": wrong}, "dal": {"score": 1.0}}))
+        assert read_results(path).latency == {"dal": 1.0} and read_results(path).latency_unit == "token"
+    path.write_text(json.dumps(WHOLE))
+    assert read_results(path).latency == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"{", "invalid JSON: EOF while parsing an object at line 1 column 1"),
+        (b"[]", "input should be an object"),
+        (b"{}", "search: field required"),
+        (b'{"search": null}', "search: input should be an object"),
+        (b'{"search": {}}', "search.name: field required"),
+        (b'{"search": {"name": "beam", "mode": "soft"}, "aer": 3}', "aer: input should be an object"),
+        (
+            b'{"search": {"name": "beam", "mode": "soft"}, "perplexity": "2"}',
+            "perplexity: input should be a valid number",
+        ),
+        (b"\xff", "invalid JSON: expected value at line 1 column 1"),
+        (b'{"a":' * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 1006"),
+        (b"[" * 200_000 + b"]" * 200_000, "invalid JSON: recursion limit exceeded at line 1 column 202"),
+    ],
+)
+def test_damaged_results_are_one_sentence(make_run, content, reason) -> None:
+    run = make_run("a")
+    (run / "results.json").write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        find([run])
+    assert sentence(caught, run / "results.json") == (
+        f" does not hold the results of a run ({reason}): copy the run again, or leave it out of the comparison"
+    )
+
+
+def test_results_that_cannot_be_read(tmp_path) -> None:
+    with pytest.raises(UserError) as caught:
+        read_results(tmp_path)
+    assert sentence(caught, tmp_path).startswith(" does not hold the results of a run (Is a directory): copy the run")
+
+
+def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
+    path = tmp_path / "results.json"
+    draw = random.Random(1)
+    refused = 0
+    for _ in range(400):
+        results = json.loads(json.dumps(WHOLE))
+        place = draw.choice([results, results, results["search"], results["aer"]])
+        place[draw.choice(list(place))] = draw.choice(WRONG)
+        content = json.dumps(results).encode()
+        if draw.random() < 0.5:
+            cut = draw.randrange(len(content))
+            content = content[:cut] + bytes([draw.randrange(256)]) + content[cut + draw.randrange(20) :]
+        path.write_bytes(content)
+        try:
+            result = read_results(path)
+        except UserError as error:
+            refused += 1
+            assert "\n" not in str(error)
+        else:
+            assert isinstance(str(result.search), str)
+    assert 100 < refused < 400
+
+
+LINE = '{"kind": "dev", "update": 50, "loss": 2.5, "perplexity": 12.1, "bleu": 3}'
+
+
+def curves(path, *lines):
+    path.write_bytes(b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines))
+    return read_curves(path, ("loss", "bleu"))
+
+
+def test_curves_of_dev(tmp_path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    train = '{"kind": "train", "update": 20, "loss": 9.0, "ends_epoch": true}'
+    later = '{"kind": "dev", "update": 100, "loss": NaN, "bleu": 4.5}'
+    assert curves(path, train, LINE, '{"kind": "attention", "update": 50}', later) == {
+        "loss": {50: 2.5},
+        "bleu": {50: 3.0, 100: 4.5},
+    }
+    assert curves(path) == {} and read_curves(tmp_path / "absent", ("loss",)) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"\xff\xfe", "invalid JSON: expected value at line 1 column 1"),
+        (b'{"kind": "dev", "update": 5, "x": "\xff"}', "invalid JSON: invalid unicode code point at line 1 column 36"),
+        (LINE[:20], "invalid JSON: EOF while parsing a"),
+        ("[" * 200_000, "invalid JSON: recursion limit exceeded"),
+        ("3", "input should be an object"),
+        ('{"kind": "dev"}', "update: input should be a valid integer"),
+        ('{"kind": "dev", "update": 1e999}', "update: input should be a valid integer"),
+        ('{"kind": "dev", "update": -1}', "update: input should be greater than or equal to 0"),
+        ('{"kind": "dev", "update": true}', "update: input should be a valid integer"),
+        ('{"kind": "dev", "update": 1, "loss": "low"}', "scores.loss: input should be a valid number"),
+        ('{"kind": "dev", "update": 1, "bleu": [3]}', "scores.bleu: input should be a valid number"),
+    ],
+)
+def test_damaged_logs_are_one_sentence(make_run, line, reason) -> None:
+    run = make_run("a")
+    with pytest.raises(UserError) as caught:
+        curves(run / "metrics.jsonl", LINE, line)
+    with pytest.raises(UserError, match="line 2"):
+        find([run])
+    result = sentence(caught, run / "metrics.jsonl")
+    assert result.startswith(f", line 2 is no record of a run ({reason}") and result.endswith("): copy the run again")
+
+
+def test_any_damage_to_a_log_is_read_or_one_sentence(tmp_path) -> None:
+    draw = random.Random(2)
+    path = tmp_path / "metrics.jsonl"
+    for _ in range(400):
+        content = bytearray("\n".join([LINE] * 3).encode())
+        for _ in range(draw.randrange(1, 4)):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        try:
+            result = curves(path, bytes(content))
+        except UserError as error:
+            assert "\n" not in str(error)
+        else:
+            assert set(result) <= {"loss", "bleu"}

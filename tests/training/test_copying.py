@@ -15,7 +15,7 @@ from mt.data.tokenizer import PAD
 from mt.models.decoders import output
 from mt.training.start import begin
 from mt.training.train import train
-from tests.training.test_sampling import rows_of
+from tests.training.test_batches import rows_of
 
 ATTENTIONS: dict[str, dict[str, Any]] = {
     "general": {"name": "general"},

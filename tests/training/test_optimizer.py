@@ -1,17 +1,34 @@
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from safetensors.torch import load_file, save_file
 from torch import nn
 
+from mt import checkpoint, load
 from mt.cli.command import CONF
 from mt.common.options import parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.errors import UserError
-from mt.training.optimizer import MOMENTS, build_optimizer, learning_rate, set_learning_rate
+from mt.evaluation.report import origin
+from mt.training.optimizer import (
+    MOMENTS,
+    MovingAverage,
+    build_optimizer,
+    freeze,
+    learning_rate,
+    set_learning_rate,
+    train_mode,
+)
+from mt.training.run import Run
+from mt.training.start import resume
+from mt.training.train import choose_best, train
+from tests.refusals.sentences import sign
 
 
 def config(**options: Any) -> OptimizerConfig:
@@ -212,3 +229,132 @@ def test_adagrad_divides_by_all_gradients_so_far() -> None:
     (3 * model.weight).sum().backward()
     optimizer.step()
     torch.testing.assert_close(model.weight.detach(), before - 0.5 * 3 / 4)  # 4: the root of 7 + 3 * 3
+
+
+# Frozen modules stay as they are, in training and after it is resumed.
+DEEP = {"encoder": {"name": "bilstm", "hidden_size": 16, "num_layers": 2, "dropout": 0.5}}
+
+
+def options(max_updates: int, *frozen: str) -> dict:
+    training = {"freeze": list(frozen), "max_updates": max_updates, "validate_every": 3, "plots": 0}
+    embedding = {"embedding_dim": 32, "dropout": 0.3}
+    return {"training": training, "search": {"name": "greedy"}, "embedding": embedding}
+
+
+def test_what_is_frozen_does_not_move_and_the_rest_does(start: Callable[..., Run]) -> None:
+    run = start(options(3, "encoder", "decoder.attention") | DEEP)
+    before = {name: tensor.clone() for name, tensor in run.model.state_dict().items()}
+    train(run)
+    moved = {name for name, tensor in run.model.state_dict().items() if not torch.equal(tensor, before[name])}
+    run.close()
+    frozen = {name for name in before if name.startswith(("encoder.", "decoder.attention."))}
+    assert frozen and moved == set(before) - frozen
+    saved = load_file(run.checkpoints / "last" / checkpoint.TRAINING)
+    assert saved and not any(name.startswith(("encoder.", "decoder.attention.")) for name in saved)
+
+
+def test_what_is_shared_with_the_frozen_is_frozen(start: Callable[..., Run]) -> None:
+    run = start(options(1, "decoder.embedding"))
+    assert not run.model.decoder.output.weight.requires_grad and run.model.decoder.output.bias.requires_grad
+    run.close()
+
+
+def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(start: Callable[..., Run]) -> None:
+    run = start(options(1, "encoder") | DEEP)
+    run.close()
+    torch.manual_seed(1)
+    train_mode(run.model, ["encoder"])
+    vectors = torch.randn(1, 4, 32, requires_grad=True)
+    mask = torch.ones(1, 4, dtype=torch.bool)
+    values = [run.model.encoder(vectors, mask).values for _ in range(2)]
+    assert torch.equal(*values) and run.model.decoder.dropout.training
+    # cuDNN refuses the gradient of recurrent layers in evaluation mode.
+    recurrent = [module for module in run.model.encoder.modules() if isinstance(module, torch.nn.RNNBase)]
+    assert recurrent and all(module.training for module in recurrent)
+
+
+def test_it_says_what_is_frozen() -> None:
+    model = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1), "b": torch.nn.Linear(3, 1)})
+    assert freeze(model, ["a"]) == "frozen: a, 3 of 7 parameters"
+    assert freeze(torch.nn.Linear(1, 1), []) == ""
+
+
+def test_the_first_validation_can_come_before_the_first_update(start: Callable[..., Run]) -> None:
+    run = start(options(3) | {"training": {**options(3)["training"], "validate_first": True}})
+    train(run)
+    run.close()
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["update"] for line in lines if line["kind"] == "dev"] == [0, 3]
+    again = resume(run.config, run.corpus, run.folder)
+    again.close()
+    assert again.progress.validations == [0, 3]
+
+
+# The exponential moving average of the weights: its arithmetic, its checkpoint, and a run that goes on with it.
+DECAY = 0.9
+
+
+def test_weights_of_n_updates_ago_weigh_the_decay_to_the_power_of_n():
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    average = MovingAverage(model, DECAY)
+    history = []
+    for number in range(1, 30):
+        with torch.no_grad():
+            model.weight.normal_()
+            model.bias.normal_()
+        average.update(number)
+        history.append(model.weight.double())
+        shares = torch.tensor([DECAY ** (number - 1 - i) for i in range(number)], dtype=torch.float64)
+        mean = torch.einsum("n,nij->ij", shares / shares.sum(), torch.stack(history))
+        torch.testing.assert_close(average.tensors()["weight.ema"].double(), mean, rtol=1e-5, atol=1e-6)
+    average.fill()
+    torch.testing.assert_close(model.weight.double(), mean, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_frozen_has_none():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    freeze(model, ["0"])
+    assert MovingAverage(model, DECAY).tensors().keys() == {"1.weight.ema", "1.bias.ema"}
+
+
+@pytest.mark.parametrize("score", [40.0, 20.0])
+def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(
+    score: float, start: Callable[..., Run], scored: Callable[..., None], capsys: pytest.CaptureFixture
+) -> None:
+    scored([10, 30, score, 29])
+    run = start({"training": {"validate_every": 2, "max_updates": 4, "ema_decay": DECAY, "average_checkpoints": 2}})
+    train(run)
+    expected = {name: tensor.clone() for name, tensor in run.moving_average.tensors().items()}
+    choose_best(run)
+    run.close()
+    won = score == 40
+    note = "(best)" if won else "(not better than the best)"
+    shown = capsys.readouterr().out.splitlines()
+    assert f"moving average: loss 9.000  bleu {score:.2f}  {note}" in shown
+    assert (
+        shown[-1] == f"testing the {'moving average of 4 updates (decay 0.9)' if won else 'best checkpoint (update 4)'}"
+    )
+    model, _, _ = checkpoint.load_model(run.folder, "ema")
+    saved = dict(model.named_parameters())
+    assert all(torch.equal(tensor, saved[name.removesuffix(".ema")]) for name, tensor in expected.items())
+    expected_origin = {"name": "ema", "update": 4, "ema_decay": DECAY} if won else {"name": "best", "update": 4}
+    assert origin(run.folder, "best") == expected_origin and origin(run.folder, "ema")["name"] == "ema"
+    assert (run.checkpoints / "best").resolve().name == ("ema" if won else "update-0000004")
+    assert not (run.checkpoints / "ema" / checkpoint.TRAINING).exists()
+    assert load(run.folder, checkpoint="ema", device="cpu").translate("two cats see houses").text is not None
+
+
+def test_a_checkpoint_that_lacks_it_is_refused(start: Callable[..., Run], scored: Callable[..., None]) -> None:
+    scored([10])
+    run = start({"training": {"validate_every": 2, "max_updates": 2, "ema_decay": DECAY}})
+    train(run)
+    run.close()
+    last = (run.checkpoints / "last").resolve()
+    tensors = load_file(last / checkpoint.TRAINING)
+    del tensors["decoder.combine.weight.ema"]
+    save_file(tensors, last / checkpoint.TRAINING)
+    sign(last)
+    sentence = r"training.safetensors lacks the moving average of decoder.combine.weight: copy the checkpoint again"
+    with pytest.raises(UserError, match=sentence):
+        resume(run.config, run.corpus, run.folder)

@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
+import mt
 from mt import checkpoint
 from mt.common.options import Options, parse
 from mt.config import Config
 from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
+from mt.evaluation.report import origin
 from mt.training import saving
 from mt.training.loop import Progress
 from mt.training.optimizer import build_optimizer, moments, restore_moments
+from mt.training.run import Run
+from mt.training.saving import average_checkpoints
 from mt.training.start import resume
+from mt.training.train import train
 
 OPTIMIZERS = ["adam", "adamw", "sgd", "adadelta", "adagrad"]
 
@@ -86,3 +91,24 @@ def test_a_run_of_gpus_goes_on_without_any(
     monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: taken.append((state.tolist(), device)))
     saving.restore_generators(last, saving.load_snapshot(last, "bleu"))
     assert taken == [([1] * 16, 0)]
+
+
+# The mean of chosen checkpoints is a checkpoint.
+@pytest.fixture
+def kept(start: Callable[..., Run]) -> Run:
+    run = start({"training": {"max_updates": 3, "validate_every": 1, "average_checkpoints": 3, "plots": 0}})
+    train(run)
+    run.close()
+    return run
+
+
+def test_it_is_the_mean_and_loads(kept: Run, tmp_path: Path) -> None:
+    chosen = [kept.checkpoints / f"update-000000{update}" for update in (3, 1)]
+    assert average_checkpoints(chosen, tmp_path / "mean") == [1, 3]
+    result, *states = (load_file(folder / checkpoint.MODEL) for folder in (tmp_path / "mean", *chosen))
+    for name, tensor in result.items():
+        torch.testing.assert_close(tensor, (states[0][name] + states[1][name]) / 2)
+    translator = mt.load(tmp_path / "mean", device="cpu")
+    assert translator.translate("two dogs find bridges").tokens
+    assert origin(tmp_path / "mean", "best") == {"name": "average", "update": 3, "averaged": [1, 3]}
+    assert json.loads((tmp_path / "mean/meta.json").read_text())["corpus"] == kept.corpus.meta["fingerprint"]

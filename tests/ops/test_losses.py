@@ -1,0 +1,245 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from mt.metrics import latency
+from mt.ops import coverage_loss, differentiable_average_lagging, quantity_loss
+from mt.ops.losses import ctc_losses
+from tests.ops import oracle
+
+
+def test_it_is_the_difference_of_what_is_selected_and_what_is_written():
+    alpha = torch.tensor(
+        [
+            [[0.5, 0.5], [0.0, 0.25], [0.0, 0.0]],  # 1.25 of 3
+            [[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]],  # 2 of 2, and padding
+            [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]],
+        ]
+    )
+    mask = torch.tensor([[True, True, True], [True, True, False], [True, False, False]])
+    assert quantity_loss(alpha, mask).tolist() == pytest.approx([1.75, 0, 1])
+    # More than one position for a token, which no attention of ours selects.
+    assert quantity_loss(2 * alpha, mask).tolist() == pytest.approx([0.5, 2, 1])
+
+
+def test_its_gradient_asks_for_more():
+    alpha = torch.full((2, 3, 4), 0.1, requires_grad=True)
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    quantity_loss(alpha, mask).sum().backward()
+    assert torch.equal(alpha.grad, -mask[..., None].float().expand(2, 3, 4))
+
+
+def test_long_sums_are_exact():
+    """In float32 the sum of so many ones and their loss would be off."""
+    alpha = torch.full((1, 3000, 100), 0.01, dtype=torch.float32)
+    expected = 3000 * abs(1 - 100 * float(torch.tensor(0.01)))
+    assert quantity_loss(alpha, torch.ones(1, 3000, dtype=torch.bool)).item() == pytest.approx(expected, rel=1e-3)
+
+
+# The coverage loss (See et al. 2017), against its equations in float64 loops.
+SOURCE = torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
+TARGET = torch.arange(6) < torch.tensor([3, 6, 1])[:, None]
+
+
+def weights() -> torch.Tensor:
+    energies = 3 * torch.randn(3, 6, 5, generator=torch.Generator().manual_seed(0))
+    return energies.masked_fill(~SOURCE[:, None], -torch.inf).softmax(-1)
+
+
+def equations(
+    weights: Float[Tensor, "B T S"], source_mask: Bool[Tensor, "B S"], target_mask: Bool[Tensor, "B T"]
+) -> Float[Tensor, " B"]:
+    """See et al. 2017, equations 10 and 12, one cell at a time."""
+    rows = []
+    for row, alpha in enumerate(weights.double()):
+        total = alpha.new_zeros(())
+        for s in range(int(source_mask[row].sum())):
+            coverage = alpha.new_zeros(())
+            for t in range(int(target_mask[row].sum())):
+                total = total + torch.minimum(alpha[t, s], coverage)
+                coverage = coverage + alpha[t, s]
+        rows.append(total)
+    return torch.stack(rows)
+
+
+def test_it_is_the_equation(assert_agree):
+    assert_agree(
+        lambda given: coverage_loss(given, SOURCE, TARGET),
+        lambda given: equations(given, SOURCE, TARGET),
+        [weights()],
+    )
+
+
+def test_padding_has_no_part_in_it():
+    garbage = weights().masked_fill(~TARGET[..., None], 7.0).masked_fill(~SOURCE[:, None], 7.0)
+    assert torch.equal(coverage_loss(garbage, SOURCE, TARGET), coverage_loss(weights(), SOURCE, TARGET))
+    for row in range(3):
+        alone = weights()[row : row + 1, : TARGET[row].sum(), : SOURCE[row].sum()]
+        everything = torch.ones(alone.shape[:2], dtype=torch.bool), torch.ones(alone.shape[::2], dtype=torch.bool)
+        expected = coverage_loss(weights(), SOURCE, TARGET)[row]
+        torch.testing.assert_close(coverage_loss(alone, everything[1], everything[0])[0], expected)
+
+
+def test_what_is_attended_to_once_costs_nothing_and_a_return_its_weight():
+    everything = (torch.ones(1, 4, dtype=torch.bool),) * 2
+    assert coverage_loss(torch.eye(4)[None], *everything).item() == 0
+    assert coverage_loss(torch.eye(4)[None, [0, 1, 1, 0]], *everything).item() == 2
+    assert coverage_loss(torch.full((1, 4, 4), 0.25), *everything).item() == 3
+
+
+def test_its_gradient():
+    source = SOURCE[:1]
+    target = TARGET[:1]
+    given = weights()[:1].double().requires_grad_()
+    # No weight equals the sum of those before it, but the zero before the first step, to which nothing is compared.
+    assert torch.autograd.gradcheck(lambda alpha: coverage_loss(alpha, source, target), (given,))
+
+
+def test_long_sums_are_exact_of_coverage():
+    """In float32 the sums of so many small weights would be off."""
+    given = torch.full((1, 3000, 100), 0.01, dtype=torch.float32)
+    mask = torch.ones(1, 3000, dtype=torch.bool)
+    expected = 2999 * 100 * float(torch.tensor(0.01))
+    assert coverage_loss(given, mask[:, :100], mask).item() == pytest.approx(expected, rel=1e-6)
+
+
+# Against the paper's recurrence, and against the measure of finished translations in mt/metrics.
+Case = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Case:
+    """Expected delays of three sentences: (delays [3, T], source_lengths [3], target_mask [3, T]), T from 1 to 12."""
+    steps = draw(st.integers(1, 12))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    sources = torch.randint(1, 400, (3,), generator=generator)
+    targets = torch.randint(1, steps + 1, (3,), generator=generator)
+    delays = 1 + (sources[:, None] - 1) * torch.rand(3, steps, generator=generator)
+    return delays.sort(1).values, sources, torch.arange(steps) < targets[:, None]
+
+
+def test_worked_out_by_hand():
+    # |x| = |y| = 4: wait-3 reads 3, 4, 4, 4, is written at 3, 4, 5, 6, and so is 3 behind throughout. The second
+    # sentence has |x| = 4, |y| = 2, a pace of 2: read 1, 4, written 1, 4, behind by 1 and 2. The third has no target.
+    delays = torch.tensor([[3.0, 4.0, 4.0, 4.0], [1.0, 4.0, 9.0, 9.0], [2.0, 2.0, 2.0, 2.0]])
+    mask = torch.tensor([[True] * 4, [True, True, False, False], [False] * 4])
+    lag = differentiable_average_lagging(delays, torch.tensor([4, 4, 4]), mask)
+    assert lag.tolist() == [3.0, 1.5, 0.0]
+
+
+@given(case=batches())
+@settings(max_examples=80, deadline=None)
+def test_equals_the_recurrence(case: Case):
+    fast = case[0].clone().requires_grad_()
+    slow = case[0].double().requires_grad_()
+    lag = differentiable_average_lagging(fast, *case[1:])
+    truth = oracle.differentiable_average_lagging(slow, *case[1:])
+    assert lag.dtype == torch.float32
+    torch.testing.assert_close(lag.double(), truth, atol=1e-6, rtol=1e-6)
+    lag.sum().backward()
+    truth.sum().backward()
+    assert fast.grad is not None and slow.grad is not None
+    torch.testing.assert_close(fast.grad.double(), slow.grad, atol=1e-6, rtol=0)
+    assert not fast.grad[~case[2]].any()
+
+
+@given(case=batches())
+@settings(max_examples=60, deadline=None)
+def test_equals_the_measure_of_finished_translations(case: Case):
+    delays = case[0].round()
+    sources = case[1]
+    mask = case[2]
+    lag = differentiable_average_lagging(delays, sources, mask)
+    for ours, row, source, real in zip(lag.tolist(), delays, sources.tolist(), mask, strict=True):
+        truth = latency.differentiable_average_lagging([int(g) for g in row[real]], source)
+        assert ours == pytest.approx(truth, rel=1e-6, abs=1e-6)
+
+
+def test_delays_may_fall():
+    # Expected delays of a model need not rise: 3, 1 at a pace of 1 are written at 3, 4.
+    lag = differentiable_average_lagging(torch.tensor([[3.0, 1.0]]), torch.tensor([2]), torch.ones(1, 2).bool())
+    assert lag.tolist() == [3.0]
+
+
+def test_padding_changes_nothing():
+    delays = torch.tensor([[1.0, 2.5, 3.0]])
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    padded = torch.nn.functional.pad(delays, (0, 2), value=100.0), torch.nn.functional.pad(mask, (0, 2))
+    alone = differentiable_average_lagging(delays, torch.tensor([3]), mask)
+    assert torch.equal(differentiable_average_lagging(padded[0], torch.tensor([3]), padded[1]), alone)
+
+
+def test_gradients_in_float64():
+    delays = torch.tensor([[1.0, 2.5, 3.0, 7.0], [4.0, 4.2, 4.9, 1.0]], dtype=torch.float64, requires_grad=True)
+    mask = torch.tensor([[True] * 4, [True, True, True, False]])
+    assert torch.autograd.gradcheck(lambda g: differentiable_average_lagging(g, torch.tensor([9, 5]), mask), delays)
+
+
+@pytest.mark.parametrize(("given_type", "returned"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
+def test_precision(given_type: torch.dtype, returned: torch.dtype):
+    lag = differentiable_average_lagging(torch.ones(1, 2).to(given_type), torch.tensor([2]), torch.ones(1, 2).bool())
+    assert lag.dtype == returned
+
+
+# The oracle is the definition: all paths over positions whose repeats and blanks collapse to the targets.
+def collapsed(path: tuple[int, ...], blank: int) -> list[int]:
+    return [symbol for symbol, _ in itertools.groupby(path) if symbol != blank]
+
+
+def by_definition(logits: torch.Tensor, targets: list[int]) -> float:
+    """Of one row [S, C]."""
+    log_probs = logits.double().log_softmax(-1)
+    classes = logits.shape[1]
+    total = sum(
+        log_probs[range(len(path)), path].sum().exp().item()
+        for path in itertools.product(range(classes), repeat=len(logits))
+        if collapsed(path, classes - 1) == targets
+    )
+    return -float(torch.tensor(total).log()) if total else 0.0
+
+
+LENGTHS = torch.tensor([5, 4, 3, 5, 2])
+TARGETS = [[0, 1], [2, 2], [1], [], [0, 0]]  # the last needs a blank between: three positions
+
+
+def batch() -> tuple[torch.Tensor, ...]:
+    logits = torch.randn(5, 5, 4, generator=torch.Generator().manual_seed(2)) * 2
+    targets = torch.zeros(5, 2, dtype=torch.int64)
+    for row, wanted in zip(targets, TARGETS, strict=True):
+        row[: len(wanted)] = torch.tensor(wanted)
+    target_lengths = torch.tensor([len(wanted) for wanted in TARGETS])
+    return logits, torch.arange(5) < LENGTHS[:, None], targets, torch.arange(2) < target_lengths[:, None]
+
+
+def test_as_the_sum_over_all_paths():
+    logits, source_mask, targets, target_mask = batch()
+    actual = ctc_losses(logits, source_mask, targets, target_mask)
+    expected = [by_definition(row[:n], wanted) for row, n, wanted in zip(logits, LENGTHS, TARGETS, strict=True)]
+    assert actual.tolist() == pytest.approx(expected, rel=1e-5)
+    assert expected[4] == 0 and min(expected[:4]) > 0
+
+
+def test_padding_has_no_gradient_nor_has_a_row_without_a_way():
+    logits, *rest = batch()
+    logits.requires_grad_()
+    ctc_losses(logits, *rest).sum().backward()
+    gradient = logits.grad.abs().sum(-1)
+    assert not gradient[~rest[0]].any() and not gradient[4].any()
+    assert (gradient[:4][rest[0][:4]] > 0).all()
+
+
+def test_what_stands_on_padding_changes_nothing():
+    logits, source_mask, targets, target_mask = batch()
+    expected = ctc_losses(logits, source_mask, targets, target_mask)
+    logits = logits.masked_fill(~source_mask[..., None], 50.0)
+    assert torch.equal(ctc_losses(logits, source_mask, targets.masked_fill(~target_mask, 2), target_mask), expected)
+
+
+def test_bfloat16_is_computed_in_float32():
+    logits, *rest = batch()
+    assert ctc_losses(logits.bfloat16(), *rest).dtype == torch.float32
+    assert ctc_losses(logits.double(), *rest).dtype == torch.float64
