@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection
 
-from mt.plots import heatmap, save, style
+from mt.common.palette import colour
+from mt.plots import heatmap, png, save, style
+from mt.plots.curves import learning_curves
 from tests.marks import exhaustive
 
 
@@ -248,3 +250,22 @@ def test_delays_that_no_translator_can_have(delays):
 def test_nothing_to_draw():
     with pytest.raises(ValueError, match=r"both at least 1$"):
         heatmap(np.zeros((0, 2)), ["a", "b"], [])
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [{5: 0.0}, {0: 7.5}, {1: 1e8, 2: -1e8}, {1: 5e-324, 2: 0.0}, {1: 1.0, 2: 1.0 + 1e-15}, {1: 3.0, 2**53: 3.1}],
+)
+def test_points_of_any_values_stand_away_from_the_edges(curve) -> None:
+    figure = learning_curves("loss on dev", [curve, {}])
+    assert png(figure).startswith(b"\x89PNG")
+    [axes] = figure.axes
+    for point in axes.transLimits.transform([*curve.items()]):
+        assert all(0.04 < share < 0.96 for share in point)
+
+
+def test_a_learning_curve_goes_through_its_values_and_a_run_without_one_keeps_its_colour() -> None:
+    [axes] = learning_curves("loss on dev", [{}, {200: 3.0, 100: 5.0}]).axes
+    empty, line = axes.get_lines()
+    assert [*empty.get_xdata()] == [] and [*zip(*line.get_data(), strict=True)] == [(100, 5.0), (200, 3.0)]
+    assert line.get_color() == colour(1) and line.get_marker() != empty.get_marker()

@@ -1,9 +1,17 @@
-"""The colours of lines in every drawing."""
+"""The colours and marks of lines in every drawing."""
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#1f2933")
-"""Okabe & Ito's colours, told apart by the colour-blind; without yellow, which white paper swallows."""
+COLOURS = ("#0072b2", "#d55e00", "#000000", "#56b4e9", "#009e73", "#cc79a7", "#e69f00")
+"""Okabe & Ito's colours, told apart by the colour-blind; without yellow, which white paper swallows. The first ones are
+the furthest apart."""
+MARKERS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼", "P": "✚"}
+"""The marks of points by their names in matplotlib. There are no seven, so that only the 43rd line is as the first."""
 
 
 def colour(number: int) -> str:
     """Returns the colour of the line of this number, from 0."""
     return COLOURS[number % len(COLOURS)]
+
+
+def marker(number: int) -> str:
+    """Returns the name of the mark of its points."""
+    return [*MARKERS][number % len(MARKERS)]

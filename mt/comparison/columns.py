@@ -17,8 +17,18 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # LaTeX would make them curly; no encoding of its fonts but T1 has a straight double one by name.
+    '"': r"{\ttfamily\char34}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "[": "{[}",  # behind a row's end it would begin an option
     "±": r"$\pm$",
 }
+# What LaTeX would join into one sign, and a star behind a row's end.
+_LATEX_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)|^(?=\*)")
 
 
 class Column(NamedTuple):
@@ -83,8 +93,10 @@ def _bold(text: str, bold: bool) -> str:
 
 
 def for_latex(text: str) -> str:
-    """Returns text in which nothing is taken for a command of LaTeX."""
-    return "".join(_LATEX.get(character, character) for character in text)
+    """Returns text that LaTeX shows as it is written: nothing in it is a command, a quotation mark or a dash."""
+    return "".join(_LATEX.get(character, character) for character in _LATEX_LIGATURE.sub("\0", visible(text))).replace(
+        "\0", "{}"
+    )
 
 
 def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
@@ -95,7 +107,8 @@ def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
-        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t" else cell for cell in row])
+        texts = [visible(cell) if isinstance(cell, str) else cell for cell in row]
+        writer.writerow([f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@" else cell for cell in texts])
     return text.getvalue()
 
 
@@ -109,4 +122,9 @@ def _laid_out(columns: Sequence[Sequence[str]]) -> list[str]:
 
 def escaped(text: str) -> str:
     """Returns text in which nothing is taken for Markdown or HTML."""
-    return _MARKUP.sub(r"\\\g<0>", escape(text, quote=False))
+    return _MARKUP.sub(r"\\\g<0>", escape(visible(text), quote=False))
+
+
+def as_html(text: str) -> str:
+    """Returns text in which nothing is taken for HTML, and no character is a control."""
+    return escape(visible(text))

@@ -1,19 +1,17 @@
 """Writes the page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps."""
 
-import math
 import os
 from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import get_args
 from urllib.parse import quote
 
 from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_bytes
-from mt.common.palette import COLOURS, colour
-from mt.comparison.columns import Column
-from mt.comparison.runs import Curve, differences
+from mt.common.palette import MARKERS, colour, marker
+from mt.comparison.columns import Column, as_html
+from mt.comparison.runs import differences
 from mt.comparison.table import Comparison, Row
 from mt.comparison.tradeoff import Tradeoff
 from mt.metrics import METRICS
@@ -39,12 +37,7 @@ tbody tr:hover td, tr.baseline td { background: #f5f8fc; }
 .notes, dt { color: #616e7c; font-size: .85rem; }
 .notes p { margin: .3rem 0; overflow-wrap: anywhere; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: .5rem 0; padding: 0; list-style: none; }
-.key { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 1rem; }
-.charts svg { width: 100%; max-width: 560px; height: auto; }
-.charts text { font-size: 11px; fill: #52606d; }
-.charts .title { font-size: 12px; font-weight: 600; fill: #1f2933; }
-.charts .line { stroke: #e4e8ee; fill: none; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .5rem 0 1rem; }
 dt { line-height: 1.75; }
 dd { margin: 0; overflow-wrap: anywhere; }
@@ -97,94 +90,6 @@ for (const table of document.querySelectorAll("table.sortable")) {
 """
 
 
-# Draws learning curves of several runs as inline SVG, which needs no other file and no script.
-
-_DASHES = ("", "6 3", "2 2", "8 3 2 3")
-# In units of the drawing, which is as wide as a phone, so that its text is never made smaller.
-_WIDTH = 360.0
-_HEIGHT = 230.0
-_LEFT = 42.0
-_RIGHT = 10.0
-_TOP = 26.0
-_BOTTOM = 30.0
-_TICKS = 5
-
-
-def chart(title: str, names: Sequence[str], curves: Sequence[Curve]) -> str:
-    """Returns a chart of one score of each run over its updates, as SVG. An empty curve draws nothing, and no other run
-    gets its colour."""
-    points = [(x, y) for curve in curves for x, y in curve.items()]
-    across = _Axis([x for x, _ in points], _LEFT, _WIDTH - _RIGHT)
-    up = _Axis([y for _, y in points], _HEIGHT - _BOTTOM, _TOP)
-    parts = [f'<text x="{_LEFT}" y="14" class="title">{escape(title)}</text>']
-    for value in up.ticks():
-        y = up.coordinate(value)
-        parts.append(f'<path class="line" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{up.label(value)}</text>')
-    for value in across.ticks():
-        x = across.coordinate(value)
-        parts.append(
-            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 14}" text-anchor="middle">{across.label(value)}</text>'
-        )
-    parts.append(f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 3}" text-anchor="end">updates</text>')
-    for number, (name, curve) in enumerate(zip(names, curves, strict=True)):
-        marks = [(across.coordinate(x), up.coordinate(y), x, y) for x, y in sorted(curve.items())]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in marks)
-        parts.append(f'<polyline points="{line}" fill="none" {_stroke(number)}/>')
-        for x, y, update, value in marks:
-            tip = escape(f"{name}, update {update}: {value:.4g}")
-            parts.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{colour(number)}"><title>{tip}</title></circle>'
-            )
-    label = escape(f"{title} over updates", quote=True)
-    return f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
-
-
-def legend(names: Sequence[str]) -> str:
-    """Returns an HTML list of which line is whose."""
-    entries = (
-        f'<li><svg viewBox="0 0 28 8" class="key"><path d="M1 4H27" {_stroke(number)}/></svg>{escape(name)}</li>'
-        for number, name in enumerate(names)
-    )
-    return f'<ul class="legend">{"".join(entries)}</ul>'
-
-
-class _Axis:
-    """Maps values to coordinates: the smallest to `start`, the largest to `end`."""
-
-    def __init__(self, values: Sequence[float], start: float, end: float) -> None:
-        self.low = float(min(values))
-        self.high = float(max(values))
-        self.start = start
-        self.end = end
-        size = max(abs(self.high), 1)
-        if self.high - self.low <= 1e-9 * size:
-            self.low -= size / 2
-            self.high += size / 2
-        # The largest of 1, 2 and 5 times a power of ten that leaves so many ticks.
-        rough = (self.high - self.low) / _TICKS
-        power = 10.0 ** math.floor(math.log10(rough))
-        self.step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
-
-    def coordinate(self, value: float) -> float:
-        return self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
-
-    def ticks(self) -> list[float]:
-        lowest = math.ceil(self.low / self.step)
-        highest = math.floor(self.high / self.step)
-        return [number * self.step for number in range(lowest, highest + 1)]
-
-    def label(self, value: float) -> str:
-        if abs(value) >= 1000:
-            return f"{value / 1000:g}k"
-        return f"{value:.{max(0, -math.floor(math.log10(self.step)))}f}"
-
-
-def _stroke(number: int) -> str:
-    dash = _DASHES[number // len(COLOURS) % len(_DASHES)]
-    return f'stroke="{colour(number)}" stroke-width="1.6"' + (f' stroke-dasharray="{dash}"' if dash else "")
-
-
 # Writes the page of a comparison, one HTML file: table, learning curves, differing options, and heatmaps.
 
 
@@ -212,7 +117,7 @@ def write(
         (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if online:
         online.write(folder / "tradeoff", plot_format or "png")
-    title = "Comparison of " + escape(", ".join(row.name for row in comparison.rows))
+    title = "Comparison of " + as_html(", ".join(row.name for row in comparison.rows))
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>',
@@ -232,18 +137,18 @@ def _table(comparison: Comparison, folder: Path) -> str:
     columns = comparison.columns()
     best = [column.best() for column in columns]
     header = "".join(
-        f'<th aria-sort="none"><button title="sort">{escape(column.heading)}</button></th>' for column in columns
+        f'<th aria-sort="none"><button title="sort">{as_html(column.heading)}</button></th>' for column in columns
     )
     rows = []
     for i, row in enumerate(comparison.rows):
         cells = [
-            f"<td{' class=best' if i in leading else ''}{_sort_key(column, i)}>{escape(column.cells[i])}</td>"
+            f"<td{' class=best' if i in leading else ''}{_sort_key(column, i)}>{as_html(column.cells[i])}</td>"
             for column, leading in zip(columns, best, strict=True)
         ]
-        link = escape(quote(os.fsencode(os.path.relpath(row.run.folder.resolve(), folder.resolve()))))
-        cells[0] = f'<td><a href="{link}/">{escape(columns[0].cells[i])}</a></td>'
+        link = as_html(quote(os.fsencode(os.path.relpath(row.run.folder.resolve(), folder.resolve()))))
+        cells[0] = f'<td><a href="{link}/">{as_html(columns[0].cells[i])}</a></td>'
         rows.append(f"<tr{' class=baseline' if row.name == comparison.baseline else ''}>{''.join(cells)}</tr>")
-    notes = "".join(f"<p>{escape(note)}</p>" for note in ("bold: the best of its column", *comparison.notes()))
+    notes = "".join(f"<p>{as_html(note)}</p>" for note in ("bold: the best of its column", *comparison.notes()))
     table = f'<table class="runs sortable"><thead><tr>{header}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<div class="wide">{table}</div>\n<div class="notes">{notes}</div>'
 
@@ -257,29 +162,42 @@ def _sort_key(column: Column, row: int) -> str:
 def _tradeoff(online: Tradeoff, picture: Path) -> str:
     """Returns quality over latency as a picture, and the numbers behind it."""
     header, *rows = zip(*([column.heading, *column.cells] for column in online.columns()), strict=True)
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    head = "".join(f"<th>{as_html(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{as_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
     table = f"<table class=runs><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    image = f'<img class="tradeoff" alt="{escape(online.quality)} over AL and DAL" src="{_embedded(picture)}">'
-    notes = f'<div class="notes"><p>{escape(online.note())}</p></div>'
+    image = (
+        f'<img class="tradeoff" alt="{as_html(online.quality)} over AL and DAL" src="{_embedded(read_bytes(picture))}">'
+    )
+    notes = f'<div class="notes"><p>{as_html(online.note())}</p></div>'
     return f'<h2>Quality against latency</h2>{image}<div class="wide">{table}</div>{notes}'
 
 
-def _embedded(picture: Path) -> str:
+def _embedded(picture: bytes) -> str:
     """Returns a PNG file as the address of an image."""
-    return f"data:image/png;base64,{b64encode(read_bytes(picture)).decode()}"
+    return f"data:image/png;base64,{b64encode(picture).decode()}"
 
 
 def _curves(comparison: Comparison) -> str:
-    """Returns a chart of each score on dev that any run logged, over updates."""
-    names = [row.name for row in comparison.rows]
+    """Returns a picture of each score on dev that any run logged, over updates, and which line is whose."""
+    # Not above: a comparison without logs needs no picture, and matplotlib takes a second.
+    from mt.plots import png
+    from mt.plots.curves import learning_curves
+
+    rows = comparison.rows
     headings = {score: heading for metric in METRICS.values() for score, heading in metric.headings().items()}
-    logged = dict.fromkeys(name for row in comparison.rows for name in row.run.curves)
-    charts = [
-        chart(f"{headings.get(name, name)} on dev", names, [row.run.curves.get(name, {}) for row in comparison.rows])
-        for name in logged
-    ]
-    return f'<h2>Learning curves</h2>{legend(names)}<div class="charts">{"".join(charts)}</div>' if charts else ""
+    pictures = []
+    for name in dict.fromkeys(name for row in rows for name in row.run.curves):
+        title = f"{headings.get(name, name)} on dev"
+        content = png(learning_curves(title, [row.run.curves.get(name, {}) for row in rows]))
+        pictures.append(f'<img alt="{as_html(title)} over updates" src="{_embedded(content)}">')
+    if not pictures:
+        return ""
+    entries = (
+        f'<li><span style="color: {colour(number)}">{MARKERS[marker(number)]}</span> {as_html(row.name)}</li>'
+        for number, row in enumerate(rows)
+    )
+    legend = f'<ul class="legend">{"".join(entries)}</ul>'
+    return f'<h2>Learning curves</h2>{legend}<div class="charts">{"".join(pictures)}</div>'
 
 
 def _options(comparison: Comparison) -> str:
@@ -287,9 +205,9 @@ def _options(comparison: Comparison) -> str:
     differing = differences([row.run for row in comparison.rows])
     if not differing:
         return ""
-    header = "".join(f"<th>{escape(name)}</th>" for name in ("option", *(row.name for row in comparison.rows)))
+    header = "".join(f"<th>{as_html(name)}</th>" for name in ("option", *(row.name for row in comparison.rows)))
     rows = [
-        f"<tr><td>{escape(key)}</td>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
+        f"<tr><td>{as_html(key)}</td>{''.join(f'<td>{as_html(value)}</td>' for value in values)}</tr>"
         for key, values in differing.items()
     ]
     table = f"<table class=options><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
@@ -299,7 +217,7 @@ def _options(comparison: Comparison) -> str:
 def _sentence(comparison: Comparison, number: int, source: str, references: Sequence[str]) -> str:
     """Returns a test sentence with its references, and below it what each run wrote and drew."""
     texts = [("source", source), *(("reference", reference) for reference in references)]
-    lines = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in texts)
+    lines = "".join(f"<dt>{name}</dt><dd>{as_html(text)}</dd>" for name, text in texts)
     figures = "\n".join(_figure(row, number) for row in comparison.rows)
     return f'<h2>Test sentence {number + 1}</h2>\n<dl>{lines}</dl>\n<div class="grid">{figures}</div>'
 
@@ -311,6 +229,6 @@ def _figure(row: Row, number: int) -> str:
     if not row.run.results.attends:
         picture = '<p class="none">uses no source position</p>'
     elif path.is_file():
-        picture = f'<button title="enlarge"><img alt="alignment" src="{_embedded(path)}"></button>'
-    caption = f"<strong>{escape(row.name)}</strong><br>{escape(row.run.hypotheses[number])}"
+        picture = f'<button title="enlarge"><img alt="alignment" src="{_embedded(read_bytes(path))}"></button>'
+    caption = f"<strong>{as_html(row.name)}</strong><br>{as_html(row.run.hypotheses[number])}"
     return f"<figure><figcaption>{caption}</figcaption>{picture}</figure>"

@@ -13,7 +13,7 @@ from mt.checkpoint import load_config
 from mt.common.input_files import open_regular, read_bytes
 from mt.common.options import as_typed, first_fault, flat
 from mt.config import Config
-from mt.errors import UserError, nearest
+from mt.errors import UserError, nearest, visible
 from mt.evaluation.scoring import metrics_of
 from mt.text_io import byte_lines, read_lines
 
@@ -48,7 +48,7 @@ class Search(BaseModel, frozen=True, strict=True, extra="allow"):
         """Returns such as `soft, beam 5`, `soft, sample 64, chrf` or `soft, wait_k 3`."""
         size = {"beam": self.beam_size, "sample": self.samples, "wait_k": self.k}.get(self.name)
         chosen = "" if self.utility is None else f", {self.utility}"
-        return f"{self.mode}, {self.name}{'' if size is None else f' {size}'}{chosen}"
+        return visible(f"{self.mode}, {self.name}{'' if size is None else f' {size}'}{chosen}")
 
 
 class Score(BaseModel, frozen=True, strict=True):

@@ -10,7 +10,7 @@ from mt.comparison.columns import Column, as_csv, as_latex, as_markdown, as_text
 from mt.comparison.runs import LATENCIES, FinishedRun, Results, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
 from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError
+from mt.errors import UserError, visible
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import Metric
 from mt.metrics.base import LEVEL, SAMPLES, Paired, References
@@ -113,7 +113,7 @@ class Comparison:
 
     def latex(self) -> str:
         """Returns the table for LaTeX's package booktabs, with the notes as comments."""
-        notes = [f"% {note}" for note in self.notes()]
+        notes = [f"% {visible(note)}" for note in self.notes()]
         return "\n".join([*as_latex(self.columns()), *notes])
 
     def csv(self) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from numpy.typing import ArrayLike
 
 from mt.common.backdrop import Backdrop, Picture
-from mt.plots.heatmap import FORMATS, Figure, heatmap, save, save_with_png
+from mt.plots.heatmap import FORMATS, Figure, heatmap, png, save, save_with_png
 from mt.plots.picture import over_picture
 
-__all__ = ["FORMATS", "Figure", "draw", "heatmap", "over_picture", "save", "save_with_png"]
+__all__ = ["FORMATS", "Figure", "draw", "heatmap", "over_picture", "png", "save", "save_with_png"]
 
 
 def draw(

@@ -1,4 +1,4 @@
-"""Curves: times as fast as another system over length, and quality against latency."""
+"""Curves: times as fast as another system over length, quality against latency, and scores over updates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from mt.common.palette import colour
+from mt.common.palette import colour, marker
 from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, font, name_axes, shortened
 
 # How many times as fast as another each of some systems is, over length (as Chiu & Raffel 2018, figure 3).
@@ -38,7 +38,7 @@ def speedup(
         for number, (name, ratios) in enumerate(lines.items()):
             [line] = axes.plot(lengths, ratios, label=name, linewidth=1.6, markersize=5.5, markeredgecolor="white")
             line.set_color(colour(number))
-            line.set_marker(_MARKERS[number % len(_MARKERS)])
+            line.set_marker(marker(number))
         axes.legend(frameon=False, labelcolor=INK, fontsize=LABEL_POINTS)
     return figure
 
@@ -49,7 +49,6 @@ _NAME_CHARACTERS = 80  # at most
 _LEGEND_CHARACTERS = 56  # in the width of a panel
 _LEGEND_ROWS = 6  # for which the usual height leaves room below the panels
 _ROW_INCHES = 0.19
-_MARKERS = "osD^vPX"
 _DASHES = ("--", ":", "-.")
 
 
@@ -105,6 +104,27 @@ def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
     points = sorted((delays[panel], fmean(qualities), qualities) for delays, qualities in line.points)
     across = [x for x, *_ in points]
     up = [y for _, y, _ in points]
-    marker = _MARKERS[index % len(_MARKERS)]
-    axes.plot(across, up, color=line.colour, linewidth=1.6, marker=marker, markersize=6.5, markeredgecolor="white")
+    axes.plot(
+        across, up, color=line.colour, linewidth=1.6, marker=marker(index), markersize=6.5, markeredgecolor="white"
+    )
     axes.vlines(across, [min(q) for *_, q in points], [max(q) for *_, q in points], color=line.colour, linewidth=1)
+
+
+# A score over updates, a line for each run.
+
+
+def learning_curves(title: str, curves: Sequence[Mapping[int, float]]) -> Figure:
+    """Draws the values of a score (upwards) over updates (to the right), a line for each run; an empty curve draws
+    nothing, and no other run gets its colour."""
+    figure, [axes] = chart(1)
+    # A point keeps away from the edges, also where it is the only one.
+    axes.margins(0.08, 0.1)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_title(title, loc="left", fontsize=LABEL_POINTS + 1, color=INK)
+    name_axes(axes, "updates", "")
+    for number, curve in enumerate(curves):
+        updates = sorted(curve)
+        [line] = axes.plot(updates, [curve[update] for update in updates], linewidth=1.6, markeredgecolor="white")
+        line.set_color(colour(number))
+        line.set_marker(marker(number))
+    return figure

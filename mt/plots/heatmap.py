@@ -1,5 +1,6 @@
 """The heatmap of an alignment, over text or over a spectrogram. Figures are objects: no pyplot, no global settings."""
 
+import io
 import math
 import textwrap
 import unicodedata
@@ -163,6 +164,13 @@ def save(figure: Figure, path: Path) -> None:
     settings: dict[Any, Any] = {"svg.hashsalt": "mt", "svg.fonttype": "none", "pdf.fonttype": 42}
     with replaced(path) as file, rc_context(settings):
         figure.savefig(file, format=ending, metadata=date)
+
+
+def png(figure: Figure) -> bytes:
+    """Returns the content of a PNG."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    return content.getvalue()
 
 
 def save_with_png(figure: Figure, path: Path, plot_format: str) -> None:

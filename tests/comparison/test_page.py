@@ -68,7 +68,9 @@ def test_one_file_with_the_table_and_the_same_sentences_under_each_run(written) 
     titles = ["Learning curves", "Settings that differ", "Test sentence 1", "Test sentence 2"]
     assert [text for tag, text in page.texts if tag == "h2"] == titles
     drawn = [b64encode((run.folder / "alignments/0000.png").read_bytes()).decode() for run in runs]
-    assert page.pictures == [f"data:image/png;base64,{picture}" for picture in drawn]
+    curves, pictures = page.pictures[:3], page.pictures[3:]  # loss, bleu, chrf
+    assert pictures == [f"data:image/png;base64,{picture}" for picture in drawn]
+    assert len(set(curves)) == 3 and all(curve.startswith("data:image/png;base64,iVBORw") for curve in curves)
     assert page.outside == []
     # Only the first sentence was drawn.
     assert sum(text == "no heatmap was drawn" for _, text in page.texts) == 2
@@ -79,6 +81,21 @@ def test_one_file_with_the_table_and_the_same_sentences_under_each_run(written) 
 def test_text_is_text(written) -> None:
     page = (written[2] / "index.html").read_text(encoding="utf-8")
     assert page.count("<script") == page.count("</script>") == 1 and page.count("&lt;script&gt;alert(") == 3
+
+
+def test_no_file_has_a_control_character_of_a_foreign_run(make_run, references, tmp_path) -> None:
+    escape = "\x1b[31mred\x9b"
+    search = {"search": {"name": f"beam{escape}", "mode": f"soft{escape}", "beam_size": 5}}
+    log = [{"kind": "dev", "update": 50, "loss": 5}]
+    online = search | {"bleu": {"score": 1.0}, "al": {"score": 2.0, "signature": "unit:word"}, "dal": {"score": 2.0}}
+    runs = find([make_run(name, {"attention": {"name": "mocha"}}, online, [escape] * 12, log) for name in "ab"])
+    write(compare(runs, references), [escape] * 12, references, tmp_path / "page", sentences=2)
+    written = [path for path in (tmp_path / "page").iterdir() if path.suffix != ".png"]
+    assert len(written) == 5
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert not {"\x1b", "\x9b"} & set(text), path
+        assert "31mred" in text, path
 
 
 def test_names_lead_to_the_folders_of_the_runs(written, tmp_path) -> None:

@@ -222,10 +222,20 @@ def test_latex_has_the_table_with_the_best_in_bold(runs, references) -> None:
     [
         ("a_b & 5 % #1", r"a\_b \& 5 \% \#1"),
         (r"\input{x}~^$", r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}\$"),
+        ("<a> | b", r"\textless{}a\textgreater{} \textbar{} b"),
+        ('"a"', r"{\ttfamily\char34}a{\ttfamily\char34}"),
+        ("'b' `c", r"\textquotesingle{}b\textquotesingle{} \textasciigrave{}c"),
+        ("--x ---,,-", "-{}-x -{}-{}-,{},-"),
+        ("*[a] *", "{}*{[}a] *"),
+        ("\x1b[1m\n", r"\textbackslash{}x1b{[}1m\textbackslash{}n"),
     ],
 )
 def test_nothing_of_a_name_is_a_command_of_latex(text: str, expected: str) -> None:
     assert for_latex(text) == expected
+
+
+def test_no_cell_of_a_spreadsheet_has_a_control_character() -> None:
+    assert as_csv([["\x1b[31m", "\tx", "a\nb"]]) == "\\x1b[31m,\\tx,a\\nb\n"
 
 
 def test_nothing_of_a_name_is_a_formula_of_a_spreadsheet() -> None:
