@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+import mt.kernels.precision  # noqa: F401 - once it is imported, float32 is float32
 from mt.errors import UserError, invalid_choice
 from mt.kernels.processor import processor
 
@@ -32,9 +33,6 @@ def choose(name: str) -> torch.device:
     counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if (device.index or 0) >= counts[device.type]:
         raise UserError(f"device={name} is not on this machine: choose device=auto or device=cpu")
-    if device.type == "cuda":
-        # By default cuDNN's LSTMs and convolutions round what they multiply in float32 to 11 bits (TF32).
-        torch.backends.cudnn.allow_tf32 = False
     return device
 
 

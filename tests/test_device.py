@@ -1,6 +1,8 @@
 import os
 import platform
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 from mt.device import autocast, choose, give_back_memory, has_bfloat16, peak_memory, reset_peak_memory
+from mt.distributed import ProcessGroup
 from mt.errors import UserError
 from mt.kernels.processor import processor
 
@@ -34,6 +37,30 @@ def test_an_unknown_device_is_refused(name: str) -> None:
 def test_a_gpu_is_refused_where_it_is_not() -> None:
     with pytest.raises(UserError, match=r"^device=cuda:99 is not on this machine"):
         choose("cuda:99")
+
+
+FLAGS = "(torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)"
+
+
+@pytest.mark.parametrize("module", ["mt.device", "mt.distributed", "mt.models.seq2seq"])
+def test_float32_is_float32_wherever_something_is_computed(module: str) -> None:
+    """In a new process, in which nothing has chosen a device."""
+    program = f"import torch; before = {FLAGS}; import {module}; print(before, {FLAGS})"
+    environment = os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(True, True) (False, False)"
+
+
+def test_choosing_a_device_sets_no_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    for allowed in (True, False):
+        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
+        assert choose("cuda:1") == ProcessGroup(1, 2, 1).device("auto") == torch.device("cuda:1")
+        assert torch.backends.cudnn.allow_tf32 == allowed
+    assert chosen == [1, 1]
 
 
 def test_precision_of_products() -> None:

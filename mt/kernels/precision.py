@@ -1,9 +1,17 @@
-"""The types that probabilities are computed and returned in."""
+"""The types that probabilities are computed and returned in, and what float32 is on GPUs.
+
+Whatever computes imports this module, so that float32 is the same in every process, however its device is chosen.
+"""
 
 from functools import reduce
 
 import torch
 from torch import Tensor
+
+# By default cuDNN's LSTMs and convolutions round what they multiply in float32 to 11 bits (TF32); an option of the
+# environment does so for products.
+torch.backends.cudnn.allow_tf32 = False
+torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def result_dtype(*arguments: Tensor) -> torch.dtype:

@@ -79,7 +79,7 @@ class Copying(nn.Module):
         self, logits: Float[Tensor, "B C"], readout: Float[Tensor, "B F"], step: AttentionStep, memory: Memory
     ) -> Float[Tensor, "B C"]:
         """Returns the log-probabilities of the mixture for each token of the vocabulary, of one step. logits: the
-        generator's."""
+        generator's. For decoding alone: it has no gradient, which would be NaN wherever a token has no copy."""
         weights = step.attended.weights
         generated, copied = self._shares(readout, step.context, weights)
         log_probs = logits.to(result_dtype(logits)).log_softmax(-1) + generated.log()[:, None]

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from mt.data.batches import Batch
 from mt.errors import UserError
-from mt.models.attention import ATTENTIONS
+from mt.models.attention import ATTENTIONS, AttentionOutput, AttentionStep
 from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.ensemble import Ensemble
 from mt.models.frontends import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
-from mt.step import BOS
+from mt.step import BOS, Attended
 from tests.components import CASES
 from tests.decoding.decoded import decode_ids
 from tests.marks import combined
@@ -176,6 +176,28 @@ def test_a_token_that_is_hardly_ever_generated_is_as_probable_in_steps_as_in_tra
             forced = -token_losses[generated, step]
             torch.testing.assert_close(prediction.logits[generated, token[generated]], forced, atol=1e-5, rtol=1e-6)
             assert (forced < -16).all()
+
+
+@pytest.mark.parametrize("name", ["monotonic", "mocha"])
+def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_share(name, pairs, shake) -> None:
+    """An absorbing attention that selects all but surely, with a gate near -25: a share must not fall to 0 or below."""
+    model = shake(built(ATTENTIONS[name].Config(mass_preservation=False)))
+    copying = model.decoder.copying
+    generator = torch.Generator().manual_seed(3)
+    weights = torch.rand(200, 7, generator=generator)
+    weights = weights / weights.sum(-1, keepdim=True) * (1 + 1e-7 * torch.arange(-2, 3).repeat(40)[:, None])
+    assert (weights.sum(-1) > 1).any() and (weights.sum(-1) < 1).any()
+    with torch.no_grad():
+        copying.gate.weight.zero_()
+        copying.gate.bias.fill_(-25.0)
+        zeros = torch.zeros(200, copying.gate.in_features)
+        memory = model.encode(pairs.source[:1], pairs.source_mask[:1]).attention
+        memory = memory._replace(tokens=pairs.source[:1, :7].expand(200, -1))
+        step = AttentionStep(zeros[:, 4:], Attended(weights), ())
+        log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :4], step, memory)
+        output = AttentionOutput(zeros[:, None, 4:], weights[:, None])
+        share, other, _ = copying.mixture(zeros[:, None, :4], output, memory, torch.full((200, 1), VOCABULARY - 1))
+    assert log_probs.isfinite().all() and (share >= torch.tensor(-25.0).sigmoid()).all() and not other.any()
 
 
 def test_int8_rounds_the_generator_and_not_the_copies(pairs, shake) -> None:

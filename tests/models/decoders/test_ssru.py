@@ -95,6 +95,26 @@ def test_the_state_does_not_grow(decoder: SSRU, memory: DecoderMemory, tokens: T
     assert len(set(sizes)) == 1
 
 
+def test_what_the_attention_adds_is_dropped_as_other_residuals_are(decoder: SSRU, memory: DecoderMemory) -> None:
+    """Nothing else is dropped here, and no other residual differs."""
+    for module in decoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    inputs = torch.zeros(1, 400, H)
+    contexts = torch.ones(1, 400, 4)
+    joined: list[Tensor] = []
+    decoder.feed_forward[0].register_forward_pre_hook(lambda _, given: joined.append(given[0]))
+    decoder.dropout.p = 0.25
+    decoder.train()._upper_layers(inputs, contexts, tuple(torch.zeros(1, H) for _ in range(LAYERS - 1)))
+    (added,) = joined
+    whole = decoder.join(contexts)
+    kept = added != 0
+    assert 0.7 < kept.float().mean() < 0.8
+    torch.testing.assert_close(added[kept], whole[kept] / 0.75)
+    decoder.eval()._upper_layers(inputs, contexts, tuple(torch.zeros(1, H) for _ in range(LAYERS - 1)))
+    assert torch.equal(joined[1], whole)
+
+
 @torch.no_grad()
 def test_in_int8_a_step_is_nearly_the_same(decoder: SSRU, memory: DecoderMemory, tokens: Tensor) -> None:
     rounded = int8_copy(decoder)
