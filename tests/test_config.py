@@ -11,12 +11,12 @@ from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError
 from mt.evaluation.scoring import metrics_of
+from mt.metrics import METRICS
 from mt.metrics.base import Settings
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.mocha import MoChAConfig
 from mt.search.config import BeamConfig
 from mt.search.revision import revised_search
-from tests.metrics.usable import USABLE
 
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
 
@@ -124,9 +124,9 @@ def test_metrics_are_those_of_the_table(options: dict[str, Any], expected: str):
 
 
 def test_metrics_are_set_up_for_the_target_language():
-    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": USABLE}
+    dataset = {"source": "en", "target": "zh", "folder": "x", "metrics": [*METRICS]}
     metrics = metrics_of(parse({"dataset": dataset}, Config).dataset)
-    assert [metric.name for metric in metrics] == USABLE
+    assert [metric.name for metric in metrics] == [*METRICS]
     assert metrics[0].settings == Settings(target_language="zh")
     assert "|tok:zh|" in metrics[0].score(["a"], [["a"]])["bleu"].signature
 

@@ -45,7 +45,6 @@ DOORS = {
     "sacrebleu": ("mt.metrics.bleu",),
     "rouge_score": ("mt.metrics.rouge",),
     "jiwer": ("mt.metrics.wer",),
-    "pycocoevalcap": ("mt.metrics.meteor",),
     "soundfile": ("mt.data.fields.recordings",),
     "PIL": ("mt.data.fields.image",),
     "efficientnet_lite_pytorch": ("mt.data.fields.features",),

@@ -10,7 +10,6 @@ from mt.errors import UserError
 from mt.metrics import METRICS, build
 from mt.metrics.base import Settings
 from mt.text_io import comparable, decoded, file_lines, is_blank, normalize, read_lines, read_parallel
-from tests.metrics.usable import USABLE
 
 
 def test_lines_end_at_newlines_alone() -> None:
@@ -91,7 +90,7 @@ TEXT = [
     "Ça n’était qu’un été à Überlingen , où",
     "tiếng Việt của nó rất khó học",
 ] * 4
-EVERY = pytest.mark.parametrize("name", [name for name in USABLE if name != "meteor"])
+EVERY = pytest.mark.parametrize("name", METRICS)
 FORMS = {
     "decomposed": lambda text: unicodedata.normalize("NFD", text),
     "no-break": lambda text: text.replace(" ", "\u00a0"),

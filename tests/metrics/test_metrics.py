@@ -7,9 +7,8 @@ import pytest
 from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, build, higher_is_better, require_known, score_names
 from mt.metrics.base import LEVEL
-from tests.metrics.usable import USABLE
 
-EVERY = pytest.mark.parametrize("metric", build(USABLE), ids=USABLE)
+EVERY = pytest.mark.parametrize("metric", build([*METRICS]), ids=METRICS)
 TEXT = [" ".join(f"word{(7 * i + j) % 23}" for j in range(2 + i % 7)) for i in range(60)]
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mt.metrics import score_names
-from tests.metrics.usable import USABLE
+from mt.metrics import METRICS, score_names
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "score.py"
@@ -164,8 +163,8 @@ def test_metrics_are_chosen(write, capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["accuracy", "wer", "rouge1", "rouge2", "rougeL", "rougeLsum", "cer"]
     assert [float(line[1]) for line in lines] == [50, 20, 87.5, 33.33, 87.5, 87.5, 12.5]
-    main(["--metrics", ",".join(USABLE), "--json", *files])
-    assert list(json.loads(capsys.readouterr().out)) == score_names(USABLE)
+    main(["--metrics", ",".join(METRICS), "--json", *files])
+    assert list(json.loads(capsys.readouterr().out)) == score_names([*METRICS])
     message = refusal(capsys, "--metrics", "bleu,chr", *files)
     assert message.startswith("error: --metrics=chr is an invalid choice: did you mean chrf?")
     assert refusal(capsys, "--metrics", "", *files).startswith("error: --metrics= is an invalid choice: ")

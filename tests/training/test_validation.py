@@ -3,11 +3,10 @@ import math
 
 import pytest
 
-from mt.metrics import build
+from mt.metrics import METRICS, build
 from mt.training.validation import advice, improves, rank
-from tests.metrics.usable import USABLE
 
-EVERY = build(USABLE)
+EVERY = build([*METRICS])
 WORDS = [["アンナ"], ["オットー"], ["エヴァ"]]
 SENTENCES = [["a cat sat on the mat ."], ["it rains today , I think ."]]
 
