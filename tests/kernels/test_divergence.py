@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from mt.kernels.cross_entropy import Mixture, _TokenLosses, distance, divergences, side_by_side, token_losses
+from mt.kernels.cross_entropy import Mixture, _TokenLosses, distance, side_by_side, token_losses
 from tests.kernels.test_cross_entropy import EACH, mixed, problem
 
 Problem = tuple[nn.Linear, Tensor, Tensor, Tensor]
@@ -31,14 +31,6 @@ def truth(output: nn.Linear, readouts: Tensor, targets: Tensor, mask: Tensor, ag
             back = (log_q.exp() * (log_q - log_p)).sum()
             total = total + agreement * (there + back) / 2
     return total
-
-
-def test_two_coins() -> None:
-    """By hand: p = (3/4, 1/4), q = (1/2, 1/2)."""
-    apart, _, _ = divergences(torch.tensor([[0.75, 0.25], [0.5, 0.5], [0.1, 0.9], [0.1, 0.9]]).log())
-    there = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
-    back = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
-    torch.testing.assert_close(apart, torch.tensor([(there + back) / 2, 0.0]))
 
 
 # A block has 256 rows on a CPU: less than one, and several.
@@ -115,17 +107,6 @@ def test_half_precision(rows: int) -> None:
     (ours,) = torch.autograd.grad(loss, [half])
     (theirs,) = torch.autograd.grad(expected, [exact])
     assert (ours.double() - theirs).norm() / theirs.norm() < 3e-2
-
-
-def test_equal_halves_cost_what_each_costs() -> None:
-    output, readouts, targets, mask = problem(300)
-    once, _ = token_losses(readouts, output.weight, output.bias, targets, mask, smoothing=0.1)
-    both = (x.repeat(2, *[1] * (x.dim() - 1)) for x in (readouts, targets, mask))
-    repeated, repeated_targets, repeated_mask = both
-    loss, _ = token_losses(
-        repeated, output.weight, output.bias, repeated_targets, repeated_mask, smoothing=0.1, agreement=7.0
-    )
-    torch.testing.assert_close(loss, 2 * once)
 
 
 @pytest.mark.parametrize("mixing", [False, True], ids=["softmax", "mixture"])

@@ -72,3 +72,74 @@ def test_the_signature_is_checked(function: Function):
             for wrong in (given[i].to(torch.complex64), scalar if annotation.dim_str != "..." else None):
                 with pytest.raises(jaxtyping.TypeCheckError):
                     function(*given[:i], wrong, *given[i + 1 :])
+
+
+def drawn(function: Function) -> list[Tensor]:
+    """Arguments of three rows: probabilities, of which some are 0 and 1, shares of one, energies, masks."""
+    generator = torch.Generator().manual_seed(5)
+    p = torch.rand(3, 4, 6, generator=generator)
+    p[0, 2, 1], p[1, 1, 0] = 0.0, 1.0
+    share = torch.rand(3, 4, 6, generator=generator).softmax(-1)
+    energy = 4 * torch.randn(3, 4, 6, generator=generator)
+    lengths = torch.tensor([6, 3, 5])
+    source = torch.arange(6) < lengths[:, None]
+    target = torch.arange(4) < torch.tensor([4, 2, 3])[:, None]
+    delays = torch.tensor([[1.0, 2.7, 3.1, 7.0], [4.0, 4.2, 4.9, 1.0], [0.5, 3.0, 4.1, 6.0]])
+    return {
+        "adaptive_chunkwise_attention": [share, p, energy],
+        "additive_energy": [energy, energy.flip(1), energy[0, 0]],
+        "chunkwise_attention": [share, energy],
+        "coverage_loss": [share, source, target],
+        "differentiable_average_lagging": [delays, lengths, target],
+        "doubly_stochastic_loss": [share, source, target],
+        "expected_alignment": [p, share[:, 0]],
+        "infinite_lookback_attention": [share, energy],
+        "linear_scan": [p, energy],
+        "masked_softmax": [energy, source[:, None].expand(-1, 4, -1)],
+        "quantity_loss": [0.7 * share, target],
+    }[function.__name__]
+
+
+def called(function: Function, given: list[Tensor]) -> Tensor:
+    return function(*given, 3) if function is ops.chunkwise_attention else function(*given)
+
+
+DIFFERENTIABLE = [
+    function
+    for function in FUNCTIONS
+    if function.__name__ not in ("expected_lagging", "hard_adaptive_chunkwise_attention", "token_losses")
+]
+every_one = pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda function: function.__name__)
+
+
+@every_one
+def test_gradients_are_those_of_finite_differences(function: Function):
+    given = [part.double() if part.is_floating_point() else part for part in drawn(function)]
+    leaves = [part.requires_grad_() for part in given if part.is_floating_point()]
+    assert called(function, given).dtype == torch.float64
+
+    def of(*parts: Tensor) -> Tensor:
+        rest = iter(parts)
+        return called(function, [next(rest) if part.is_floating_point() else part for part in given])
+
+    assert torch.autograd.gradcheck(of, leaves)
+
+
+@every_one
+def test_half_precision_is_computed_in_single(function: Function):
+    half = [part.bfloat16() if part.is_floating_point() else part for part in drawn(function)]
+    single = [part.float() if part.is_floating_point() else part for part in half]
+    result = called(function, half)
+    assert result.dtype == (torch.bfloat16 if function is additive_energy else torch.float32)
+    assert torch.equal(result, called(function, single).to(result.dtype))
+
+
+@every_one
+def test_each_row_is_as_alone(function: Function):
+    given = drawn(function)
+    whole = called(function, given)
+    assert len(whole) == 3
+    for row in range(3):
+        of_row = [part if part.shape == (6,) else part[row : row + 1] for part in given]
+        alone = called(function, of_row)
+        torch.testing.assert_close(alone[0], whole[row], atol=1e-7, rtol=1e-6)

@@ -188,31 +188,6 @@ def test_a_masked_tail_changes_nothing(probabilities, kind: str, length: int):
     assert not padded[..., length:].any()
 
 
-def test_a_sentence_does_not_see_its_batch(probabilities):
-    p = probabilities("any", (8, 6, 20), 2)
-    start = starts("distribution", 8, 20, 2)
-    whole = expected_alignment(p, start)
-    for row in range(8):
-        assert torch.equal(expected_alignment(p[row : row + 1], start[row : row + 1])[0], whole[row])
-
-
-def test_gradients_in_float64(probabilities):
-    p = probabilities("any", (2, 3, 4), 5).double()
-    start = starts("less", 2, 4, 5).double()
-    p[0, 1, 2] = 0.0
-    p[1, 0, 0] = 1.0
-    assert expected_alignment(p, start).dtype == torch.float64
-    assert torch.autograd.gradcheck(expected_alignment, (p.requires_grad_(), start.requires_grad_()))
-
-
-def test_half_precision_is_computed_in_single(probabilities):
-    p = probabilities("any", (2, 5, 30), 7).bfloat16()
-    start = starts("one-hot", 2, 30, 7).bfloat16()
-    alpha = expected_alignment(p, start)
-    assert alpha.dtype == torch.float32
-    assert torch.equal(alpha, expected_alignment(p.float(), start.float()))
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((2, 3, 4), (2, 3)), ((2, 3, 4), (1, 4))])
 def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], tuple[int, ...]]):

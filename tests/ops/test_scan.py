@@ -132,22 +132,6 @@ def test_gradients_in_float64(probabilities, energies, reverse: bool):
     assert torch.autograd.gradcheck(lambda *parts: linear_scan(*parts, reverse=reverse), (decay, inputs, start))
 
 
-def test_half_precision_is_computed_in_single(probabilities, energies):
-    decay = probabilities("any", (2, 30, 3), 7).bfloat16()
-    inputs = energies(1.0, (2, 30, 3), 7).bfloat16()
-    states = linear_scan(decay, inputs)
-    assert states.dtype == torch.float32
-    assert torch.equal(states, linear_scan(decay.float(), inputs.float()))
-
-
-def test_rows_alone_and_in_a_batch(probabilities, energies):
-    shape = (3, 6, 70)
-    decay = probabilities("any", shape, 8)
-    inputs = energies(1.0, shape, 8)
-    rows = zip(decay, inputs, strict=True)
-    assert torch.equal(linear_scan(decay, inputs), torch.stack([linear_scan(*row) for row in rows]))
-
-
 @pytest.mark.parametrize("shape", [(2, 0, 3), (0, 3, 2), (4, 1), (2, 3, 4, 5), (2, 4, 0)])
 def test_any_shape(shape: tuple[int, ...]):
     inputs = torch.rand(shape)

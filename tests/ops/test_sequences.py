@@ -1,6 +1,5 @@
 import math
 
-import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
@@ -52,12 +51,3 @@ def test_a_row_without_a_real_position_is_zero_with_a_zero_gradient():
     weights.sum().backward()
     assert not weights.any()
     assert energy.grad is not None and not energy.grad.any()
-
-
-@pytest.mark.parametrize(("given_type", "returned"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
-def test_precision(given_type: torch.dtype, returned: torch.dtype):
-    energy = torch.randn(2, 5).to(given_type)
-    mask = torch.tensor([True, True, True, False, True])
-    weights = masked_softmax(energy, mask)
-    assert weights.dtype == returned
-    torch.testing.assert_close(weights, masked_softmax(energy.to(returned), mask))
