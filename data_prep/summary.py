@@ -9,7 +9,7 @@ from data_prep.shards import DroppedPair, Shard
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
-from mt.data.tokenizer import Tokenizers, Unwritten
+from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers, Unwritten
 from mt.errors import UserError
 
 _MUCH = 0.05
@@ -83,16 +83,23 @@ def _vocabularies(config: DatasetConfig, summary: Summary) -> Iterator[str]:
     if not build_field(config.field).written:
         tokenizer = summary.tokenizers.transcript
         transcript = "" if tokenizer is None else f"; char, {len(tokenizer):,} (transcript)"
-        target = f"{len(summary.tokenizers.target):,} (target)"
-        yield f"vocabulary: {config.tokenizer.side('target').model_type}, {target}{transcript}"
+        options = config.tokenizer.side("target")
+        yield f"vocabulary: {options.model_type}, {_size_of(summary.tokenizers.target, options)} (target){transcript}"
         return
-    source, target = (f"{len(tokenizer):,}" for tokenizer in summary.tokenizers)
-    types = [config.tokenizer.side(side).model_type for side in ("source", "target")]
+    sides = [config.tokenizer.side(side) for side in ("source", "target")]
+    source, target = map(_size_of, summary.tokenizers, sides)
+    types = [side.model_type for side in sides]
     if types[0] != types[1]:
         yield f"vocabulary: {types[0]}, {source} (source); {types[1]}, {target} (target)"
     else:
         sizes = f"{source}, joint" if summary.tokenizers.joint else f"{source} (source) and {target} (target)"
         yield f"vocabulary: {types[0]}, {sizes}"
+
+
+def _size_of(tokenizer: Tokenizer, config: TokenizerConfig) -> str:
+    """Says how many pieces a vocabulary has, and how many were asked for where these are more."""
+    fewer = config.model_type in ("bpe", "unigram") and not config.model_file and len(tokenizer) < config.vocab_size
+    return f"{len(tokenizer):,}" + (f" of at most {config.vocab_size:,}" if fewer else "")
 
 
 def _unwritten(config: DatasetConfig, summary: Summary) -> Iterator[str]:

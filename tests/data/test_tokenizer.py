@@ -114,23 +114,29 @@ def test_a_word_vocabulary_is_known_again_after_loading(tmp_path: Path, tokenize
     assert Tokenizers.load(tmp_path).source.split("old, old") == ["▁old", ",", "▁old", "</s>"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "size", "sentence"),
-    [
-        ("bpe", 5000, r"dataset\.tokenizer\.vocab_size=5000 is more than .*: choose at most \d+$"),
-        ("bpe", 20, r"dataset\.tokenizer\.vocab_size=20 is less than the characters .*: choose at least \d+, or lower"),
-    ],
-)
-def test_a_size_that_does_not_suit_the_text_is_refused(kind: str, size: int, sentence: str) -> None:
+def test_a_size_that_does_not_suit_the_text_is_refused() -> None:
+    sentence = r"dataset\.tokenizer\.vocab_size=20 is less than the characters .*: choose at least \d+, or lower"
     with pytest.raises(UserError, match=sentence) as refusal:
-        train(TokenizerConfig(model_type=kind, vocab_size=size), TEXTS)
+        train(TokenizerConfig(model_type="bpe", vocab_size=20), TEXTS)
     advised = next(int(word.strip(",")) for word in str(refusal.value).split() if word.strip(",").isdigit())
-    assert len(train(TokenizerConfig(model_type=kind, vocab_size=advised), TEXTS)) == advised
+    assert len(train(TokenizerConfig(model_type="bpe", vocab_size=advised), TEXTS)) == advised
 
 
-@pytest.mark.parametrize("kind", ["unigram", "char", "word"])
-def test_for_other_kinds_than_bpe_the_size_is_the_most(kind: str, tokenizers: dict[str, Tokenizer]) -> None:
-    assert 20 < len(tokenizers[kind]) < SIZES[kind]
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("texts", [TEXTS, ["a"], ["ab ab", "ba"], ["1 2 3"] * 9], ids=len)
+def test_a_size_is_the_most(kind: str, texts: list[str]) -> None:
+    """A small text has fewer pieces, all of which are taken: one more gives the same ones."""
+    most, more = (train(TokenizerConfig(model_type=kind, vocab_size=size), texts) for size in (8000, 8001))
+    assert 4 < len(most) < 500 and [*map(most.split, texts)] == [*map(more.split, texts)]
+    assert [*map(most.decode, most.encode(texts))] == [" ".join(text.split()) for text in texts]
+    if kind == "bpe":
+        assert len(train(TokenizerConfig(vocab_size=len(most)), texts)) == len(most)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_sides_of_little_text_have_vocabularies(joint: bool) -> None:
+    made = Tokenizers.train(TokenizerConfig(joint=joint), list(zip(ENGLISH, GERMAN, strict=True)))
+    assert all(4 < size < 300 for size in made.sizes[:2]) and (made.sizes[0] == made.sizes[1]) == joint
 
 
 def test_a_small_character_vocabulary_keeps_the_frequent_ones() -> None:

@@ -210,3 +210,14 @@ def test_the_share_of_unknown_pieces_is_of_the_pieces_of_the_text(folder: Path) 
     lines = list(preview(config))
     assert "unknown pieces in dev: source 100.00%, target 100.00%" in lines
     assert "unknown pieces in test: source 100.00%, target 50.00%" in lines
+
+
+def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The usual 8,000 pieces are the most, and the size that was taken is told."""
+    for joint in (True, False):
+        config = _config(folder, tokenizer={"joint": joint})
+        sizes = Corpus.open(prepare(config, folder / "corpora")).meta["vocabulary"]
+        (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("vocabulary: ")]
+        one, other = sizes["source"], sizes["target"]
+        sides = f"{one} of at most 8,000 (source) and {other} of at most 8,000 (target)"
+        assert line == (f"vocabulary: bpe, {one} of at most 8,000, joint" if joint else f"vocabulary: bpe, {sides}")

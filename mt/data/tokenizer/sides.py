@@ -170,7 +170,7 @@ def _learnt(kind: ModelType, unknown: Counter[str], known: set[str], most: int) 
     # The special pieces, the mark of a blank, and each character.
     size = 5 + len(set("".join(unknown))) + (0 if kind == "char" else most)
     words = itertools.chain.from_iterable(itertools.repeat(word, count) for word, count in unknown.items())
-    learnt = train(TokenizerConfig(model_type=kind, vocab_size=size), map(restored, words), exact=False)
+    learnt = train(TokenizerConfig(model_type=kind, vocab_size=size), map(restored, words))
     return [piece.piece for piece in proto_of(learnt.model).pieces if piece.type == NORMAL and set(piece.piece) - known]
 
 

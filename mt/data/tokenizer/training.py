@@ -53,7 +53,7 @@ class TokenizerConfig(Options):
     model_type: ModelType = "bpe"
     """bpe: Sennrich et al. 2016; unigram: Kudo 2018; char: characters; word: words and punctuation marks."""
     vocab_size: int = Field(default=8000, ge=5, le=MAX_SIZE)
-    """Tokens in a vocabulary, the four special ones included: as many for bpe, at most so many for the other types."""
+    """Most tokens in a vocabulary, the four special ones included. It has fewer where the text gives no more."""
     joint: bool = True
     """One vocabulary for both sides, or one for each."""
     character_coverage: float = Field(default=1.0, ge=0.98, le=1)
@@ -108,10 +108,10 @@ _WORDS_OF_A_LINE = 10_000
 """A longer text is learnt from in several lines, none of which is too long."""
 
 
-def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) -> Tokenizer:
+def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     """Learns one vocabulary, or takes that of `config.model_file`; see `Tokenizers.train`.
 
-    exact: whether a vocabulary of bpe has the size asked for, and not a smaller one where the text gives no more.
+    It has the size that was asked for, or all pieces that there are where the text gives no more.
     """
     if config.model_file:
         return _adopted(Path(config.model_file))
@@ -128,7 +128,7 @@ def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) 
                 model_writer=model,
                 model_type=config.model_type,
                 vocab_size=config.vocab_size,
-                hard_vocab_limit=exact and config.model_type == "bpe",
+                hard_vocab_limit=False,
                 character_coverage=config.character_coverage,
                 max_sentence_length=_LONGEST_LINE,
                 num_threads=4,  # fixed, because sums in another order could give another vocabulary
@@ -146,6 +146,8 @@ def train(config: TokenizerConfig, texts: Iterable[str], *, exact: bool = True) 
         except RuntimeError as error:
             raise UserError(_training_fault(config, str(error))) from error
     proto = _with_usual_names(proto_of(model.getvalue()))
+    # As before sizes were upper bounds, so that the same text gives the same model to the byte.
+    proto.trainer_spec.hard_vocab_limit = config.model_type == "bpe" and len(proto.pieces) == config.vocab_size
     # The path of the temporary file, with which the same text would give another model each time.
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     return Tokenizer(proto.SerializeToString())
@@ -232,8 +234,6 @@ def _adopted(path: Path) -> Tokenizer:
 def _training_fault(config: TokenizerConfig, message: str) -> str:
     """Makes a sentence of what SentencePiece says where it learns nothing."""
     asked = f"dataset.tokenizer.vocab_size={config.vocab_size}"
-    if match := re.search(r"Vocabulary size too high .* value <= (\d+)", message):
-        return f"{asked} is more than the training text supports: choose at most {match[1]}"
     if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return (
             f"{asked} is less than the characters of the training text need: choose at least {match[1]}, "
