@@ -10,15 +10,16 @@ import shutil
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field
 from safetensors.torch import save_file, save_model
 from torch import Tensor
 
 from mt.common.about import VERSION
 from mt.common.input_files import read_json, sha256
-from mt.common.options import Options, parse
+from mt.common.options import Count, Options, parse
 from mt.config import Config
 from mt.data.tokenizer import Tokenizers
 from mt.device import shapes_alone
@@ -41,10 +42,10 @@ _REMEDY = "copy the checkpoint again"
 class About(Options):
     """Where a checkpoint is from."""
 
-    update: int
-    averaged: list[int] | None
+    update: Count
+    averaged: list[Count] | None
     """The updates whose weights were averaged, where they were."""
-    ema_decay: float | None = None
+    ema_decay: Annotated[float, Field(gt=0, lt=1)] | None = None
     """The decay of the exponential moving average that the weights are, where they are one."""
     metric: str
     """What chooses the best checkpoint."""

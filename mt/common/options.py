@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from mt.errors import UserError, invalid_choice, nearest, shown
 
@@ -16,6 +16,9 @@ MAX_SIZE = 1 << 20
 """The upper bound of every option that is a size of a tensor's dimension, or a length of a text."""
 MAX_COUNT = 1 << 40
 """The upper bound of every option that counts updates, sentences or tokens."""
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256 in hexadecimal digits."""
 
 
 class Options(BaseModel, frozen=True, extra="forbid", strict=True):

@@ -46,15 +46,11 @@ def file_digests(folder: Path, paths: Iterable[Path], known: Mapping[Path, str] 
 
 
 def require_sizes(folder: Path, written: FileDigests) -> None:
-    """Raises ValueError where a file has another size, or the record is none; OSError where a file is missing."""
-    try:
-        expected = {name: about["size"] for name, about in written.items()}
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError("no record of its files") from error
-    for name, size in expected.items():
+    """Raises ValueError where a file has another size, OSError where one is missing."""
+    for name, about in written.items():
         require_regular(folder / name)
-        if (actual := (folder / name).stat().st_size) != size:
-            raise ValueError(f"{name} has {actual} bytes, not {size}")
+        if (actual := (folder / name).stat().st_size) != about["size"]:
+            raise ValueError(f"{name} has {actual} bytes, not {about['size']}")
 
 
 def require_contents(folder: Path, written: FileDigests, below: str, share: Share = ALL) -> None:

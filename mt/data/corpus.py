@@ -5,13 +5,14 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
+import pydantic
 
 from mt.common.input_files import read_text
-from mt.common.options import Options, parse
+from mt.common.options import Count, Digest, Options, parse
 from mt.data.arrow import ALL, FileDigests, Share, require_contents, require_sizes
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
 from mt.data.split import Portion, Split, open_table
@@ -90,10 +91,37 @@ def sources(training: Training, count: int = 1_000) -> Iterator[tuple["Tensor", 
         yield part.source.collate([row for row, _ in part.ids(indices)])
 
 
-class _Settings(Options):
+class _Settings(Options, extra="ignore"):
     """What reading a corpus needs of the settings that made it."""
 
     field: FieldConfig = TextConfig()
+
+
+class _FileRecord(Options):
+    size: Count
+    sha256: Digest
+
+
+_SplitFile = Annotated[str, pydantic.Field(pattern=r"^(train|dev|test)/[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=300)]
+"""The path of a file within a corpus."""
+
+
+class _Meta(Options, extra="ignore"):
+    """What is read of `meta.json`; the rest is for people."""
+
+    fingerprint: Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{1,64}$")]
+    tokenizers: Digest
+    counts: dict[Literal["train", "dev", "test"], Count]
+    files: dict[_SplitFile, _FileRecord]
+    settings: _Settings = _Settings()
+    portions: tuple[Count, ...] = ()
+    """Training pairs of each of several corpora."""
+
+    def mixed(self, weights: Sequence[float]) -> list[Portion]:
+        """Returns the portions with their weights. Raises ValueError where they are not as many, or not all pairs."""
+        if len(self.portions) != len(weights) or sum(self.portions) != self.counts.get("train"):
+            raise ValueError("portions that are not those of its pairs")
+        return [*map(Portion, self.portions, weights)]
 
 
 class Corpus:
@@ -138,15 +166,16 @@ class Corpus:
             raise UserError(f"{folder} is not a prepared corpus (meta.json is missing or broken): {_REMEDY}") from error
         if version != FORMAT:
             raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")
+        about = _parsed(meta, folder)
+        files = about.model_dump()["files"]
         with _undamaged(folder):
-            require_sizes(folder, meta.get("files"))
+            require_sizes(folder, files)
+            portions = about.mixed(weights) if weights else []
         tokenizers = Tokenizers.load(folder)
-        if tokenizers.digest() != meta.get("tokenizers"):
+        if tokenizers.digest() != about.tokenizers:
             raise UserError(f"{folder} has another tokenizer than the one that cut its text: {_REMEDY}")
-        settings = {key: value for key, value in meta.get("settings", {}).items() if key == "field"}
-        source = build_field(parse(settings, _Settings, str(folder / "meta.json")).field)
-        portions = [*map(Portion, meta.get("portions", ()), weights)] if weights else []
-        read = functools.partial(_read_split, folder, meta["files"], source, portions, share)
+        source = build_field(about.settings.field)
+        read = functools.partial(_read_split, folder, files, source, portions, share)
         return cls({}, tokenizers, meta, stream, read)
 
     def split(self, name: str) -> Split:
@@ -164,6 +193,14 @@ class Corpus:
     def training(self) -> Training:
         """Returns what to train on."""
         return self._stream or self.split("train")
+
+
+def _parsed(meta: Mapping[str, Any], folder: Path) -> _Meta:
+    """Reads what a corpus is made of. Raises UserError where a key is missing, or of another type or bound."""
+    try:
+        return parse(meta, _Meta)
+    except UserError as error:
+        raise UserError(f"{folder} is damaged (meta.json: {error}): {_REMEDY}") from None
 
 
 def _read_split(

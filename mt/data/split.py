@@ -14,6 +14,7 @@ import pyarrow as pa
 from mt.common.input_files import read_text
 from mt.data.arrow import array, numbers
 from mt.data.fields import TEXT, Field
+from mt.errors import shown
 from mt.text_io import digest
 
 # How often the pairs of each of several corpora come in an epoch.
@@ -58,7 +59,10 @@ def open_table(folder: Path) -> pa.Table:
     """Opens the shards of a split as one table, memory-mapped. Raises OSError, ValueError, KeyError, TypeError or
     ArrowException where they are damaged."""
     state = json.loads(read_text(folder / STATE))
-    paths = [folder / file["filename"] for file in state["_data_files"]]
+    names = [file["filename"] for file in state["_data_files"]]
+    if outside := [name for name in names if not name or name == ".." or Path(name).name != name]:
+        raise ValueError(f"{shown(repr(outside[0]))} leads out of {folder.name}")
+    paths = [folder / name for name in names]
     return pa.concat_tables(pa.ipc.open_stream(pa.memory_map(str(path))).read_all() for path in paths)
 
 

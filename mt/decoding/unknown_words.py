@@ -3,6 +3,7 @@ what a dictionary has for that (Luong et al. 2015, "Addressing the Rare Word Pro
 Needs no torch.
 """
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,8 @@ def read_dictionary(path: Path) -> dict[str, str]:
         parts = [part.strip() for part in line.split("\t")] if "\t" in line else line.split()
         if len(parts) != 2 or not all(parts):
             raise UserError(f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): {_ENTRY}")
+        if any(unicodedata.category(character) == "Cc" for part in parts for character in part):
+            raise UserError(f"{path}, line {number} holds a control character ({shown(line, 60)}): remove it")
         dictionary.setdefault(*parts)
     if not dictionary:
         raise UserError(f"{path} has no entry of a dictionary: {_ENTRY}")

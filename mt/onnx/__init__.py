@@ -2,12 +2,13 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from mt.common.input_files import read_json, sha256
-from mt.common.options import Options, parse
+from mt.common.options import MAX_SIZE, Options, parse
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, message_of
 from mt.search.config import SearchConfig
@@ -38,10 +39,10 @@ class Manifest(Options):
     format: int
     hard: bool
     """Whether the attention reads hard, so that a step returns where it stopped."""
-    chunk_size: int | None
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] | None
     """How many positions a hard attention attends to; None where it is one, or no fixed number."""
-    max_source_length: int | None
-    dtype: str
+    max_source_length: Annotated[int, Field(ge=1, le=MAX_SIZE)] | None
+    dtype: Literal["float32", "int8"]
     """The type of the matrices: float32 or int8."""
     checkpoint: dict[str, int | str | list[int]]
     """Which checkpoint the weights are of, as in `results.json`."""

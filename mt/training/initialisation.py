@@ -28,6 +28,8 @@ from mt.text_io import opened
 
 _TABLES = {"source": "frontend.table.weight", "target": "decoder.embedding.table.weight"}
 _REMEDY = "give a text file of GloVe or word2vec, a word and its numbers in each line, between blanks"
+_LONGEST_HEADER = 40
+"""Characters of two numbers that say how many vectors there are, and of which size."""
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -119,7 +121,9 @@ def read_vectors(path: Path, words: Container[str], size: int) -> Vectors:
                 undecodable += 1
             line = line.rstrip(" \r\n")
             if number == 1:
-                header = len(line.split(" ")) == 2 and line.replace(" ", "").isdecimal()
+                header = (
+                    len(line.split(" ")) == 2 and line.replace(" ", "").isdecimal() and len(line) <= _LONGEST_HEADER
+                )
                 _require_size(path, int(line.split(" ")[1]) if header else _count_numbers(line), size)
                 if header:
                     continue

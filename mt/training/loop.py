@@ -15,7 +15,7 @@ import torch
 from pydantic import ConfigDict, Field
 from torch import Tensor, nn
 
-from mt.common.options import MAX_COUNT
+from mt.common.options import MAX_COUNT, Count
 from mt.config import Config
 from mt.data.batches import Batch
 from mt.data.corpus import Training
@@ -169,7 +169,6 @@ def choose(choices: tuple[int, ...] | None) -> int | None:
 #
 # It is read from checkpoints, so what they hold is checked. (Strict parsing would take no mapping for a part of it.)
 
-Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Score = Annotated[float, Field(allow_inf_nan=True)]
 
 

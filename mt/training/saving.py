@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from mt import checkpoint
-from mt.common.options import Options, parse
+from mt.common.options import Count, Options, parse
 from mt.errors import UserError
 from mt.storage import point_link, remove, subfolder
-from mt.training.loop import Count, Progress
+from mt.training.loop import Progress
 from mt.training.optimizer import moments
 from mt.training.run import Run
 
@@ -47,7 +47,11 @@ def load_snapshot(folder: Path, metric: str) -> Snapshot:
     """Reads `progress.json` of a checkpoint. Raises UserError where no run with this metric can have written it."""
     path = folder / checkpoint.PROGRESS
     loaded = parse(checkpoint.load_progress(folder), Snapshot, str(path))
-    if fault := loaded.progress.fault(metric):
+    update = checkpoint.load_meta(folder).update
+    fault = loaded.progress.fault(metric)
+    if fault is None and loaded.progress.update != update:
+        fault = f"update {loaded.progress.update:,}, and {checkpoint.META} has {update:,}"
+    if fault:
         raise UserError(f"{path} is damaged ({fault}): copy the checkpoint again")
     return loaded
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from mt.common.input_files import sha256
 from mt.data import corpus, writer
 from mt.data.arrow import file_digests, require_contents
 from mt.data.corpus import Corpus, Example
@@ -77,7 +78,7 @@ LARGE = 12_000
 
 def test_a_large_split_is_written_in_chunks(tmp_path: Path, tokenizers: Tokenizers) -> None:
     many = [Example("a" * (1 + i % 9), "old"[: 1 + i % 3]) for i in range(LARGE)]
-    write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {})
+    write(tmp_path / "many", EXAMPLES | {"train": many}, tokenizers, {"fingerprint": "f00"})
     train = Corpus.open(tmp_path / "many").split("train")
     assert train.column("source") == [example.source for example in many]
     assert train.lengths()[0].tolist() == [len(example.source) + 2 for example in many]
@@ -89,7 +90,7 @@ def test_references_differ_in_number(tmp_path: Path, tokenizers: Tokenizers) -> 
     few: list[tuple[str, ...]] = [("das Haus",), (), ("alte", "alter"), (), ("altes",)]
     more = few * (LARGE // len(few))
     examples = [Example("old", "alt", "0-0", references) for references in more]
-    write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {})
+    write(tmp_path / "several", EXAMPLES | {"test": examples}, tokenizers, {"fingerprint": "f00"})
     test = Corpus.open(tmp_path / "several").split("test")
     assert test.column("references") == [["alt", *references] for references in more]
     assert test.column("target") == ["alt"] * LARGE
@@ -220,12 +221,61 @@ def test_training_on_a_damaged_split_is_refused(folder: Path) -> None:
         _ = Corpus.open(folder).training
 
 
-@pytest.mark.parametrize("files", [None, [], {"dev/data.arrow": 3}, {"dev/data.arrow": {}}, {"dev/data.arrow": "x"}])
-def test_a_record_of_files_that_is_none_is_refused(folder: Path, files: object) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        *(
+            ("files", value, "files")
+            for value in (None, [], {"dev/data.arrow": 3}, {"dev/data.arrow": {}}, {"dev/x": "x"})
+        ),
+        ("files", {"dev/../../x": {"size": 1, "sha256": "0" * 64}}, "files"),
+        ("files", {"/etc/passwd": {"size": 1, "sha256": "0" * 64}}, "files"),
+        ("files", {"dev/\x1b[31m": {"size": 1, "sha256": "0" * 64}}, r"files\.dev/\\x1b"),
+        ("files", {"dev/x": {"size": -1, "sha256": "0" * 64}}, "size=-1 is not possible"),
+        ("fingerprint", None, "fingerprint=null is not possible"),
+        ("fingerprint", 3, "fingerprint=3 is not possible"),
+        ("fingerprint", "../x", "fingerprint"),
+        ("tokenizers", [], "tokenizers"),
+        ("counts", {"train": -1}, "counts.train=-1"),
+        ("counts", {"train": 1 << 60}, "counts.train"),
+        ("settings", [], "settings"),
+        ("settings", {"field": {"name": "smell"}}, "smell"),
+        ("portions", [-1], "portions"),
+    ],
+)
+def test_facts_of_other_types_and_bounds_are_refused(folder: Path, key: str, value: object, reason: str) -> None:
     meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(meta | {"files": files}))
-    with pytest.raises(UserError, match=r"small is damaged \(no record of its files\): delete it and make it again"):
+    (folder / "meta.json").write_text(json.dumps(meta | {key: value}))
+    with pytest.raises(UserError, match=rf"small is damaged \(meta\.json: .*{reason}.*\): delete it and make it again"):
         Corpus.open(folder)
+
+
+@pytest.mark.parametrize("key", ["fingerprint", "tokenizers", "counts", "files"])
+def test_facts_that_are_missing_are_refused(folder: Path, key: str) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    del meta[key]
+    (folder / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(UserError, match=rf"small is damaged \(meta\.json: {key} is missing: .*\): delete it and make"):
+        Corpus.open(folder)
+
+
+@pytest.mark.parametrize("portions", [[], [3], [2, 2], [0, 1, 2]])
+def test_portions_that_are_not_all_pairs_are_refused(folder: Path, portions: list[int]) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"portions": portions}))
+    with pytest.raises(UserError, match=r"small is damaged \(portions that are not those of its pairs\): delete it"):
+        Corpus.open(folder, weights=[1.0, 0.5])
+
+
+@pytest.mark.parametrize("name", ["../dev/data.arrow", "/etc/passwd", "sub/data.arrow", "..", ""])
+def test_shards_elsewhere_are_refused(folder: Path, name: str) -> None:
+    state = folder / "train" / "state.json"
+    state.write_text(json.dumps({"_data_files": [{"filename": name}]}))
+    meta = json.loads((folder / "meta.json").read_text())
+    meta["files"]["train/state.json"] = {"size": state.stat().st_size, "sha256": sha256(state)}
+    (folder / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(UserError, match=r"small is damaged \(.* leads out of train\): delete it and make it again"):
+        Corpus.open(folder).split("train")
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"[]", b"3", b"[" * 200_000, b"{}"])

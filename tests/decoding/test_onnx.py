@@ -239,6 +239,10 @@ def test_damage(exported: Path, tmp_path: Path) -> None:
         ({"format": 9}, "was exported in format 9, and this version reads 1: export the run again"),
         ({"sha256": {}}, "lists no SHA-256 of config.json: copy the folder again"),
         ({"hard": 3}, "hard=3 is not possible"),
+        ({"chunk_size": -1}, "chunk_size=-1 is not possible"),
+        ({"max_source_length": 10**9}, "max_source_length=1000000000 is not possible"),
+        ({"dtype": "float"}, "dtype=float is an invalid choice"),
+        ({"sha256": {"../x": "0"}}, "x is missing: copy the folder again"),
     ):
         write_json(folder / "onnx.json", manifest | changes)
         assert sentence in fault()

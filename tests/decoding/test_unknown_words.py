@@ -175,6 +175,11 @@ def test_a_dictionary(tmp_path: Path) -> None:
         file.write_text(f"cat Katze\n{line}\n")
         with pytest.raises(UserError, match=f"{file}, line 2 is no entry of a dictionary"):
             read_dictionary(file)
+    file.write_text("cat \x1b[31mKatze\n")  # it would be written on
+    with pytest.raises(
+        UserError, match=rf"{file}, line 1 holds a control character \(cat \\x1b\[31mKatze\): remove it"
+    ):
+        read_dictionary(file)
     file.write_text("\n")
     with pytest.raises(UserError, match=f"{file} has no entry of a dictionary: write a source word, a tab"):
         read_dictionary(file)

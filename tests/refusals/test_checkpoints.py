@@ -78,6 +78,10 @@ LOADED: list[tuple[str, Any, bool, str]] = [
     ("meta.json", {"sha256": {}}, False, "meta.json lists no SHA-256 of config.json: copy the checkpoint again"),
     ("meta.json", {"update": "7"}, False, 'meta.json: update="7" is not possible'),
     ("meta.json", {"update": None}, False, "meta.json: update=null is not possible"),
+    ("meta.json", {"update": -1}, False, "meta.json: update=-1 is not possible"),
+    ("meta.json", {"averaged": [3, -1]}, False, "meta.json: averaged.1=-1 is not possible"),
+    ("meta.json", {"ema_decay": -1}, False, "meta.json: ema_decay=-1 is not possible"),
+    ("meta.json", {"ema_decay": 1.0}, False, "meta.json: ema_decay=1.0 is not possible"),
     ("meta.json", {"best": "good"}, False, 'meta.json: best="good" is not possible'),
     ("meta.json", {"more": 1}, False, "meta.json: unknown option more"),
     *(

@@ -141,6 +141,7 @@ def test_pieces_of_bpe(
             r"line 2: a vector has something that is no finite number",
         ),
         ([line("two"), line("cats").replace(" 3.5", " 1e39")], r"line 2: a vector has something that is no finite"),
+        (["9" * 5000 + " 3"], r"vectors.txt has vectors of 1 numbers|line 1: expected a word and 32 numbers"),
         (["nothing"], r"vectors.txt, line 1: expected a word and 32 numbers"),
         (["\x1f\x8b\x08 and what else is compressed"], r"vectors.txt, line 1: expected a word and 32 numbers"),
         ([], r"vectors.txt has no vectors: give a text file of"),
