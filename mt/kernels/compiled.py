@@ -8,10 +8,13 @@ A loop sees tensors as numpy's arrays, or by their addresses: an array costs a m
 what a step of attention may take, and an address (`Tensor.data_ptr`) a tenth of one.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, no_type_check
+
+from mt.errors import first_line
 
 Array = Any
 """A contiguous array of numpy, sharing the memory of a tensor."""
@@ -23,7 +26,8 @@ Pointer = Any
 def compiled(
     loops: Sequence[tuple[str, Loop]], *, helpers: Sequence[Loop] = (), fastmath: bool | set[str] = False
 ) -> tuple[Loop, ...] | None:
-    """Returns the loops, compiled; None where numba is missing or cannot.
+    """Returns the loops, compiled; None where numba is missing or cannot compile here, of which a warning tells once.
+    Other errors, as of a loop that is wrong, are raised.
 
     loops: each with its signature in numba's words, such as `void(float32[:, ::1], int64)`. helpers: functions that
     loops call. fastmath: what may be done with floating-point numbers that their standard forbids, in LLVM's words.
@@ -36,8 +40,12 @@ def compiled(
             for helper in helpers:
                 _register(numba, helper)
             return tuple(numba.njit(signature, **options)(loop) for signature, loop in loops)
-        except Exception:  # Of any kind: PyTorch gives the same result.
-            continue
+        except Exception as error:
+            if caching:  # what a damaged cache raises is of any kind; compiling again shows whether it was the cache
+                continue
+            if not isinstance(error, (numba.core.errors.LoweringError, numba.core.errors.UnsupportedError, OSError)):
+                raise  # a loop that is wrong, which no processor compiles
+            _tell(error)
     return None
 
 
@@ -75,9 +83,24 @@ def _numba() -> ModuleType | None:
         import numba.extending
 
         _register_pointers(numba)
-    except Exception:  # Missing, or incompatible with the installed numpy.
+    except ModuleNotFoundError as error:
+        if error.name != "numba":
+            _tell(error)
+        return None  # it is optional
+    except (ImportError, OSError, AttributeError, SystemError) as error:  # made for another numpy, LLVM or Python
+        _tell(error)
         return None
     return numba
+
+
+@cache
+def _told(reason: str) -> None:
+    warnings.warn(f"loops are computed by PyTorch, and slower: numba cannot compile here ({reason})", stacklevel=4)
+
+
+def _tell(error: Exception) -> None:
+    """Says once why loops are not compiled."""
+    _told(first_line(error))
 
 
 @cache

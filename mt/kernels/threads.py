@@ -92,9 +92,16 @@ PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
 
 
-def keep_programs(*, step_by_step: bool = False, convolutions: bool = False) -> None:
+_chosen: list[int] = []
+"""The bounds that this process has chosen, of which the first holds: oneDNN reads it once, at its first product."""
+
+
+def keep_programs(*, step_by_step: bool = False, convolutions: bool = False) -> str | None:
     """Bounds how many programs oneDNN keeps in training. It is to be called before the first product of a process; a
     choice that the environment has made stays.
+
+    Returns a sentence where an earlier job of this process, as of a sweep, has chosen a lower bound. Processes that it
+    starts have the bound of the present job.
 
     step_by_step: whether target steps are computed one after another.
     convolutions: whether most of the time goes into convolutions over pictures, whose programs are small, and compiling
@@ -105,5 +112,14 @@ def keep_programs(*, step_by_step: bool = False, convolutions: bool = False) -> 
     computes its target steps at once takes up to 8 % less time than with 16, on some processors, for 0.1 GB more. A
     loop over target steps is as fast with 16, and takes 4 to 7 % less memory.
     """
-    count = PROGRAMS_OF_STEPS if step_by_step else PROGRAMS
-    os.environ.setdefault(_CAPACITY, str(PROGRAMS_OF_CONVOLUTIONS if convolutions else count))
+    if not _chosen and _CAPACITY in os.environ:
+        return None
+    count = PROGRAMS_OF_CONVOLUTIONS if convolutions else PROGRAMS_OF_STEPS if step_by_step else PROGRAMS
+    _chosen.append(count)
+    os.environ[_CAPACITY] = str(count)
+    if count <= _chosen[0]:
+        return None
+    return (
+        f"note: an earlier job of this process has oneDNN keep {_chosen[0]} programs, and {count} suit this one, which "
+        f"may be slower: train it by itself, or set {_CAPACITY}={count}"
+    )

@@ -42,8 +42,8 @@ class Manifest(Options):
     chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] | None
     """How many positions a hard attention attends to; None where it is one, or no fixed number."""
     max_source_length: Annotated[int, Field(ge=1, le=MAX_SIZE)] | None
-    dtype: Literal["float32", "int8"]
-    """The type of the matrices: float32 or int8."""
+    dtype: Literal["float32", "bfloat16", "int8"]
+    """The type of the matrices; graphs are of float32 or int8."""
     checkpoint: dict[str, int | str | list[int]]
     """Which checkpoint the weights are of, as in `results.json`."""
     sha256: dict[str, str]

@@ -129,7 +129,8 @@ def begin(
     """
     require_work(config, corpus.training, processes)
     require_alike(config, corpus, processes)
-    device = _device(config, processes)
+    programs_note = _keep_programs(config)
+    device = processes.device(config.device)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
@@ -155,7 +156,7 @@ def begin(
         mark(folder)
     moving_average = _moving_average(config, model)
     run = Run(config, corpus, folder, model, optimizer, Progress(), lock, processes, moving_average=moving_average)
-    for note in filter(None, (taken_note, *vector_notes, frozen_note)):
+    for note in filter(None, (programs_note, taken_note, *vector_notes, frozen_note)):
         run.console.say(note)
     return run
 
@@ -184,7 +185,8 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         processes.require_alike({f"checkpoint {newest.name}": about.sha256})
         decodes_hard(config.search, model)
         config = with_limits(config, corpus, model)
-        model = model.to(_device(config, processes))
+        _keep_programs(config)
+        model = model.to(processes.device(config.device))
         freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)
         moving_average = _moving_average(config, model)
@@ -206,9 +208,9 @@ def _moving_average(config: Config, model: Seq2Seq) -> MovingAverage | None:
     return None if decay is None else MovingAverage(model, decay)
 
 
-def _device(config: Config, processes: ProcessGroup) -> torch.device:
-    keep_programs(step_by_step=config.decoder.step_by_step, convolutions=FRONTENDS[config.frontend.name].convolutional)
-    return processes.device(config.device)
+def _keep_programs(config: Config) -> str | None:
+    convolutions = FRONTENDS[config.frontend.name].convolutional
+    return keep_programs(step_by_step=config.decoder.step_by_step, convolutions=convolutions)
 
 
 # `resume=auto`: one command for the first start of a run, and for all that follow when a queue took its machine.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.kernels import numba_loops, scan_loops
+from mt.kernels import compiled, numba_loops, scan_loops
 from mt.kernels.additive import additive_energy
 from mt.ops import expected_alignment, linear_scan
 
@@ -27,6 +27,7 @@ def clear() -> None:
     numba_loops.alignment_kernels.cache_clear()
     numba_loops.additive_kernels.cache_clear()
     scan_loops.scan_kernels.cache_clear()
+    compiled._told.cache_clear()
 
 
 def available() -> list[bool]:
@@ -89,8 +90,30 @@ def test_with_a_numba_that_cannot_compile(monkeypatch: pytest.MonkeyPatch):
         raise numba.core.errors.LoweringError("no such target")
 
     monkeypatch.setattr(numba, "njit", broken)
-    assert available() == [False, False, False]
-    assert_right()
+    with pytest.warns(
+        UserWarning, match=r"^loops are computed by PyTorch, and slower: numba cannot .* such target"
+    ) as told:
+        assert available() == [False, False, False]
+        assert_right()
+    assert len(told) == 1
+
+
+def test_with_a_numba_that_does_not_load(monkeypatch: pytest.MonkeyPatch):
+    def broken(numba: object) -> None:
+        raise ImportError("Numba needs NumPy 2.2 or less")
+
+    monkeypatch.setattr(compiled, "_register_pointers", broken)
+    with pytest.warns(UserWarning, match=r"numba cannot compile here \(Numba needs NumPy 2.2 or less\)$") as told:
+        assert available() == [False, False, False]
+    assert len(told) == 1
+
+
+def test_a_loop_that_is_wrong_is_no_reason_to_go_without():
+    def wrong(number):
+        return number.no_such_attribute
+
+    with pytest.raises(numba.core.errors.TypingError):
+        compiled.compiled_loop("int64(int64)", wrong)
 
 
 def test_with_no_folder_for_the_cache(monkeypatch: pytest.MonkeyPatch):

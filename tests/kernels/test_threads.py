@@ -1,5 +1,6 @@
 """Calls in PyTorch's threads, and in Python's where PyTorch has others than GNU OpenMP's."""
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,7 +8,8 @@ from functools import partial
 import pytest
 import torch
 
-from mt.kernels.threads import at_once, in_own_threads, in_region, openmp_region
+from mt.kernels import threads
+from mt.kernels.threads import at_once, in_own_threads, in_region, keep_programs, openmp_region
 
 Way = Callable[[Sequence[Callable[[], object]]], None]
 
@@ -54,3 +56,23 @@ def test_pytorch_computes_on_afterwards(way: Way):
     for _ in range(3):
         way([lambda: None] * 2)
         assert torch.equal(x @ x, before)
+
+
+def test_a_later_job_has_a_bound_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threads, "_chosen", [])
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    assert keep_programs() is None and os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "40"
+    assert keep_programs(step_by_step=True) is None and os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "16"
+    note = keep_programs(convolutions=True)
+    assert note == (
+        "note: an earlier job of this process has oneDNN keep 40 programs, and 1024 suit this one, which may be "
+        "slower: train it by itself, or set ONEDNN_PRIMITIVE_CACHE_CAPACITY=1024"
+    )
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "1024"
+
+
+def test_a_bound_of_the_environment_stays(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threads, "_chosen", [])
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    assert keep_programs() is keep_programs(convolutions=True) is None
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
