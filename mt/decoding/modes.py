@@ -87,10 +87,8 @@ def decodes_hard(search: SearchConfig, model: DecodableModel) -> bool:
         one = single_model(model)
         if not one.online:
             raise UserError(
-                f"search=online writes while it reads: it needs {_frontend(one)}an encoder that does not read the "
-                "whole source first (encoder=lstm, gru, ssru, embedding or lc_bilstm), decoder.init_hidden=zeros and "
-                "an attention that stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
-                "search=greedy or search=beam"
+                f"search=online writes while it reads: it needs {unmet(one, wait_k=False)}; train such a model, or "
+                "choose search=greedy or search=beam"
             )
         return True
     if isinstance(search, WaitKConfig):
@@ -111,10 +109,8 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
     """Raises UserError where the model cannot read the source by the prefix mask of k. option: what asks for it."""
     if not model.supports_wait_k:
         raise UserError(
-            f"{option} shows the model only the source tokens read so far: it needs {_frontend(model)}encoder=lstm, "
-            "gru, ssru, embedding or lc_bilstm, decoder.init_hidden=zeros and a soft attention that knows nothing of "
-            "the source's length (attention=dot, general, concat, location, bahdanau or local_m); train such a model, "
-            "or leave it out"
+            f"{option} shows the model only the source tokens read so far: it needs {unmet(model, wait_k=True)}; "
+            "train such a model, or leave it out"
         )
     least = int(model.encoder.read_for(torch.tensor(0), torch.tensor(MAX_LENGTH)))
     if k < least:
@@ -124,7 +120,25 @@ def require_wait_k(model: Seq2Seq, k: int, option: str) -> None:
         )
 
 
-def _frontend(model: Seq2Seq) -> str:
-    """Returns the option of this model's front-end with which it is incremental, as a part of a sentence."""
-    option = model.frontend.incremental_with
-    return f"{option}, " if option else ""
+def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
+    """Names what a model lacks to write while it reads, in words and options; wait_k: by the mask of wait-k, else by
+    where its attention stops."""
+    attention = model.decoder.attention
+    parts = []
+    if not model.frontend.incremental:
+        parts.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")
+    if not model.encoder.incremental:
+        parts.append(
+            "an encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or lc_bilstm)"
+        )
+    if model.decoder.needs_full_source:
+        parts.append("decoder.init_hidden=zeros")
+    if wait_k and not attention.supports_wait_k:
+        parts.append(
+            "a soft attention that knows nothing of the source's length (attention=dot, general, concat, location, "
+            "bahdanau or local_m)"
+        )
+    if not wait_k and not attention.monotonic:
+        parts.append("an attention that stops (attention=monotonic, mocha, matcha or milk)")
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last

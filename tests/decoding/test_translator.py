@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,6 +134,20 @@ def test_decoding_leaves_a_model_in_its_mode(trained: Path) -> None:
     assert again.translate(text) == expected
     assert again.align(text, expected.text) == again.align(text, expected.text)
     assert model.training and model.decoder.training and not model.frontend.training
+
+
+def test_eight_threads_share_a_translator(translator: Translator, hard: Translator) -> None:
+    texts = ["the big cats see two green houses", "two dogs find bridges", "", "birds leave streets"] * 4
+
+    def streamed(text: str) -> tuple[str, list[int]]:
+        session = hard.stream()
+        session.read(text)
+        session.finish()
+        return session.text, session.delays
+
+    expected = [translator.translate(text) for text in texts], [streamed(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert ([*pool.map(translator.translate, texts)], [*pool.map(streamed, texts)]) == expected
 
 
 def test_one_string_is_one_text(translator: Translator) -> None:

@@ -188,9 +188,9 @@ def test_a_run_that_must_read_everything_first(stream, trained: Path) -> None:
     assert (done.out, done.status) == ("", 2)
     assert done.err == (
         "error: --search online cannot stream with this model, which reads the whole source first: train one with an "
-        "encoder that does not (encoder=lstm, gru, ssru, embedding or lc_bilstm), decoder.init_hidden=zeros and an "
-        "attention that stops (attention=monotonic, mocha, matcha or milk; for --search wait_k, a soft one such as "
-        "general), or translate whole sentences\n"
+        "encoder that does not read the whole source first (encoder=lstm, gru, ssru, embedding or lc_bilstm), "
+        "decoder.init_hidden=zeros and an attention that stops (attention=monotonic, mocha, matcha or milk), or "
+        "translate whole sentences\n"
     )
 
 

@@ -14,7 +14,7 @@ import torch
 
 from mt.data.fields import TEXT, Field, Row
 from mt.data.tokenizer import EOS, Tokenizer, Tokenizers, Unit
-from mt.decoding.modes import DecodableModel, decodes_hard, single_model
+from mt.decoding.modes import DecodableModel, decodes_hard, single_model, unmet
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -75,12 +75,6 @@ class TargetWords:
 
 Event = tuple[Literal["read", "write"], str]
 """A source word that was read, or a target word that was written. Of sound, the second up to which it had been read."""
-
-ONLINE_MODELS = (
-    "an encoder that does not (encoder=lstm, gru, ssru, embedding or lc_bilstm), decoder.init_hidden=zeros "
-    "and an attention that stops (attention=monotonic, mocha, matcha or milk; for search=wait_k, a soft one such as "
-    "general), or translate whole sentences"
-)
 
 
 class StreamingModel(NamedTuple):
@@ -220,10 +214,8 @@ def refuse_offline(model: DecodableModel, search: SearchConfig) -> None:
         )
     one = single_model(model)
     if waits(search) is None and not one.online:
-        option = one.frontend.incremental_with
-        train = f"train one with {f'{option}, ' if option else ''}{ONLINE_MODELS}"
         reason = "reads the whole source first"
-        remedy = train
+        remedy = f"train one with {unmet(one, wait_k=False)}, or translate whole sentences"
         if one.supports_wait_k:
             reason = "does not say itself when to write"
             remedy = "choose search=wait_k"
@@ -236,8 +228,10 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
 
     Raises UserError as there, and where sessions have no batch in common.
     """
-    sessions, sources = list(sessions), list(sources)
-    _refuse(sessions)
+    sessions = _listed(sessions)
+    sources = list(sources)
+    if len(sources) != len(sessions):
+        raise UserError(f"each session reads one source: {len(sessions)} sessions, {len(sources)} sources were given")
     before = [len(session.words) for session in sessions]
     split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
     for turn in zip_longest(*split):
@@ -252,8 +246,7 @@ def read(sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np
 
 def finish(sessions: Iterable[Session]) -> list[list[str]]:
     """Does as `Session.finish` with several sessions in one batch. Raises UserError as `read`."""
-    sessions = list(sessions)
-    _refuse(sessions)
+    sessions = _listed(sessions)
     before = [len(session.words) for session in sessions]
     rests = [(session, session._end()) for session in sessions]
     # A blank source has an empty translation.
@@ -262,6 +255,17 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
         session._write(session._target_words.end())
         session._state.finish()
     return [session.words[count:] for session, count in zip(sessions, before, strict=True)]
+
+
+def _listed(given: Iterable[Session]) -> list[Session]:
+    """Returns sessions as a list. Raises UserError for what is none, and where they cannot read in one batch."""
+    sessions = list(given) if isinstance(given, Iterable) else []
+    strange: list[object] = [one for one in sessions if not isinstance(one, Session)]
+    if not isinstance(given, Iterable) or strange:
+        kind = type(strange[0] if strange else given).__name__
+        raise UserError(f"sessions are a list of what translator.stream() returns, and this is of type {kind}")
+    _refuse(sessions)
+    return sessions
 
 
 def _refuse(sessions: Sequence[Session]) -> None:

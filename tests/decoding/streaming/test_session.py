@@ -4,6 +4,7 @@ import random
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -216,13 +217,37 @@ def test_a_session_that_is_finished_reads_nothing_more(setting) -> None:
             "search=online cannot stream with this model, which does not say itself when to write: "
             "choose search=wait_k$",
         ),
-        ("local_p", ONLINE, "search=online cannot stream with this model, .* train one with an encoder that does not"),
+        ("local_p", ONLINE, "search=online cannot stream with this model, .* train one with an attention that stops"),
         ("monotonic", GreedyConfig(), "search=greedy reads the whole source before it writes: choose search=online or"),
     ],
 )
 def test_what_must_know_the_whole_source(attention, search, sentence, setting) -> None:
     with pytest.raises(UserError, match=f"^{sentence}"):
         refuse_offline(setting({"name": attention}).model, search)
+
+
+@pytest.mark.parametrize("given", [3, None, b"two", [b"two"], [3], 3.5, np.zeros(3), ["two", None], [["two"]], True])
+def test_what_is_no_source_is_refused_and_changes_nothing(given, setting) -> None:
+    session, other = Session(setting({"name": "monotonic"})), Session(setting({"name": "monotonic"}))
+    with pytest.raises(UserError, match=r"^this model reads text, not \w+: give it words$"):
+        session.read(given)
+    for one in (session, other):
+        one.read("dies")
+        one.finish()
+    assert (session.events, session.tokens) == (other.events, other.tokens)
+    with pytest.raises(UserError, match=r"^a session that is finished reads nothing more: begin another"):
+        session.read(given)
+
+
+def test_what_is_no_list_of_sessions_is_refused(setting) -> None:
+    ours = setting({"name": "monotonic"})
+    for given, kind in ((Session(ours), "Session"), (None, "NoneType"), ([Session(ours), 3], "int"), ("ab", "str")):
+        for late in (lambda given=given: read(given, ["a", "b"]), lambda given=given: finish(given)):
+            with pytest.raises(UserError, match=rf"^sessions are a list of what translator.* type {kind}$"):
+                late()
+    for sources in ([], ["a", "b"]):
+        with pytest.raises(UserError, match=rf"^each session reads one source: 1 sessions, {len(sources)} sources"):
+            read([Session(ours)], sources)
 
 
 def test_sessions_that_have_no_batch_in_common(setting) -> None:
